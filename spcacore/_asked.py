@@ -13,7 +13,7 @@ from .methods import METHODS, Method, RatioSearch
 from .options import OPTIONS
 
 __all__ = [
-    "SPARSITY", "as_method", "as_ratio_search", "as_record", "methods_of", "record_of", "seed_of",
+    "SPARSITY", "as_method", "as_ratio_search", "as_record", "methods_of", "seed_of",
     "sparsity_asked", "sparsity_given", "with_sparsity",
 ]  # fmt: skip
 
@@ -84,18 +84,6 @@ def _no_record(given: object, name: str, others: str, kinds: Iterable[type[Metho
     what = f"{type(given).__name__}(...)" if isinstance(given, Method) else repr(given)
     records = listed(f"{one.__name__}(...)" for one in kinds)
     return TypeError(f"{name} must be {others}{records}, not {what}{meant(name, given, METHODS)}")
-
-
-def record_of(method: str, **options: Any) -> Method:
-    """The record of a method by name, with options by name; each is refused where the method has none."""
-    record = METHODS[check_choice(method, "method", METHODS)]
-    takes = {name: [f.name for f in fields(one)] for name, one in METHODS.items()}
-    for name in options:
-        if name not in takes[method]:
-            others = [repr(other) for other in takes if name in takes[other]]
-            of = f", but of {listed(others, 'and')}" if others else ""
-            raise TypeError(f"{name} is no option of method {method!r}{of}")
-    return record(**options)
 
 
 def methods_of(sparsity: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ._labels import same_columns
 from ._messages import convergence, counted
+from ._records import frozen_record
 from ._types import AnyArray, Array, Index, MatrixLike
 from ._validation import aligned, framed, integer, real_array
 from .operators.problem import Screening
@@ -142,7 +143,7 @@ class LoadingsResult(Named):
         return np.linalg.pinv(self.loadings)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class SparseComponent(LoadingsResult):
     """One sparse loading vector and how it was obtained.
 
@@ -224,7 +225,7 @@ class SparseComponent(LoadingsResult):
         ]  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class PMDComponent(SparseComponent):
     """A component `d u v'` of variables and of samples, from `pmd`.
 
@@ -250,7 +251,7 @@ class PMDComponent(SparseComponent):
     strength: float = 0.0
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+@frozen_record(kw_only=True)
 class GreedyComponent(SparseComponent):
     """The component of a greedy search, with the components of all smaller cardinalities.
 
@@ -311,7 +312,7 @@ class GreedyComponent(SparseComponent):
         return [*self._found(), f"with those of cardinality 1 to {len(self.path_value)}"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class DSPCAComponent(SparseComponent):
     """A sparse loading vector from the semidefinite relaxation, with the relaxation itself.
 
@@ -345,7 +346,7 @@ class DSPCAComponent(SparseComponent):
     matrix: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class ExactComponent(SparseComponent):
     """One sparse loading vector with a proof that it is optimal, or with the gap that is left.
 

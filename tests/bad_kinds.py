@@ -215,12 +215,7 @@ BAD = [
         TypeError,
         "'setosa'.*column 'w'",
     ),
-    (
-        "lazy frame",
-        lambda a: pl.DataFrame(np.atleast_2d(a)).lazy(),
-        TypeError,
-        r"LazyFrame; pass \w+\.col",
-    ),
+    ("lazy frame", lambda a: pl.DataFrame(np.atleast_2d(a)).lazy(), TypeError, r"LazyFrame; pass \w+\.col"),
     ("AnnData", AnnData, TypeError, "adata.X or adata.layers"),
     ("dataset of xarray", Dataset, TypeError, "to_array"),
     ("frame of Spark", Spark, TypeError, "toPandas"),

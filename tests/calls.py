@@ -174,18 +174,12 @@ CALLS = [
     *either("sca, hard", R, l1_bound=3.0, threshold="hard", rotation="l1"),
     *either("sca_path", R, [2.0, 3.0, 4.0]),
     *data("sma", R, l1_bound=3.0, sample_l1_bound=6.0),
-    *both(
-        "oppca",
-        lambda X, kind, **more: flat.oppca(X, R, kind=kind, **samples(kind), **more),
-    ),
+    *both("oppca", lambda X, kind, **more: flat.oppca(X, R, kind=kind, **samples(kind), **more)),
     *both(
         "oppca, joint",
         lambda X, kind, **more: flat.oppca(X, R, deflation="joint", kind=kind, **samples(kind), **more),
     ),
-    *both(
-        "soppca",
-        lambda X, kind, **more: flat.soppca(X, R, K, kind=kind, **samples(kind), **more),
-    ),
+    *both("soppca", lambda X, kind, **more: flat.soppca(X, R, K, kind=kind, **samples(kind), **more)),
     *both(
         "select_prior",
         lambda X, kind: spcacore.select_prior(
@@ -211,8 +205,7 @@ CALLS = [
     Call("sparse_eigen", lambda A: spcacore.sparse_eigen(A, METRIC, cardinality=K), "covariance"),
     Call("sparse_eigen_bound", lambda A: spcacore.sparse_eigen_bound(A, METRIC, K), "covariance"),
     *both(
-        "sparsity_path",
-        lambda X, kind, **more: spcacore.sparsity_path(X, pca(R, kind=kind), [6, 3], **more),
+        "sparsity_path", lambda X, kind, **more: spcacore.sparsity_path(X, pca(R, kind=kind), [6, 3], **more)
     ),
     *data("select_sparsity", sparse_pca, [6, 3], n_folds=3),
     *data("select_sparsity, permutation", sparse_pca, [6, 3], criterion="permutation", n_permutations=3),
@@ -409,11 +402,7 @@ def numbers(result):
     return out
 
 
-SETTINGS = {
-    "get_num_threads",
-    "limit_threads",
-    "set_num_threads",
-}  # of the process: test_threads.py
+SETTINGS = {"get_num_threads", "limit_threads", "set_num_threads"}  # of the process: test_threads.py
 APART = {"cross_validated_eigenvalues", "stability"}  # with tables of their own, in files of that name
 
 

@@ -4,7 +4,7 @@
 """
 
 import spcacore
-from spcacore._asked import SPARSITY, record_of
+from spcacore._asked import SPARSITY
 from spcacore.choice import Choice, Explained, Prior, Total
 from spcacore.methods import METHODS, RatioSearch
 
@@ -16,7 +16,7 @@ UNFITTED = ("pmd", "scotlass")  # whose tables say renormalize where values are 
 
 def record(method, **options):
     """The record of a method, whose name a table gives."""
-    return record_of(method, **{name: value for name, value in options.items() if value is not None})
+    return METHODS[method](**{name: value for name, value in options.items() if value is not None})
 
 
 def choice_of(given, side=""):

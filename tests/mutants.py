@@ -46,8 +46,17 @@ DOUBLE = {
     "prior_support.c",
     "secular.c",
     "small_eigen.c",
+    "signed.c",
+    "tree.c",
+    "unit_net.c",
+    "units.c",
+    "check_units.c",
 }  # alone
 SEARCHES = "solvers at_rest queries stopped_solvers screened_solvers corners"
+
+JOINT = "joint.c", "joint_column.c", "joint_exchange.c", "joint_pool.c", "joint_select.c", "joint_start.c"
+JOINT += ("joint_values.c",)
+UNCHANGED = {"clones.c", "pool.c"}  # which decide who runs, not what
 
 # For each file, checks of the harness that concern it, the quickest first.
 CHECKS = {
@@ -95,7 +104,20 @@ CHECKS = {
     "threshold.c": "l1_threshold lone_entries levels",
     "tile.c": "matrix_product operator",
     "tile_loops.h": "matrix_product operator",
-}
+    "exchange.c": "greedy early corners",
+    "leading_eigenvector.c": "operator early greedy",
+    "passes.c": "few_reads ascent rotation rows",
+    "principal.c": "principal_submatrix",
+    "quick_swap.c": "greedy",
+    "scores.c": "scores",
+    "search.c": "greedy",
+    "signed.c": "signed_vector units unit_ascent",
+    "statistics_parts.c": "statistics",
+    "tree.c": "greedy",
+    "unit_ascent.c": "unit_ascent",
+    "unit_net.c": "unit_net",
+    "units.c": "units unit_steps unit_ascent",
+} | dict.fromkeys(JOINT, "joint")
 TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300}  # the others 100
 
 # And tests of the package: files, and which of their tests.
@@ -144,7 +166,20 @@ PYTHON = {
     "tile_loops.h": "gram",
     "threshold.c": "kernels: threshold; "
     "threshold: ties or denormals or range_few or ignore or rounded or rounding or finite or feasible",
-}
+    "exchange.c": "greedy; generalized",
+    "leading_eigenvector.c": "leading_eigenvector",
+    "passes.c": "rotation",
+    "principal.c": "search",
+    "quick_swap.c": "search; greedy",
+    "scores.c": "operator: scores; block",
+    "search.c": "search; exact",
+    "signed.c": "choice",
+    "statistics_parts.c": "operator",
+    "tree.c": "search; exact",
+    "unit_ascent.c": "choice; supports",
+    "unit_net.c": "spca; choice",
+    "units.c": "choice; supports",
+} | dict.fromkeys(JOINT, "refinement")
 
 PYTHON["l1_level.c"] = PYTHON["threshold.c"]
 
@@ -250,6 +285,8 @@ class Mutant:
 def wanted(asked):
     """The mutants of the files and functions that are asked for, in an order that folders do not change."""
     found = []
+    if missing := {f.name for f in (ROOT / "src_c").rglob("*.c")} - {*CHECKS} - UNCHANGED:
+        raise SystemExit(f"no row says which checks concern {', '.join(sorted(missing))}")
     names = {a.partition(":")[0]: set() for a in asked} or dict.fromkeys(CHECKS, ())
     for a in asked:
         names[a.partition(":")[0]] |= {a.partition(":")[2]} - {""}

@@ -328,8 +328,7 @@ examples:
 Look at FILE before you compute anything: sizes, names, missing entries, variables that do not vary, and how
 different the variances are.
 @info.json
-  format, contents, bytes_on_disk, bytes_in_memory, dtype,
-  sparse (its format, or null), orientation,
+  format, bytes_on_disk, dtype, sparse (its format, or null), orientation,
   samples, variables, names, sample_names, nonzeros, missing, infinite, first_not_finite (names of the
   sample and the variable), constant_variables, empty_variables, smallest_variance, median_variance,
   largest_variance (without constant variables), symmetric, unit_diagonal, notes; with --build: python,
@@ -356,7 +355,7 @@ The variance of a component is what it adds to the earlier ones. Variables and c
 1, and a variable without a name is called x1, x2, ...
 @json
 --json prints one object. Numbers read back exactly, what is unknown is null, and indices count from 0. Fields
-may be added. "schema", now 3, grows when a field changes its meaning or goes away.
+may be added. "schema", now 4, grows when a field changes its meaning or goes away.
 @status
 exit status: 0 success, 2 wrong usage or input, 130 interrupted.
 @json.matrix

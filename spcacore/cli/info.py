@@ -47,8 +47,8 @@ def _build() -> dict[str, Any]:
 def _facts_of_file(args: Arguments) -> dict[str, Any]:
     table = read(args)
     size = None if args.source.content is not None else os.path.getsize(args.file)
-    facts = {"file": args.file, "format": args.source.kind.lstrip("."), "contents": table.contents or None}
-    facts |= {"bytes_on_disk": size, "orientation": args.orientation} | facts_of(table)
+    facts = {"file": args.file, "format": args.source.kind.lstrip("."), "bytes_on_disk": size}
+    facts |= {"orientation": args.orientation} | facts_of(table)
     return facts | {"notes": [*args.notes, *_advice(facts)]}
 
 
@@ -71,7 +71,6 @@ def facts_of(table: Table) -> dict[str, Any]:
     return {
         "samples": n, "variables": p, "sample_names": table.row_names and table.samples(),
         "names": table.names and names, "dtype": str(X.dtype), "sparse": sparse,
-        "bytes_in_memory": entries.nbytes + (X.indices.nbytes + X.indptr.nbytes if sparse else 0),
         "nonzeros": int(np.count_nonzero(entries)), "missing": int(np.isnan(entries).sum()),
         "infinite": int(np.isinf(entries).sum()),
         "first_not_finite": bad and [table.samples()[bad[0]], names[bad[1]]],

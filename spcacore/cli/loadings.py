@@ -17,7 +17,7 @@ from .table import Table, unquoted
 
 __all__ = ["Saved", "adopt", "places", "read_saved", "rows_for"]
 
-_PLAIN = {"center": 0, "scale": 1}  # columns of .csv, if nothing was done to the data
+_BESIDE = {"center": "mean", "scale": "scale", "kind": "kind"}  # columns of .csv: what the fit did
 
 
 @record
@@ -43,14 +43,8 @@ def read_saved(path: str) -> Saved:
                     file, index_col=0, converters={0: str}, float_precision="round_trip"
                 )
             fields = {"names": frame.index.to_numpy()}
-            if "kind" in frame:
-                fields["kind"] = frame.pop("kind").to_numpy(np.str_)
-                moments = {name: frame.pop(name).to_numpy() for name in _PLAIN}
-                fields |= {
-                    {"center": "mean"}.get(name, name): values
-                    for name, values in moments.items()
-                    if (values != _PLAIN[name]).any()
-                }
+            beside = frame.columns.intersection(list(_BESIDE) if "kind" in frame else [])
+            fields |= {_BESIDE[name]: frame.pop(name).to_numpy() for name in beside}
             fields["loadings"] = frame.to_numpy()
         else:
             raise UserError(f"{refused} is neither .csv nor .npz")

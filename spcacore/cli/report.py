@@ -10,6 +10,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,21 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from .._limits import LISTED_LOADINGS, TABLE_COLUMNS, TABLE_ROWS
+from .._limits import LISTED_VARIABLES, TABLE_COLUMNS, TABLE_ROWS
 from .._messages import listed
-from .._records import record
-from .._rendering import leading, printable
+from .._records import record, replaced
+from .._rendering import printable
 from .._types import AnyArray
 from ..readable import Result
 from .source import Arguments, UserError
 from .table import quoted
 
 __all__ = [
-    "Outcome", "check_outputs", "entries", "fields_of", "listed_loading", "print_json", "text_of", "write",
+    "Outcome", "check_outputs", "entries", "fields_of", "print_json", "text_of", "write",
     "write_all", "write_frame",
 ]  # fmt: skip
 
-_SCHEMA = 3  # of --json; grows when a field changes its meaning or goes away
+_SCHEMA = 4  # of --json; grows when a field changes its meaning or goes away
 _LARGE = {  # what a result has of every variable or sample
     "loadings", "mean", "scale", "scores", "selection_frequency", "any_frequency", "stable",
     "loading_interval", "names",
@@ -47,33 +48,25 @@ class Outcome:
     title: str
     text: str
     fields: Mapping[str, Any]
-    files: Mapping[str, tuple[Any, Mapping[str, Any]]]  # by the option: a table, and arrays
+    files: Mapping[str, Mapping[str, Any]]  # by option and extension: a table, arrays, or a page
     draw: Callable[[Any, Any], object] | None = None  # with spcacore.plot, on a figure
     width: float = 7
-    page: str = ""  # HTML
 
 
 # ---- text -------------------------------------------------------------------------------------------
 
 
 def text_of(result: Any, names: Sequence[str]) -> str:
-    """Variances, and the loadings of what is chosen: a table where it fits, else a list of each component."""
+    """The result's own summary, with the loadings of what is chosen as a table where that fits."""
     if result.n_components == 0:
         return "no component: the variables do not vary"
-    summary = result.summary(0).partition("\n\n")[2]
-    chosen = np.flatnonzero(result.loadings.any(axis=1)).tolist()
-    if len(chosen) <= TABLE_ROWS and result.n_components <= TABLE_COLUMNS:
-        table = result.to_frame().iloc[chosen].set_axis([printable(names[j]) for j in chosen])
-        return f"{summary}\n\n{table.map(lambda v: f'{v:.3f}' if v else '.').to_string()}"
-    lists = [f"component {t + 1}\n{listed_loading(v, names)}" for t, v in enumerate(result.loadings.T)]
-    return "\n\n".join([summary, *lists])
-
-
-def listed_loading(v: AnyArray, names: Sequence[str]) -> str:
-    """The nonzeros, the largest first."""
-    lines = [f"  {v[j]:6.3f}  {printable(names[j])}" for j in leading(v, LISTED_LOADINGS)]
-    more = int(np.count_nonzero(v)) - LISTED_LOADINGS
-    return "\n".join([*lines, *[f"  and {more} more; -o FILE writes all"] * (more > 0)])
+    result, chosen = replaced(result, names=tuple(names)), result.loadings.any(axis=1)
+    as_table = chosen.sum() <= TABLE_ROWS and result.n_components <= TABLE_COLUMNS
+    summary = result.summary(0 if as_table else LISTED_VARIABLES).partition("\n\n")[2]
+    if not as_table:
+        return summary
+    table = result.to_frame()[chosen].rename(index=printable)
+    return f"{summary}\n\n{table.map(lambda v: f'{v:.3f}' if v else '.').to_string()}"
 
 
 # ---- JSON -------------------------------------------------------------------------------------------
@@ -88,14 +81,11 @@ def print_json(document: Mapping[str, Any], names: Sequence[str] = ()) -> None:
 def _plain(value: Any, names: Sequence[str]) -> Any:
     """Of dictionaries, lists, words, numbers and None alone; of a result, what is not of every variable."""
     if isinstance(value, Result):
-        state, V = value.__getstate__(), getattr(value, "loadings", None)
-        kinds, left = (*_PLAIN, Result, tuple), ("names", "results") if V is None else _LARGE
-        shown: dict[str, Any] = {
-            name: one for name, one in state.items() if isinstance(one, kinds) and name not in left
-        }
-        if V is not None:
-            shown["loadings"] = [entries(v, names) for v in V.T]
-        value = shown
+        kinds, V = (*_PLAIN, Result, tuple), getattr(value, "loadings", None)
+        shown = {name: one for name, one in value.__getstate__().items() if isinstance(one, kinds)}
+        left = ("names", "results") if V is None else _LARGE
+        value = {name: one for name, one in shown.items() if name not in left}
+        value |= {} if V is None else {"loadings": [entries(v, names) for v in V.T]}
     if isinstance(value, Mapping):
         return {str(key): _plain(entry, names) for key, entry in value.items()}
     if hasattr(value, "to_dict"):  # a table of pandas
@@ -149,15 +139,10 @@ def check_outputs(args: Arguments) -> None:
 
 def write_all(args: Arguments, outcome: Outcome) -> list[str]:
     """Write what is asked for; the paths."""
-    for option, (table, arrays) in outcome.files.items():
-        path = getattr(args, option)
-        if path:
-            ways: dict[str, Callable[[str], object]] = {
-                ".csv": lambda part, table=table: write_frame(part, table, args.raw_names),  # type: ignore[misc]
-                ".npz": lambda part, arrays=arrays: _save(part, arrays),  # type: ignore[misc]
-                ".html": lambda part: Path(part).write_text(outcome.page, encoding="utf-8"),
-            }
-            write(path, ways[Path(path).suffix.lower()])
+    for option, forms in outcome.files.items():
+        if path := getattr(args, option):
+            form = Path(path).suffix.lower()
+            write(path, partial(_WAYS[form], forms[form], raw=args.raw_names))
     if args.plot and outcome.draw:
         from matplotlib.figure import Figure  # no window is opened, whatever the settings of matplotlib
 
@@ -191,15 +176,21 @@ def write(path: str, how: Callable[[str], object]) -> None:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from None
 
 
-def _save(part: str, arrays: Mapping[str, Any]) -> None:
+def _save(arrays: Mapping[str, Any], part: str, raw: bool | None) -> None:
     with open(part, "wb") as file:
         np.savez(file, **{name: value for name, value in arrays.items() if value is not None})
 
 
-def write_frame(file: Any, frame: Any, raw: bool | None = False) -> str | None:
+def write_frame(frame: Any, file: Any, raw: bool | None = False) -> str | None:
     """As CSV. Names that a spreadsheet would compute are quoted, unless `raw`; numbers read back exactly."""
     if not raw:
         frame = frame.rename(index=lambda name: quoted(name) if isinstance(name, str) else name)
     careful = any("\r" in str(name) for name in frame.index)  # which Python before 3.13 does not quote
     quoting = csv.QUOTE_NONNUMERIC if careful else csv.QUOTE_MINIMAL
     return frame.to_csv(file, lineterminator="\n", encoding="utf-8", quoting=quoting)
+
+
+_WAYS: dict[str, Callable[..., object]] = {
+    ".csv": write_frame, ".npz": _save,
+    ".html": lambda page, part, raw: Path(part).write_text(page, encoding="utf-8"),
+}  # fmt: skip

@@ -33,7 +33,7 @@ from .console import Work
 from .loadings import adopt, places, read_saved, rows_for
 from .models import FILES, SPARSITY, long_flag, refuse, takes
 from .reading import read, read_lines
-from .report import Outcome, entries, fields_of, listed_loading, text_of, write_frame
+from .report import Outcome, entries, fields_of, text_of, write_frame
 from .source import STDIN, Arguments, UserError
 from .table import Table
 from .task import Task
@@ -68,11 +68,9 @@ def fit(args: Arguments) -> None:
         raise UserError(f"cannot write {args.plot}: there is no component to draw")
     table, files = replaced(result, names=names).to_frame(), {}
     if hasattr(result, "kind"):  # then .csv says what the fit did to its data, too
-        mean, scale = (values if values is not None else plain for values, plain in (
-            (result.mean, 0.0), (result.scale, 1.0)
-        ))  # fmt: skip
-        table = table.assign(center=mean, scale=scale, kind=result.kind)
-    files["output"] = table, _arrays(result, names)
+        done = {"center": result.mean, "scale": result.scale, "kind": result.kind}
+        table = table.assign(**{name: value for name, value in done.items() if value is not None})
+    files["output"] = {".csv": table, ".npz": _arrays(result, names)}
     if args.scores:
         files["scores"] = _scores(result.transform(task.matrix), task.table.samples())
 
@@ -93,10 +91,11 @@ def _arrays(result: Any, names: list[str]) -> dict[str, Any]:
     return fields | {"scores": None}
 
 
-def _scores(values: Any, samples: list[str]) -> tuple[Any, dict[str, Any]]:
+def _scores(values: Any, samples: list[str]) -> dict[str, Any]:
     """As a table, and as arrays."""
     columns = {f"component_{t + 1}": score for t, score in enumerate(values.T)}
-    return frame(columns, samples, "sample"), {"scores": values, "names": np.array(samples, np.str_)}
+    arrays = {"scores": values, "names": np.array(samples, np.str_)}
+    return {".csv": frame(columns, samples, "sample"), ".npz": arrays}
 
 
 def path(args: Arguments) -> None:
@@ -125,7 +124,7 @@ def path(args: Arguments) -> None:
     if path is not curve:
         parts += [curve.summary(), text_of(curve.result, task.names)]
         arrays = _arrays(curve.result, task.names)
-    files = {"output": (curve.to_frame() if args.output else None, arrays | fields_of(curve))}
+    files = {"output": {".csv": curve.to_frame(), ".npz": arrays | fields_of(curve)}}
     draw = lambda plot, figure: plot.path(curve, ax=figure.subplots())  # noqa: E731
     task.finish(Outcome("Sparsity path", "\n\n".join(parts), {"result": curve}, files, draw))
 
@@ -152,6 +151,7 @@ def stability(args: Arguments) -> None:
         found = chosen_again(task.matrix, model, Y, callback=work, **args.of_function)
     found = replace(found, names=tuple(task.names))
     table, arrays = found.to_frame(), fields_of(found) | {"names": np.array(task.names, np.str_)}
+    files = {"output": {".csv": table.astype({"stable": int}), ".npz": arrays}}
     r = found.loadings.shape[1]
 
     def draw(plot: Any, figure: Any) -> None:
@@ -159,7 +159,6 @@ def stability(args: Arguments) -> None:
             plot.stability(found, t, ax=ax)
 
     fields |= {"result": found, "variables": table}
-    files = {"output": (table.astype({"stable": int}), arrays)}
     task.finish(Outcome("Stability", found.summary(), fields, files, draw, 5.5 * r))
 
 
@@ -168,16 +167,14 @@ def _other(task: Task) -> Table:
     args = Arguments(**vars(task.args) | {"file": task.args.other})
     args.drop = args.format = args.names = args.array = None
     table = read(args)
-    here, there = task.table.samples(), table.samples()
-    named = task.table.row_names and table.row_names
-    wrong = f"it has {counted(len(there), 'sample')}" if len(here) != len(there) else ""
-    for i, (one, other) in enumerate(zip(here, there, strict=False) if named and not wrong else ()):
-        wrong = wrong or f"its sample {i + 1} is {other!r}, not {one!r}" * (one != other)
+    here, there = task.table.row_names, table.row_names
+    wrong = "" if table.matrix.shape[0] == task.n else f"it has {counted(table.matrix.shape[0], 'sample')}"
+    if here and there and not wrong and here != there:
+        i = int(np.argmin(np.equal(here, there)))
+        wrong = f"its sample {i + 1} is {there[i]!r}, not {here[i]!r}"
     if wrong:
-        raise UserError(
-            f"argument --other: {args.file} must have the {counted(task.n, 'sample')} of {task.args.source}; "
-            f"{wrong}"
-        )
+        which = f"the {counted(task.n, 'sample')} of {task.args.source}"
+        raise UserError(f"argument --other: {args.file} must have {which}; {wrong}")
     return table
 
 
@@ -194,7 +191,7 @@ def transform(args: Arguments) -> None:
         values = scores(X, fields.get("weights", saved.loadings), mean, scale)
     samples = task.table.samples()
     files = {"output": _scores(values, samples)}
-    text = write_frame(None, files["output"][0], args.raw_names) or ""
+    text = write_frame(files["output"][".csv"], None, args.raw_names) or ""
     document = {"loadings": args.loadings, "sample_names": samples, "scores": values}
     task.finish(Outcome("", text, document, files))
 
@@ -220,10 +217,8 @@ def compare(args: Arguments) -> None:
     table = found.to_frame()
     fields = {"reference": found.labels[found.reference], "total_variance": found.total_variance}
     draw = lambda plot, figure: plot.comparison(found, ax=figure.subplots())  # noqa: E731
-    task.finish(Outcome(
-        "Comparison", found.summary(), fields | {"components": table}, {"output": (table, {})}, draw, 8,
-        found._repr_html_(),
-    ))  # fmt: skip
+    written = {"output": {".csv": table, ".html": found._repr_html_()}}
+    task.finish(Outcome("Comparison", found.summary(), fields | {"components": table}, written, draw, 8))
 
 
 # ---- bounds ----------------------------------------------------------------------------------------
@@ -270,7 +265,7 @@ def _of_cardinalities(task: Task, relaxed: bool, work: Work) -> Any:
         row = {"cardinality": k, **bounds, "upper_bound": x.upper_bound, "value": x.value, "gap": x.gap}
         rows.append(row | {"loadings": entries(x.loading, task.names)})
     state = "optimal, proved" if x.gap == 0 else f"at most {gap(x.gap)} % below the optimum"
-    return rows, f"the last component, {state}\n{listed_loading(x.loading, task.names)}", {}
+    return rows, f"the last component, {state}\n\n{text_of(x, task.names)}", {}
 
 
 def _of_loadings(task: Task, V: Any, relaxed: bool) -> Any:
@@ -283,12 +278,11 @@ def _of_loadings(task: Task, V: Any, relaxed: bool) -> Any:
     columns = {"component": np.arange(r) + 1, "cardinality": sizes, "cumulative": given.explained_variance}
     for name in _DEFINITIONS:
         columns[name] = explained_variance(task.matrix, V, name, **task.treatment)
-    share = given.explained_variance_ratio
-    total = None if share is None else share.sum()
-    shown = "" if total is None or not np.isfinite(total) else f", {percent(total)} % of the variance"
+    total = given.total_variance or 0.0
+    shown = f", {percent(value / total)} % of the variance" if 0 < total < np.inf else ""
     text = f"together {significant(value)}{shown}, at most {gap(below)} % below the optimum"
     fields = {
         "loadings": task.args.loadings, "total_variance": given.total_variance, "value": value,
         "bounds": best.bounds, "upper_bound": bound, "gap": below,
     }  # fmt: skip
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], text, fields
+    return pandas.DataFrame(columns).to_dict("records"), text, fields

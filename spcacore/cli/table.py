@@ -20,7 +20,6 @@ class Table:
     matrix: Any
     names: tuple[str, ...] | None = None
     row_names: tuple[str, ...] | None = None
-    contents: str = ""  # of a file of several arrays
 
     def transposed(self) -> Table:
         return replaced(self, matrix=self.matrix.T, names=self.row_names, row_names=self.names)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import csv
 import re
 import shlex
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -72,78 +72,55 @@ def _are_whole(cells: _Cells) -> bool:
 # ---- the file ---------------------------------------------------------------------------------------
 
 
-def _layout(source: Source, args: Arguments) -> tuple[str, int]:
-    """What separates cells, and how many lines at the top are comments."""
-    top: list[str] = []
+def _top(source: Source, args: Arguments) -> tuple[str, list[list[str]]]:
+    """What separates cells, and the cells of the first two lines that are not blank."""
     with source.open_text() as file:
-        for line in file:
-            top.append(re.sub('"[^"]*"', "", line))
-            if line.strip() and not line.startswith("#"):
-                break
-    marks = (
-        "\t"
-        if source.kind == ".tsv"
-        else ";\t"
-        if args.decimal == ","
-        else ";\t,"
-        if args.thousands == ","
-        else ",;\t"
-    )
-    delimiter = args.delimiter or next((mark for mark in marks if mark in "".join(top[-1:])), marks[0])
-    if len({line.count(delimiter) for line in top[-2:]}) == 1:
-        top.pop()  # the last comment has the names of the columns
-    return delimiter, max(0, len(top) - 1)
-
-
-def _top(file: Iterator[str], delimiter: str, mark: str | None) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each line that is not blank, and how many lines they and those before take."""
-    reader = csv.reader((line.split(mark)[0] if mark else line for line in file), delimiter=delimiter)
-    return ((reader.line_num, cells) for cells in reader if len(cells) > 1 or "".join(cells).strip())
+        lines = (line.split(args.comment)[0] if args.comment else line for line in file)
+        first = next((line for line in lines if line.strip()), "")
+        marks = "\t" if source.kind == ".tsv" else ";\t," if args.thousands == "," else ",;\t"
+        marks = marks.replace(args.decimal, "")
+        bare = re.sub('"[^"]*"', "", first)
+        delimiter = args.delimiter or next((mark for mark in marks if mark in bare), marks[0])
+        rows = csv.reader(chain([first], lines), delimiter=delimiter)
+        return delimiter, list(islice((cells for cells in rows if any(map(str.strip, cells))), 2))
 
 
 def read_text(source: Source, args: Arguments) -> Table:
     """What the arguments do not say of the layout is told from the first two lines."""
-    pandas, (delimiter, skipped) = needed(source, "pandas"), _layout(source, args)
-    with source.open_text() as file:
-        top = list(islice(_top(islice(file, skipped, None), delimiter, args.comment), 2))
+    pandas, (delimiter, top) = needed(source, "pandas"), _top(source, args)
     if not top:
         raise UserError(f"{source} is empty")
-    first, second = top[0][1], top[-1][1]
-    cells = _read(first[1:] or first, args)
-    named = len(first) + 1 == len(second) and number(second[0]) is None  # as R writes them
-    blank = len(first) > 1 and not first[0].strip()
-    header = _are_words(cells) or named or blank if args.header is None else args.header
+    names, second = top[0], top[-1]
+    cells = _read(names[1:] or names, args)
+    blank = len(names) > 1 and not names[0].strip()
+    by_name = len(names) + 1 == len(second) and (args.row_names or number(second[0]) is None)  # as R writes
+    header = _are_words(cells) or by_name or blank if args.header is None else args.header
     if header and len(top) == 1:
         raise UserError(f"{source} has a header but no rows")
-    if args.header is None and (not _are_words(_read(first, args)) if header else _are_whole(cells)):
+    if args.header is None and (not _are_words(_read(names, args)) if header else _are_whole(cells)):
         what, flag = ("a header", "--no-header") if header else ("data", "--header")
         args.notes.append(f"line 1 of {source} was read as {what}; if it is not, say {flag}")
-    skipped += top[0][0] * bool(header)
     with source.open_text() as file:
-        for _ in range(skipped):  # lines, of which pandas would skip records
-            next(file)
         try:
             frame = pandas.read_csv(
-                file, sep=delimiter, header=None, names=range(len(second)), decimal=args.decimal,
-                comment=args.comment, float_precision="round_trip", low_memory=False, index_col=False,
+                file, sep=delimiter, header=0 if header else None, decimal=args.decimal,
+                comment=args.comment, float_precision="round_trip", low_memory=False,
                 converters=dict.fromkeys(range(1 if args.thousands is None else len(second)), str),
             )  # fmt: skip
         except pandas.errors.ParserError as error:
-            wrong = re.sub(r"(?<=line )\d+", lambda m: str(int(m[0]) + skipped), str(error).strip())
-            wrong = wrong.rpartition("error: ")[2]
+            wrong = str(error).strip().rpartition("error: ")[2]
             raise UserError(f"{source}: {wrong}; --comment says how lines of comments begin") from None
     if not header:
         return table_of(frame, None, source, args)
-    names = [re.sub("^# *", "", first[0]), *first[1:]]
-    width = int(np.flatnonzero(frame.notna().any()).max(initial=0)) + 1  # a comma may end each line
-    while len(names) > width and not names[-1]:
-        names.pop()
-    if width == len(names) + 1 and args.row_names is not False:
-        names = ["", *names]
-    if len(names) < width or len(names) > len(second):
-        raise UserError(
-            f"{source}: the header has {counted(len(names), 'cell')}, the next line {len(second)}"
-        )
+    if not isinstance(frame.index, pandas.RangeIndex):  # the lines have more cells than the header
+        if not by_name:
+            raise UserError(
+                f"{source}: the header has {counted(len(names), 'cell')}, the next line {len(second)}; "
+                "--comment says how lines of comments begin, --row-names that column 1 names the rows"
+            )
+        frame, names = frame.reset_index(), ["", *names]
+    while len(names) > 1 and not names[-1].strip() and frame.iloc[:, len(names) - 1].isna().all():
+        names.pop()  # a comma ends each line
     return table_of(frame.iloc[:, : len(names)], names, source, args)
 
 
@@ -161,12 +138,10 @@ def _index(frame: Any, names: Sequence[str] | None, source: Source, args: Argume
         return [0]
     if len(frame) < INDEX_ROWS or not _are_whole(cells) or not frame[0].is_unique:
         return []
-    steps = np.diff(np.array(cells[1], np.float64))
-    named = bool(_IDENTIFIER.fullmatch(title) or (steps == 1).all())
-    if named or (steps > 0).all():
-        what, flag = ("names of the rows", "--no-row-names") if named else ("a variable", "--row-names")
-        args.notes.append(f"column 1 of {source} was read as {what}; if it is not, say {flag}")
-    return [0] * named
+    if not _IDENTIFIER.fullmatch(title) and (np.diff(np.array(cells[1], np.float64)) != 1).any():
+        return []
+    args.notes.append(f"column 1 of {source} was read as names of the rows; if it is not, say --no-row-names")
+    return [0]
 
 
 def table_of(
@@ -176,25 +151,23 @@ def table_of(
     """Columns of numbers as a matrix. Those without any are left out; others must have nothing else."""
     width = frame.shape[1]
     frame = frame.set_axis(range(width), axis=1)
+    titles = [names[j].strip() if names else "" for j in range(width)]
     index = _index(frame, names, source, args) if index is None else index
     left = {*index, *(place(source, one, names, width, "drop") for one in args.drop or ())}
     args.drop = None  # is done
-    kept: list[int] = []
-    words: list[str] = []  # what is left out, with the first cell that is no number
+    kept, words = list[int](), list[str]()  # what is left out, with the first cell that is no number
     for j in (j for j in range(width) if j not in left):
-        column = frame[j]
-        if not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "fiub":
-            cells = _read(column.where(column.notna(), None), args)
+        if getattr(frame[j].dtype, "kind", "O") not in "fiub":
+            cells = _read(frame[j].astype(object).where(frame[j].notna(), None), args)
             if None in cells[1]:
-                i = cells[1].index(None)
-                cell, title = cells[0][i], names[j] if names and names[j].strip() else str(j + 1)
+                i, title = cells[1].index(None), titles[j] or str(j + 1)
+                shown = f"{shortened(cells[0][i])!r}"
                 if not _are_words(cells) and not args.keep_going:
-                    where, advice = (
-                        f"row {i + 1}, column {title!r}",
-                        _advice(cell, title, width, i == 0 and not names),
+                    advice = _advice(cells[0][i], title, width, i == 0 and not names)
+                    raise UserError(
+                        f"{source}: row {i + 1}, column {title!r} is not a number: {shown}{advice}"
                     )
-                    raise UserError(f"{source}: {where} is not a number: {shortened(cell)!r}{advice}")
-                words.append(f"{title!r} ({shortened(cell)!r})")
+                words.append(f"{title!r} ({shown})")
                 continue
             frame[j] = np.array(cells[1], np.float64)
         kept.append(j)
@@ -207,11 +180,11 @@ def table_of(
             "takes one as names of the rows; --decimal and --thousands say how numbers are written"
         )
     single = all(dtype.name in ("float32", "float16") for dtype in frame[kept].dtypes)
-    rows = [_read(frame[j], args)[0] for j in index]
+    rows = zip(*(_read(frame[j], args)[0] for j in index), strict=True)
     return Table(
         np.require(frame[kept].to_numpy(np.float32 if single else np.float64), None, order),
         None if names is None else tuple(names[j] for j in kept),
-        tuple(map(" ".join, zip(*rows, strict=True))) if index else None,
+        tuple(map(" ".join, rows)) if index else None,
     )  # fmt: skip
 
 

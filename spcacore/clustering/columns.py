@@ -30,32 +30,6 @@ from ..linalg.threads import Report, in_threads
 from ..operators.sparse import compressed, permuted_columns
 from ..readable import Listing, Tabular, labels
 
-__all__ = [
-    "PAIRS",
-    "Columns",
-    "Fit",
-    "Labels",
-    "Points",
-    "Search",
-    "Step",
-    "Weighted",
-    "WeightedResult",
-    "as_columns",
-    "check_l1_bound",
-    "check_l1_bounds",
-    "check_number_range",
-    "exponential",
-    "l1_threshold",
-    "largest",
-    "matrix_product",
-    "membership",
-    "renumbered",
-    "run_search",
-    "split_weight",
-    "sums_of_squares",
-    "warn_unless_converged",
-]  # fmt: skip
-
 Labels = Index
 Search = Generator[tuple[str, Any], Any, Any]  # yields queries about points, receives the answers
 Weighted = tuple[Array, Search]  # a search, and the weights of its points
@@ -296,10 +270,6 @@ class Points:
 
     They are those from the row `first` of a whole, by whose numbers they are told.
     """
-
-    weight: Array | None
-    first: int
-    shift: Array | None
 
     def __init__(self, Z: Any, weight: Array | None, first: int = 0, shift: Array | None = None) -> None:
         self.Z, self.weight, self.first, self.shift = Z, weight, first, shift

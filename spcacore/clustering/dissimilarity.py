@@ -22,13 +22,13 @@ their sums over pairs are computed again for each product (distances.c).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from .._messages import convergence, counted
+from .._records import frozen_record
 from .._types import AnyArray, MatrixLike, Metric
 from .._validation import check_choice, integer, number, require_memory
 from .columns import (
@@ -44,15 +44,10 @@ from .columns import (
     warn_unless_converged,
 )
 
-__all__ = [
-    "METRICS", "SparseDissimilarity", "best_weights", "check_iterations", "sparse_dissimilarity",
-    "starting_vectors",
-]  # fmt: skip
-
 METRICS = {"sqeuclidean": 2, "absolute": 1}  # the power of the differences that each adds
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class SparseDissimilarity(WeightedResult):
     """A dissimilarity between samples that depends on few variables.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._messages import counted
+from .._records import frozen_record
 from .._types import MatrixLike, Metric, RandomSource
 from .._validation import as_seed, check_choice, integer, require_memory
 from ..linalg.threads import Report, check_jobs, in_threads
@@ -29,10 +29,8 @@ from .dissimilarity import METRICS, best_weights, check_iterations, starting_vec
 from .kmeans import as_kmeans_input, best_partition, first_partitions
 from .kmeans_blocks import BlockColumns
 
-__all__ = ["GapStatistic", "sparse_dissimilarity_gap", "sparse_kmeans_gap"]
 
-
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class GapStatistic(Tabular):
     """How far the objective is above the one for permuted data, for each bound on the weights.
 

@@ -11,7 +11,6 @@ way. A partition is labels in memory, and of blocks what labels come from.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 from .._labels import joined
 from .._limits import LLOYD_STEPS
 from .._messages import convergence, few
-from .._records import replaced
+from .._records import frozen_record, replaced
 from .._types import AnyArray, Index, MatrixLike, RandomSource, Weights
 from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
 from ..operators.blocks import SlicedRows
@@ -46,18 +45,8 @@ from .columns import (
 )
 from .kmeans_blocks import BlockColumns
 
-__all__ = [
-    "SparseKMeans",
-    "as_kmeans_input",
-    "best_partition",
-    "first_partitions",
-    "lloyd",
-    "nearest_clusters",
-    "sparse_kmeans",
-]
 
-
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class SparseKMeans(WeightedResult):
     """Clusters of samples that depend on few variables.
 

@@ -27,8 +27,6 @@ from ..operators.sparse import permuted_columns
 from ..operators.statistics import Statistics, merged
 from .columns import Labels, Points, Step, Weighted, largest, split_weight
 
-__all__ = ["Assigned", "BlockColumns"]
-
 _KEY = 7  # of the numbers of rows, by whose sums partitions are compared
 
 
@@ -55,18 +53,6 @@ class _Question(NamedTuple):
 
 class BlockColumns:
     """Variables centered and scaled to about 1 by a power of two, as `Columns`, in blocks of rows."""
-
-    poll: Callable[[], object]
-
-    weight: Array | None
-    kept: Labels | None
-    source: RowBlocks
-    blocks: RowBlocks
-    names: tuple[str, ...] | None
-    dtype: np.dtype[Any]
-    own: list[tuple[int, Any]]
-    n: int
-    p: int
 
     def __init__(
         self, source: RowBlocks, poll: Callable[[], object] = lambda: None, sample_weight: Any = None

@@ -7,7 +7,7 @@ cca_alternation.py.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +18,7 @@ from .._docstrings import NO_PANDAS, filled
 from .._labels import joined
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted, few, warn
+from .._records import frozen_record
 from .._types import AnyArray, Array, Index, Mask, MatrixLike, Weights
 from .._validation import (
     LARGEST,
@@ -74,7 +75,7 @@ __all__ = ["SparseCCAResult", "sparse_cca", "sparse_cca_bound"]
         "no_pandas": NO_PANDAS,
     }
 )
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class SparseCCAResult(HasLoadings):
     """Pairs of sparse canonical vectors.
 

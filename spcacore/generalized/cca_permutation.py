@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._limits import CCA_TOL, TIE
 from .._messages import counted
+from .._records import frozen_record
 from .._types import Array, Index, MatrixLike, RandomSource
-from .._validation import (
-    LARGEST,
-    as_seed,
-    check_bool,
-    integer,
-    number,
-    require_memory,
-    several,
-)
+from .._validation import LARGEST, as_seed, check_bool, integer, number, require_memory, several
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
@@ -29,7 +21,7 @@ from .sides import CrossCovariance, both_sides, common_dtype, correlation, one_o
 __all__ = ["CCAPermutation", "sparse_cca_permutation"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class CCAPermutation(Tabular):
     """How far each choice of the bounds raises the correlation above the one for permuted rows.
 

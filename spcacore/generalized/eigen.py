@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from .._limits import (
     TIE,
 )
 from .._messages import counted, few, warn
+from .._records import frozen_record
 from .._types import AnyArray, Array, Index, Mask, MatrixLike
 from .._validation import (
     Hook,
@@ -56,7 +57,7 @@ from .search import DEFLATIONS, Options, check_options, flows, greedy_searches, 
 __all__ = ["SparseEigenResult", "directions", "read_pencil", "search", "sparse_eigen", "sparse_eigen_bound"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class SparseEigenResult(Named):
     """Sparse generalized eigenvectors, in the order in which they were found.
 

@@ -10,7 +10,6 @@ than 1024 variables both scatters stay as the rows that they are products of.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +19,7 @@ from .._docstrings import filled
 from .._labels import joined, matched
 from .._limits import PRIOR_SUM, SPAN
 from .._messages import counted
+from .._records import frozen_record
 from .._types import AnyArray, Array, Index, Mask, MatrixLike, Weights
 from .._validation import (
     aligned,
@@ -60,7 +60,7 @@ __all__ = ["SparseLDAResult", "sparse_lda"]
         ),
     }
 )
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class SparseLDAResult(Named):
     """Sparse discriminant directions.
 

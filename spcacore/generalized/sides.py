@@ -17,14 +17,7 @@ from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATR
 from .._messages import quiet
 from .._records import record
 from .._types import AnyArray, Array, Index
-from .._validation import (
-    column_names,
-    integer,
-    is_row_blocks,
-    is_sparse,
-    real_array,
-    refuse_products,
-)
+from .._validation import column_names, integer, is_row_blocks, is_sparse, real_array, refuse_products
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import sign_of
 from ..operators.block_tasks import as_kernel_input, dense_rows, sum_parts

@@ -46,8 +46,6 @@ from .joint_search import Loading, in_turn
 from .request import Request
 from .supports_together import best_budget, best_common, best_disjoint, even_split
 
-__all__ = ["bounds_together", "check_sizes", "search_together", "tell_found"]
-
 
 def check_sizes(
     request: Request, problem: Problem, r: int, several: list[tuple[Any, ...]]

@@ -38,11 +38,6 @@ from .refinement import (
 from .request import Request
 from .variance import TotalShare
 
-__all__ = [
-    "check_sparsities", "explained_together", "make_solver", "prepare", "problem_of", "refine_all",
-    "search", "usual_sparsity",
-]  # fmt: skip
-
 
 def prepare(
     X: Any, n_components: Any, sparsities: Sequence[Any], **options: Any

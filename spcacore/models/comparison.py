@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from .._docstrings import NO_PANDAS, filled
 from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS, READ_VARIABLES
 from .._messages import brief, counted, few
+from .._records import frozen_record
 from .._rendering import (
     Part,
     Table,
@@ -35,8 +35,6 @@ from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
 if TYPE_CHECKING:
     pass
 
-__all__ = ["Comparison", "PerResult", "compare", "option_of"]
-
 PerResult = tuple[AnyArray, ...]
 
 
@@ -52,7 +50,7 @@ PerResult = tuple[AnyArray, ...]
         "no_pandas": NO_PANDAS,
     }
 )
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class Comparison(Tabular):
     """Results side by side, from `compare`.
 

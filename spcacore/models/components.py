@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._asked import as_method, sparsity_asked
 from .._limits import ACROSS_EXCESS
+from .._records import frozen_record
 from .._types import Array, Deflation, Index, Kind, Mask, MethodName, OperatorLike, Switch, Weights
 from .._validation import integer
 from ..choice import Choice, Explained, Total
@@ -29,10 +30,8 @@ from .alternation import check_sparsities, make_solver, prepare, problem_of, ref
 from .request import Request
 from .variance import DEFINITIONS, VariancesResult, operator_variances
 
-__all__ = ["SparsePCAResult", "components_result", "extend", "sparse_pca"]
 
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+@frozen_record(kw_only=True)
 class SparsePCAResult(VariancesResult):
     """Sparse principal components, in the order in which they were found.
 
@@ -105,7 +104,7 @@ class SparsePCAResult(VariancesResult):
     options: Request = field(repr=False)
     upper_bound: Array | None = None
     gap: Array | None = None
-    dense_ratio: Any = WhenAsked()  # noqa: RUF009 - a descriptor
+    dense_ratio: Any = WhenAsked()
     joint_bound: float | None = None
     joint_gap: float | None = None
     missing_entries: int = 0

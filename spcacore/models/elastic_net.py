@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from .. import _core
 from .._limits import ALTERNATIONS, LARGEST_RIDGE, REFINED_ORDER, ROUND_RISE
 from .._messages import convergence, counted, warn
-from .._records import record
+from .._records import frozen_record, record
 from .._types import Array, Kind, OperatorLike, Switch, Weights
 from .._validation import (
     LARGEST,
@@ -43,10 +43,8 @@ from .net_steps import ElasticNets, Space, Thresholds, Wanted, space_of
 from .refinement import refined_from
 from .variance import VariancesResult, operator_variances
 
-__all__ = ["SPCAResult", "elastic_nets", "spca"]
 
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+@frozen_record(kw_only=True)
 class SPCAResult(VariancesResult):
     """Sparse principal components by elastic nets, from `spca`.
 

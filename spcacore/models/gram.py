@@ -29,11 +29,6 @@ from ..linalg.eigen import interruptible, leading_eigenpairs
 from ..linalg.scaling import beyond_range, exponent_above
 from ..linalg.threads import Report, in_threads
 
-__all__ = [
-    "Kernel", "KernelFunction", "KernelMatrix", "Rows", "Vector", "blocks", "expanded", "large",
-    "largest_magnitude", "leading", "preimages", "signed", "tiles",
-]  # fmt: skip
-
 KernelFunction = Callable[[Any, Any], Any]
 Vector = Array
 
@@ -203,16 +198,6 @@ def expanded(kernel: Kernel, samples: Rows, X: Any, mean: AnyArray, coefficients
 class KernelMatrix:
     """The kernel matrix of all samples, doubly centered and times 2^-exponent; with weights, of which the
     means are, times the roots of these from both sides."""
-
-    kernel: Kernel
-    rows: Rows
-    n: int
-    dtype: np.dtype[Any]
-    weight: Array | None
-    mean: Array
-    center: float
-    exponent: int
-    largest: float
 
     def __init__(
         self, kernel: Kernel, rows: Rows, n: int, dtype: np.dtype, weight: Array | None = None

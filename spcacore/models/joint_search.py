@@ -45,8 +45,6 @@ from ..progress import Progress
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import Supports
 
-__all__ = ["JointSearch", "Loading", "as_matrix", "ascended", "in_turn", "searched"]
-
 Loading = tuple[Index, AnyArray]
 _CONSTRAINTS = (None, "orthogonal", "uncorrelated")  # by their numbers in joint.h
 
@@ -123,11 +121,6 @@ class JointSearch:
 
     Draws the same numbers on every machine.
     """
-
-    supports: Supports
-    sizes: Sequence[int]
-    starts: Sequence[list[Loading]]
-    seed: int
 
     def __init__(
         self, A: Array, supports: Supports, sizes: Sequence[int], starts: Sequence[list[Loading]], seed: int,

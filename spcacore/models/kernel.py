@@ -11,7 +11,7 @@ digits where the bandwidth is large.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from .._docstrings import filled
 from .._labels import joined
 from .._limits import KERNEL_BYTES, SPARSE_MEAN
 from .._messages import brief, counted
+from .._records import frozen_record
 from .._types import AnyArray, Array, MatrixLike, RandomSource, Weights
 from .._validation import (
     aligned,
@@ -69,8 +70,6 @@ from .random_features import (
     of_block,
 )
 
-__all__ = ["KernelPCAResult", "kernel_pca"]
-
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "linear": (),
     "polynomial": ("degree", "gamma", "coef0"),
@@ -90,7 +89,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
         ),
     }
 )
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class KernelPCAResult(Tabular):
     """Components of kernel PCA, in order of their variance.
 

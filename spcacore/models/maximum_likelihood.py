@@ -25,9 +25,6 @@ from ..linalg.scaling import beyond_range
 from ..operators.problem import Problem
 from ..progress import Progress
 
-__all__ = ["LOG_2PI", "Fit", "fit_missing", "leading_and_rest", "log_density", "posterior", "refuse_infinite"]
-
-
 LOG_2PI = math.log(2 * math.pi)
 
 

@@ -11,14 +11,12 @@ from .. import _core
 from .._limits import JOINING_VARIABLES, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import warn
 from .._records import record
-from .._types import Array, Index
+from .._types import Array
 from ..linalg.eigen import upper_eigenpairs
 from ..linalg.orthogonal import inner_products, procrustes
 from ..operators.problem import Problem
 from ..solvers.refitting import Step
 from ..supports.admissible import Supports
-
-__all__ = ["ElasticNets", "Space", "Thresholds", "Wanted", "space_of", "sparse_net"]
 
 
 def space_of(problem: Problem) -> Space:
@@ -66,9 +64,6 @@ class _SampleSpace:
 
     Products with the sparse columns of B read few columns of X; only F'H Y reads all of it.
     """
-
-    unit: float
-    inverse: Array
 
     def __init__(self, op: _core.Operator):
         self.op = op
@@ -130,9 +125,6 @@ class Wanted:
 class Thresholds:
     """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
 
-    wanted: tuple[Wanted, ...]
-    choice: Supports
-
     def __init__(self, wanted: tuple[Wanted, ...], choice: Supports):
         self.wanted, self.choice = wanted, choice
 
@@ -159,13 +151,6 @@ class ElasticNets:
     violate the optimality conditions, and these join it. Sets and supports are kept between iterations.
     """
 
-    working: Index
-
-    op: _core.Operator
-    space: Space
-    wanted: tuple[Wanted, ...]
-    ridge: float
-    choice: Supports
     own: Supports
 
     def __init__(

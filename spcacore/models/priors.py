@@ -36,11 +36,6 @@ from ..operators.sparse import compressed
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "Diagonal", "Isotropic", "PriorMatrix", "Sparse", "Spectral", "as_prior",
-    "grid_laplacian", "refuse_negative",
-]  # fmt: skip
-
 
 @record
 class Isotropic:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from .._docstrings import filled
 from .._limits import COPIED_ENTRIES
 from .._messages import convergence, counted, warn
+from .._records import frozen_record
 from .._types import AnyArray, Array, Kind, MatrixLike, RandomSource, Switch, Weights
 from .._validation import (
     aligned,
@@ -51,8 +52,6 @@ from .maximum_likelihood import (
     refuse_infinite,
 )
 
-__all__ = ["PPCAResult", "ppca", "samples_of", "total_variance"]
-
 
 @filled(
     {
@@ -64,7 +63,7 @@ __all__ = ["PPCAResult", "ppca", "samples_of", "total_variance"]
         ),
     }
 )
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class PPCAResult(LoadingsResult):
     """A normal distribution with covariance `W W' + s2 I`, fitted by `ppca`.
 

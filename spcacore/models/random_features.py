@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from scipy.linalg import blas
 from .._docstrings import filled
 from .._labels import columns_of
 from .._limits import BANDWIDTH_ROWS
+from .._records import frozen_record
 from .._types import AnyArray, Array, MatrixLike, RandomSource
 from .._validation import (
     aligned,
@@ -40,23 +40,6 @@ from ..operators.partition import row_blocks
 from ..operators.sparse import compressed
 from ..readable import Result
 from .gram import blocks, largest_magnitude
-
-__all__ = [
-    "Moments",
-    "RandomFeatures",
-    "as_kernel_input",
-    "as_rows",
-    "column_means",
-    "drawn_features",
-    "feature_moments",
-    "feature_scores",
-    "map_rows",
-    "median_distance",
-    "merge_moments",
-    "of_block",
-    "random_fourier_features",
-]
-
 
 # ---- rows as kernels read them: arrays, CSR matrices, blocks, or anything that is sliced ----------------
 
@@ -159,7 +142,7 @@ def of_block(block: Any, task: Callable[..., Any], *arguments: Any) -> Any:
         ),
     }
 )
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class RandomFeatures(Result):
     """A map to m features whose products approximate the Gaussian kernel.
 

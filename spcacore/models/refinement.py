@@ -33,11 +33,6 @@ from ..supports.admissible import knowledge
 from .joint_search import Loading, as_matrix, ascended, searched
 from .variance import checked_loadings, operator_variances
 
-__all__ = [
-    "NOT_CONVERGED", "additional_variance", "joint_variance", "quickly_refined", "refine", "refined",
-    "refined_from", "refuse_constraint", "with_sign",
-]  # fmt: skip
-
 _ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
 NOT_CONVERGED = "refinement not converged in {} rounds"
 

@@ -21,8 +21,6 @@ from ..solvers.base import Solver, choice_options
 from ..solvers.table import SOLVERS
 from ..supports.admissible import Supports
 
-__all__ = ["CERTIFY", "CONSTRAINTS", "SUPPORTS", "Request"]
-
 CONSTRAINTS = ("orthogonal", "uncorrelated")
 CERTIFY = ("bounds", "jointly")
 SUPPORTS = ("free", "common", "disjoint")

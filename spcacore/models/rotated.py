@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from .._messages import convergence, counted, warn
+from .._records import frozen_record
 from .._types import AnyArray, Array, Index, Kind, MatrixLike, Rotation, Switch, ThresholdRule, Weights
 from .._validation import (
     Hook,
@@ -34,13 +34,11 @@ from ..results import LoadingsResult
 from ..solvers.base import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
 
-__all__ = ["RotatedResult", "prs", "sca", "sca_path", "sma"]
-
 _ROTATIONS = ("varimax", "l1", "none")
 _THRESHOLDS = ("soft", "hard")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class RotatedResult(LoadingsResult):
     """Sparse loadings of a rotated basis, from `sca` or `sma`.
 

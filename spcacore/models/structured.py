@@ -20,7 +20,7 @@ at once, without deflation, are in `under_prior`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ from scipy import linalg
 
 from .._limits import PRIOR_UNIT, STRUCTURED_TOL
 from .._messages import counted, warn
+from .._records import frozen_record
 from .._types import AnyArray, Array, Index, Kind, Mask, MatrixLike, Weights
 from .._validation import (
     aligned,
@@ -55,14 +56,12 @@ from .under_prior import fit_at_once, fit_in_turn
 from .variance import VariancesResult, operator_variances
 from .variational import Component, Residual, Search, regressors
 
-__all__ = ["StructuredPCAResult", "oppca", "soppca"]
-
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
 _OF_OPPCA = ("orthogonal", "naive", "joint")
 
 
 @shared_parameters
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+@frozen_record(kw_only=True)
 class StructuredPCAResult(VariancesResult):
     """Components with their posteriors, from `oppca` or `soppca`.
 

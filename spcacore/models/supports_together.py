@@ -30,8 +30,6 @@ from ..supports.tree import Sets, enumerated, splits_of
 from .joint_search import Loading, in_turn
 from .refinement import quickly_refined, refined
 
-__all__ = ["best_budget", "best_common", "best_disjoint", "even_split"]
-
 
 def best_common(
     objective: LeadingSum, steps: Steps, starts: Iterable[Units] = (), rng: np.random.Generator | None = None

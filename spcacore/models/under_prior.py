@@ -41,8 +41,6 @@ from ..supports.search import forward_ways
 from .priors import Diagonal, PriorMatrix, Spectral
 from .variational import Component, Residual, Search
 
-__all__ = ["fit_at_once", "fit_in_turn", "information_projection"]
-
 _LOG_2PI = math.log(2 * math.pi)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from .. import _core
 from .._labels import reordered, row_labels
 from .._limits import PENCIL_SCHUR, VARIANCE_LEFT
 from .._messages import counted
+from .._records import frozen_record
 from .._types import AnyArray, Array, Definition, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
@@ -26,21 +26,6 @@ from ..readable import as_result, loadings_in
 from ..results import LoadingsResult, check_names
 from ..solvers.refitting import leading_vector
 from ..solvers.solution import Solution
-
-__all__ = [
-    "DEFINITIONS",
-    "VARIANCE_DEFINITIONS",
-    "Additional",
-    "GivenLoadings",
-    "TotalShare",
-    "VariancesResult",
-    "checked_loadings",
-    "explained_variance",
-    "from_loadings",
-    "operator_variances",
-    "renormalize",
-]
-
 
 VARIANCE_DEFINITIONS = ("cumulative", "adjusted", "raw", "regression")
 DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}  # that goes with each objective
@@ -188,9 +173,6 @@ class Additional:
     `A_s x_s / sqrt(x_s'A_s x_s)` of the earlier loadings; cumulative, q'Aq.
     """
 
-    op: _core.Operator
-    regression: bool
-
     def __init__(self, op: _core.Operator, definition: str):
         self.op, self.regression = op, definition == "regression"
         self.basis: list[Array] = []
@@ -222,11 +204,6 @@ class Additional:
 
 class TotalShare:
     """Whether the components found explain a share of the total variance."""
-
-    additional: Additional
-    share: float
-    total: float
-    explained: float
 
     def __init__(self, problem: Problem, definition: str, share: float):
         self.additional, self.share = Additional(problem.operator, definition), share
@@ -335,7 +312,7 @@ def renormalize(
 # ---- loadings of any other program, with what they explain of X -----------------------------------------
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+@frozen_record(kw_only=True)
 class VariancesResult(LoadingsResult):
     """Loadings of unit length, with what they explain of X and how X was read."""
 
@@ -367,7 +344,7 @@ class VariancesResult(LoadingsResult):
         return cls(**common | more)
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+@frozen_record(kw_only=True)
 class GivenLoadings(VariancesResult):
     """Loadings of another program and the variance that they explain, from `from_loadings`.
 

@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 from scipy import linalg
 
-from .. import _core
 from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER, SUPPORT_TOL
 from .._messages import counted
 from .._records import record
@@ -25,20 +24,6 @@ from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import Supports
 from ..supports.search import forward_ways
 from .priors import Diagonal, Isotropic, PriorMatrix, Sparse, Spectral
-
-__all__ = [
-    "Component",
-    "ExpectationMaximization",
-    "OnSupport",
-    "Posterior",
-    "Residual",
-    "Search",
-    "chosen_support",
-    "log_binomial",
-    "log_supports",
-    "regressors",
-]
-
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -61,15 +46,6 @@ class Residual:
 
     B = M is an orthonormal basis of the means; with naive deflation M has the means, and x_t = T b_t.
     """
-
-    op: _core.Operator
-
-    n: float
-    orthogonal: bool
-    wanted: int
-    eigenvectors: Array
-    square: float
-    term: LowRank
 
     def __init__(self, problem: Problem, n: float, orthogonal: bool, wanted: int):
         self.op, self.n, self.orthogonal, self.wanted = problem.operator, n, orthogonal, wanted
@@ -174,9 +150,6 @@ class Posterior:
 
 class ExpectationMaximization:
     """EM on all variables of a prior, in the orthogonal complement of Q."""
-
-    square: float
-    entries: float
 
     def __init__(
         self,

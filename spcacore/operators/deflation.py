@@ -166,6 +166,8 @@ class DeflatedOperator:
         Where entries of the data are missing.
     matrix : ndarray of shape (p, p) or None
         A itself with the components removed, where it is formed.
+    moment : ndarray of shape (p,) or None
+        Of the problem.
     """
 
     operator: _core.Operator
@@ -178,14 +180,17 @@ class DeflatedOperator:
     loadings: tuple[tuple[Index, AnyArray], ...] = ()
     filled: MissingData | None = None
     matrix: AnyArray | None = None
+    moment: AnyArray | None = None
 
     @classmethod
     def from_problem(
         cls, problem: Problem, deflation: Deflation = PROJECTION, constraint: str | None = None
     ) -> DeflatedOperator:
         """Before the first component."""
-        op = problem.operator
-        return cls(op, problem.diagonal, deflation, constraint, (), op, problem.supports, (), problem.filled)
+        op, supports, moment = problem.operator, problem.supports, problem.moment
+        return cls(
+            op, problem.diagonal, deflation, constraint, (), op, supports, (), problem.filled, moment=moment
+        )
 
     @property
     def quotient(self) -> bool:

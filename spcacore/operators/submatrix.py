@@ -17,7 +17,10 @@ from .._limits import (
 from .._types import AnyArray, Array, Index
 from .problem import Problem
 
-__all__ = ["KeptRows", "columns_cost", "kept_rows", "largest_submatrix", "rows_of", "whole_matrix"]
+__all__ = [
+    "KeptRows", "columns_cost", "formed_error", "kept_rows", "largest_submatrix", "product_error", "rows_of",
+    "whole_matrix",
+]  # fmt: skip
 
 _SPARE_ROWS = 256  # beside those of a support, which may leave it and come back
 _ROWS_AT_A_TIME = 32  # of data in memory
@@ -28,6 +31,24 @@ def largest_submatrix(op: _core.Operator) -> int:
     if op.symmetric_form:
         return SUBMATRIX_ORDER
     return min(SUBMATRIX_ORDER, SUBMATRIX_ENTRIES // op.m, int((SUBMATRIX_WORK / op.m) ** 0.5))
+
+
+def product_error(op: _core.Operator, k: int = 0) -> float:
+    """gamma of `rows_of`: an entry of A = F'F is off by at most gamma |F_i|'|F_j| (Higham 2002, section 3.5).
+
+    Each is a sum of m products, of rows in turn; low-rank terms and a further sum of k numbers are added.
+    """
+    sums = op.m + 64 + k + op.p // 64
+    return (1 + op.t) * sums * float(np.finfo(op.dtype).eps)
+
+
+def formed_error(op: _core.Operator) -> float:
+    """gamma of `Operator.submatrix`, likewise: of rows in tiles, whose sums are then added (tile.c).
+
+    A sum has at most 512 products, and of these there are at most m / 128 + 1.
+    """
+    sums = min(op.m, 512) + op.m // 128 + 16
+    return (1 + op.t) * sums * float(np.finfo(op.dtype).eps)
 
 
 def columns_cost(problem: Problem) -> float:

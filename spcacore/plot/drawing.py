@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = [
-    "ABOVE", "BELOW", "CHOSEN", "COLORS", "DENSE", "LETTER_WIDTH", "NO_LOADINGS", "ORDINARY",
-    "PARAGRAPHS", "SPARSE", "VERBATIM", "add_color_bar", "add_grid", "chosen_components", "diverging",
-    "faint", "given_or_new_axes", "hide_spines", "is_dark", "label_rows", "legend_above", "loadings_of",
-    "percent", "points_per_row", "text_color", "variable_names", "variance_shares", "write_in_the_middle",
-]  # fmt: skip
-
 ABOVE, BELOW = "#b2182b", "#2166ac"
 SPARSE, DENSE, ORDINARY, CHOSEN = "#0072b2", "#7d7d7d", "#c4c4c4", "#d55e00"
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c564b", "#4d4d4d")

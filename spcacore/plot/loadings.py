@@ -13,17 +13,35 @@ from .._messages import counted
 from .._types import Array, Index
 from .._validation import check_choice, integer
 from ..readable import HasLoadings, as_result
-from . import drawing
+from .drawing import (
+    ABOVE,
+    BELOW,
+    NO_LOADINGS,
+    PARAGRAPHS,
+    add_color_bar,
+    add_grid,
+    chosen_components,
+    diverging,
+    faint,
+    given_or_new_axes,
+    hide_spines,
+    label_rows,
+    loadings_of,
+    percent,
+    points_per_row,
+    text_color,
+    variable_names,
+    variance_shares,
+    write_in_the_middle,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
-__all__ = ["bars", "heatmap", "images"]
 
-
-@filled(drawing.PARAGRAPHS)
+@filled(PARAGRAPHS)
 def bars(
     result: object,
     component: int = 0,
@@ -58,38 +76,36 @@ def bars(
     'component 1: 4 loadings, 22.6 % of the variance'
     """
     result = as_result(result)
-    V = drawing.loadings_of(result)
+    V = loadings_of(result)
     t = integer(component, "component", 0, V.shape[1] - 1)
     limit = integer(n_variables, "n_variables", 1)
-    named = drawing.variable_names(result, names, len(V))
+    named = variable_names(result, names, len(V))
     v = V[:, t]
     count = int(np.count_nonzero(v))
     index = np.argsort(-abs(v), kind="stable")[: min(count, limit)]
-    ax = drawing.given_or_new_axes(ax, (5.6, min(1.1 + 0.24 * max(len(index), 3), 10)))
+    ax = given_or_new_axes(ax, (5.6, min(1.1 + 0.24 * max(len(index), 3), 10)))
     position = np.arange(len(index))
-    thick = 0.72 * min(1, 30 / drawing.points_per_row(ax, len(index)))
-    ax.barh(
-        position, v[index], height=thick, color=[drawing.ABOVE if x > 0 else drawing.BELOW for x in v[index]]
-    )
+    thick = 0.72 * min(1, 30 / points_per_row(ax, len(index)))
+    ax.barh(position, v[index], height=thick, color=[ABOVE if x > 0 else BELOW for x in v[index]])
     if count:
-        ax.axvline(0, color=drawing.text_color(), linewidth=0.8)
+        ax.axvline(0, color=text_color(), linewidth=0.8)
     ax.set_ylim(max(len(index), 1) - 0.4, -0.6)
-    drawing.label_rows(ax, [named[j] for j in index])
+    label_rows(ax, [named[j] for j in index])
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel("loading" if len(index) == count else f"loading (the {len(index)} largest of {count})")
-    drawing.add_grid(ax, "x")
-    drawing.hide_spines(ax, "left")
-    share = drawing.variance_shares(result, V.shape[1])
-    variance = "" if share is None else f", {drawing.percent(share[t])} of the variance"
+    add_grid(ax, "x")
+    hide_spines(ax, "left")
+    share = variance_shares(result, V.shape[1])
+    variance = "" if share is None else f", {percent(share[t])} of the variance"
     shown = counted(count, "loading")
     ax.set_title(f"component {t + 1}: {shown}{variance}", loc="left", fontsize="medium")
     if count == 0:
         ax.set_xticks([])
-        drawing.write_in_the_middle(ax, drawing.NO_LOADINGS)
+        write_in_the_middle(ax, NO_LOADINGS)
     return ax
 
 
-@filled(drawing.PARAGRAPHS)
+@filled(PARAGRAPHS)
 def heatmap(
     result: object,
     *,
@@ -139,10 +155,10 @@ def heatmap(
     ['a', 'd', 'c']
     """
     result = as_result(result)
-    V = drawing.loadings_of(result)
-    chosen = drawing.chosen_components(components, V.shape[1])
+    V = loadings_of(result)
+    chosen = chosen_components(components, V.shape[1])
     check_choice(order, "order", ("cluster", "loading", "given"))
-    named = drawing.variable_names(result, names, len(V))
+    named = variable_names(result, names, len(V))
     V = V[:, chosen]
     magnitude = abs(V).max(axis=1)
     rows = np.flatnonzero(magnitude)
@@ -153,43 +169,43 @@ def heatmap(
     sides = _sides(result, rows)
     rows = np.concatenate([_ordered(V, side, order) for side in sides])
     m, r = len(rows), len(chosen)
-    ax = drawing.given_or_new_axes(ax, (min(2.8 + 0.6 * r, 11), min(1.2 + 0.21 * max(m, 6), 9)))
+    ax = given_or_new_axes(ax, (min(2.8 + 0.6 * r, 11), min(1.2 + 0.21 * max(m, 6), 9)))
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     if m == 0:
         ax.set_xticks([])
         ax.set_yticks([])
-        drawing.write_in_the_middle(ax, drawing.NO_LOADINGS)
+        write_in_the_middle(ax, NO_LOADINGS)
         return ax
     largest = float(magnitude[rows].max())
     table = np.ma.masked_equal(V[rows], 0)
     image = ax.imshow(
-        table, cmap=drawing.diverging(ax), vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest"
+        table, cmap=diverging(ax), vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest"
     )
-    if drawing.points_per_row(ax, m) > 4:
-        ax.hlines(np.arange(m + 1) - 0.5, -0.5, r - 0.5, linewidth=0.6, **drawing.faint(0.1))
-    ax.vlines(np.arange(r + 1) - 0.5, -0.5, m - 0.5, linewidth=0.8, **drawing.faint(0.2))
-    ax.hlines(np.cumsum([len(side) for side in sides[:-1]]) - 0.5, -0.5, r - 0.5, color=drawing.text_color())
+    if points_per_row(ax, m) > 4:
+        ax.hlines(np.arange(m + 1) - 0.5, -0.5, r - 0.5, linewidth=0.6, **faint(0.1))
+    ax.vlines(np.arange(r + 1) - 0.5, -0.5, m - 0.5, linewidth=0.8, **faint(0.2))
+    ax.hlines(np.cumsum([len(side) for side in sides[:-1]]) - 0.5, -0.5, r - 0.5, color=text_color())
     ax.set_xlim(-0.5, r - 0.5)
     ax.set_ylim(m - 0.5, -0.5)
-    shares = drawing.variance_shares(result, r, chosen)
+    shares = variance_shares(result, r, chosen)
     thin = max(1, -(-r // 20))
     ticks = [str(t + 1) for t in chosen]
     if shares is not None and r <= 8:
-        ticks = [f"{tick}\n{drawing.percent(share)}" for tick, share in zip(ticks, shares, strict=True)]
+        ticks = [f"{tick}\n{percent(share)}" for tick, share in zip(ticks, shares, strict=True)]
     ax.set_xticks(np.arange(0, r, thin), ticks[::thin])
     ax.set_xlabel("component" if shares is None or r > 8 else "component, and its share of the variance")
-    labeled = drawing.label_rows(ax, [named[j] for j in rows], magnitude[rows])
+    labeled = label_rows(ax, [named[j] for j in rows], magnitude[rows])
     what = counted(m, "variable") if m == selected else f"{m} of {counted(selected, 'selected variable')}"
     if labeled < m:
         ax.set_ylabel(f"{what}, {labeled} of them named")
     elif m < selected:
         ax.set_ylabel(what)
-    drawing.add_color_bar(ax, image)
+    add_color_bar(ax, image)
     return ax
 
 
-@filled(drawing.PARAGRAPHS)
+@filled(PARAGRAPHS)
 def images(
     result: object,
     shape: tuple[int, int],
@@ -221,8 +237,8 @@ def images(
     ([[0.6, 0.0, 0.0], [0.0, -0.8, 0.0]], (-0.8, 0.8))
     """
     result = as_result(result)
-    V = drawing.loadings_of(result)
-    chosen = drawing.chosen_components(components, V.shape[1])
+    V = loadings_of(result)
+    chosen = chosen_components(components, V.shape[1])
     if not isinstance(shape, (tuple, list)) or len(shape) != 2:
         raise TypeError(f"shape must be two integers, the rows and columns of an image, not {shape!r}")
     rows, columns = (integer(size, f"shape[{i}]", 1) for i, size in enumerate(shape))
@@ -236,12 +252,12 @@ def images(
     across = min(r, math.ceil(math.sqrt(1.5 * r * tall)))
     down = -(-r // across)
     across = -(-r // down)
-    shares = drawing.variance_shares(result, r, chosen)
+    shares = variance_shares(result, r, chosen)
     gap, title = 0.08, 0.24 if r > 1 or shares is not None else 0.0  # of a width, and in inches
     side = min(1.6, 9 / across, 8 / (down * tall))
     high = down * (side * tall + max(title, gap * side))
     own = ax is None
-    ax = drawing.given_or_new_axes(ax, (side * across * (1 + gap) + 1.2, max(high + 0.3, 1.8)))
+    ax = given_or_new_axes(ax, (side * across * (1 + gap) + 1.2, max(high + 0.3, 1.8)))
     if not own:
         box = ax.get_window_extent()
         width, height = 0.85 * box.width / ax.figure.dpi, box.height / ax.figure.dpi
@@ -252,18 +268,18 @@ def images(
         left, top = i % across * (1 + gap), i // across * (tall + head)
         picture = np.ma.masked_equal(V[:, t].reshape(rows, columns), 0)
         image = ax.imshow(
-            picture, cmap=drawing.diverging(ax), vmin=-limit, vmax=limit, interpolation="nearest",
+            picture, cmap=diverging(ax), vmin=-limit, vmax=limit, interpolation="nearest",
             extent=(left, left + 1, top + tall, top),
         )  # fmt: skip
         edge = [(left, top), (left + 1, top), (left + 1, top + tall), (left, top + tall), (left, top)]
-        ax.plot(*zip(*edge, strict=True), linewidth=0.8, **drawing.faint(0.25))
+        ax.plot(*zip(*edge, strict=True), linewidth=0.8, **faint(0.25))
         if title:
-            said = f"{t + 1}" if shares is None else f"{t + 1}:  {drawing.percent(shares[i])}"
+            said = f"{t + 1}" if shares is None else f"{t + 1}:  {percent(shares[i])}"
             ax.text(left, top - 0.03, said, fontsize="small", va="bottom")
     ax.set_xlim(-0.02, across * (1 + gap) - gap + 0.02)
     ax.set_ylim(down * (tall + head) - head + 0.02, -head)
     ax.set_axis_off()
-    drawing.add_color_bar(ax, image)
+    add_color_bar(ax, image)
     return ax
 
 

@@ -15,19 +15,33 @@ from .._rendering import shortened
 from .._types import AnyArray, Array, Index, MatrixLike
 from .._validation import integer, real_array
 from ..readable import as_result, is_table
-from . import drawing
+from .drawing import (
+    COLORS,
+    LETTER_WIDTH,
+    PARAGRAPHS,
+    VERBATIM,
+    add_color_bar,
+    chosen_components,
+    faint,
+    given_or_new_axes,
+    hide_spines,
+    is_dark,
+    loadings_of,
+    percent,
+    text_color,
+    variable_names,
+    variance_shares,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
-__all__ = ["biplot"]
-
-_STYLES = list(product("osD^", drawing.COLORS))  # of the classes
+_STYLES = list(product("osD^", COLORS))  # of the classes
 
 
-@filled(drawing.PARAGRAPHS)
+@filled(PARAGRAPHS)
 def biplot(
     result: object,
     scores_or_X: MatrixLike | None = None,
@@ -80,17 +94,17 @@ def biplot(
     ['x1', 'x2', 'x3', 'x4', 'x5', 'x6']
     """
     given, result = result, as_result(result)
-    V = drawing.loadings_of(result)
+    V = loadings_of(result)
     p, r = V.shape
     if not isinstance(components, (tuple, list)) or len(components) != 2:
         raise TypeError(f"components must be two integers, not {components!r}")
     if r < 2:
         raise ValueError("a biplot needs two components, and the result has one")
-    first, second = drawing.chosen_components(components, r)
+    first, second = chosen_components(components, r)
     if first == second:
         raise ValueError(f"components must be two different ones, not {components!r}")
     limit = integer(n_variables, "n_variables", 0)
-    named = drawing.variable_names(result, names, p)
+    named = variable_names(result, names, p)
     scores_or_X = getattr(result, "scores", None) if scores_or_X is None else scores_or_X
     if scores_or_X is None:
         raise ValueError("the result has no scores of its own: give scores_or_X, scores or data")
@@ -101,26 +115,26 @@ def biplot(
     selected = np.flatnonzero(length)
     index = selected[np.argsort(-length[selected], kind="stable")[:limit]]
     own = ax is None
-    ax = drawing.given_or_new_axes(ax, (6.8, 5.6))
+    ax = given_or_new_axes(ax, (6.8, 5.6))
     _draw_points(ax, Z, colored, labels)
     for line in (ax.axhline, ax.axvline):
-        line(0, linewidth=0.8, zorder=0, **drawing.faint(0.15))
+        line(0, linewidth=0.8, zorder=0, **faint(0.15))
     tips = _draw_arrows(ax, Z, V[index])
     shared = any(
         len(grouper.get_siblings(ax)) > 1 for grouper in (ax.get_shared_x_axes(), ax.get_shared_y_axes())
     )
     ax.set_aspect("equal", adjustable="box" if shared else "datalim")
     ax.autoscale_view()
-    shares = drawing.variance_shares(result, 2, (first, second))
+    shares = variance_shares(result, 2, (first, second))
     for i, (t, axis) in enumerate(((first, ax.xaxis), (second, ax.yaxis))):
-        share = "" if shares is None else f"  ({drawing.percent(shares[i])} of the variance)"
+        share = "" if shares is None else f"  ({percent(shares[i])} of the variance)"
         axis.set_label_text(f"component {t + 1}{share}")
     if 0 < len(index) < len(selected):
         ax.text(
             1, 0.005, f"arrows: the {len(index)} longest of {len(selected)}", transform=ax.transAxes,
             fontsize="x-small", color="0.45", ha="right", va="bottom",
         )  # fmt: skip
-    drawing.hide_spines(ax)
+    hide_spines(ax)
     if own:
         whole: Any = ax.figure
         whole.draw_without_rendering()  # labels are placed by where the tips will be
@@ -156,7 +170,7 @@ def _draw_arrows(ax: Axes, Z: Array, V: AnyArray) -> Array:
     fits = [a / b for a, b in zip(reach, size, strict=True) if a > 0 and b > 0]
     tips: Array = V * (0.95 * min(fits) if fits else 1.0)
     arrow = {
-        "arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, "color": drawing.text_color(), "linewidth": 1.2,
+        "arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, "color": text_color(), "linewidth": 1.2,
         "mutation_scale": 9,
     }  # fmt: skip
     for tip in tips:
@@ -203,12 +217,12 @@ def _scatter_numbers(ax: Any, Z: AnyArray, values: Array, style: dict[str, Any],
     from matplotlib.colors import ListedColormap
 
     known = ~np.isnan(values)
-    low, high = (0.2, 1.0) if drawing.is_dark(ax) else (0.0, 0.92)
+    low, high = (0.2, 1.0) if is_dark(ax) else (0.0, 0.92)
     colors = ListedColormap(colormaps["viridis"](np.linspace(low, high, 256)))
     if not known.all():
         ax.scatter(*Z[~known].T, color="0.6", **style)
     image = ax.scatter(*Z[known].T, c=values[known], cmap=colors, **style)
-    drawing.add_color_bar(ax, image, shortened(title))
+    add_color_bar(ax, image, shortened(title))
 
 
 def _classes(labels: Any, n: int) -> tuple[list[str], Index]:
@@ -243,7 +257,7 @@ def _scatter_classes(ax: Any, Z: AnyArray, kinds: list[str], member: Index, styl
     )  # fmt: skip
     for handle, text, kind in zip(legend.legend_handles, legend.get_texts(), kinds, strict=True):
         handle.set_sizes([30])
-        text.set(text=shortened(kind), **drawing.VERBATIM)  # a label that begins with _ would be left out
+        text.set(text=shortened(kind), **VERBATIM)  # a label that begins with _ would be left out
 
 
 def _label_tips(ax: Any, tips: Array, names: list[str]) -> None:
@@ -265,7 +279,7 @@ def _label_tips(ax: Any, tips: Array, names: list[str]) -> None:
     for g, members in enumerate(groups):
         i = members[0]
         longest = max(len(names[j]) for j in members)
-        half = np.array([drawing.LETTER_WIDTH * size * longest / 2, (0.1 + 0.6 * len(members)) * size])
+        half = np.array([LETTER_WIDTH * size * longest / 2, (0.1 + 0.6 * len(members)) * size])
         angle = math.atan2(*(at[i] - origin)[::-1])
         best: tuple[float, AnyArray, int] | None = None
         for reach in (3, 9, 16, 24, 33, 44, 56):
@@ -291,7 +305,7 @@ def _label_tips(ax: Any, tips: Array, names: list[str]) -> None:
             ha="center", va="center", fontsize="small", linespacing=1.05, zorder=5,
             arrowprops=leader if reach > 9 else None,
             path_effects=[withStroke(linewidth=2.2, foreground=ax.get_facecolor(), alpha=0.85)],
-            **drawing.VERBATIM,
+            **VERBATIM,
         )  # fmt: skip
 
 

@@ -14,7 +14,21 @@ from .._rendering import shortened
 from .._types import AnyArray, Array
 from .._validation import LARGEST, integer, real_array
 from ..selection.stability_result import Stability
-from . import drawing
+from .drawing import (
+    CHOSEN,
+    COLORS,
+    DENSE,
+    ORDINARY,
+    PARAGRAPHS,
+    SPARSE,
+    add_grid,
+    given_or_new_axes,
+    hide_spines,
+    label_rows,
+    legend_above,
+    variable_names,
+    write_in_the_middle,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,9 +37,6 @@ if TYPE_CHECKING:
     from ..selection.tuning import SparsityPath
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["path", "stability"]
-
 
 _PARAMETERS = {
     "cardinality": "cardinality: nonzero loadings of {}",
@@ -42,7 +53,7 @@ _CRITERIA = {
 }
 
 
-@filled(drawing.PARAGRAPHS)
+@filled(PARAGRAPHS)
 def path(
     path_or_selection: SparsityPath | SparsitySelection,
     *,
@@ -112,7 +123,7 @@ def path(
     elif len(steps) > 1:
         if chosen is not None:
             raise ValueError("chosen needs component where grids differ by component")
-        return _draw_steps(drawing.given_or_new_axes(ax, (6, 4)), steps)
+        return _draw_steps(given_or_new_axes(ax, (6, 4)), steps)
     values = real_array(source.values, "values", ndim=1).astype(np.float64)
     if chosen is None and is_selection:
         chosen = source.chosen
@@ -120,7 +131,7 @@ def path(
         raise ValueError(f"chosen must be one of the values {_value_list(values)}, not {chosen!r}")
     if not is_selection and source.explained_variance_ratio is None:
         raise ValueError("the path has no explained_variance_ratio: the total variance is unknown")
-    ax = drawing.given_or_new_axes(ax, (6, 4))
+    ax = given_or_new_axes(ax, (6, 4))
     order = np.argsort(values, kind="stable")
     draw = _draw_selection if is_selection else _draw_path
     y = draw(ax, source, values, order)
@@ -130,11 +141,11 @@ def path(
         i = int(np.flatnonzero(values == chosen)[0])
         reached = "" if is_selection else f", {y[i]:.1f} %"
         ax.plot(
-            values[i], y[i], "o", markersize=11, markerfacecolor="none", markeredgecolor=drawing.CHOSEN,
+            values[i], y[i], "o", markersize=11, markerfacecolor="none", markeredgecolor=CHOSEN,
             markeredgewidth=1.8, linestyle="none", zorder=4, label=f"chosen: {values[i]:g}{reached}",
         )  # fmt: skip
-        ax.axvline(values[i], color=drawing.CHOSEN, linewidth=0.8, alpha=0.6, zorder=1)
-    drawing.legend_above(ax, *ax.get_legend_handles_labels())
+        ax.axvline(values[i], color=CHOSEN, linewidth=0.8, alpha=0.6, zorder=1)
+    legend_above(ax, *ax.get_legend_handles_labels())
     return ax
 
 
@@ -145,21 +156,21 @@ def _draw_path(ax: Any, source: Any, values: AnyArray, order: AnyArray) -> Array
     if 1 < r <= 6:
         for t in range(r):
             ax.plot(
-                x, shares[order, t], "-", color=drawing.SPARSE, linewidth=1, alpha=0.45,
+                x, shares[order, t], "-", color=SPARSE, linewidth=1, alpha=0.45,
                 label="each component" if t == 0 else "_",
             )  # fmt: skip
             ax.annotate(
                 f"{t + 1}", (x[-1], shares[order[-1], t]), xytext=(4, 0), textcoords="offset points",
-                fontsize="x-small", color=drawing.SPARSE, va="center",
+                fontsize="x-small", color=SPARSE, va="center",
             )  # fmt: skip
     name = "variance explained" if r == 1 else f"{counted(r, 'component')} together"
-    ax.plot(x, total[order], "o-", color=drawing.SPARSE, markersize=4.5, label=name)
+    ax.plot(x, total[order], "o-", color=SPARSE, markersize=4.5, label=name)
     top = np.nanmax(total)
     if source.dense_ratio is not None:
         dense = 100 * float(np.sum(source.dense_ratio))
         ax.axhline(
             dense,
-            color=drawing.DENSE,
+            color=DENSE,
             linewidth=1.2,
             linestyle="--",
             zorder=1,
@@ -174,21 +185,21 @@ def _draw_path(ax: Any, source: Any, values: AnyArray, order: AnyArray) -> Array
 def _draw_selection(ax: Any, source: Any, values: AnyArray, order: AnyArray) -> Array:
     score = np.asarray(source.score, np.float64)
     error = None if source.standard_error is None else np.asarray(source.standard_error, np.float64)
-    ax.plot(values[order], score[order], "o-", color=drawing.SPARSE, markersize=4.5, label="score")
+    ax.plot(values[order], score[order], "o-", color=SPARSE, markersize=4.5, label="score")
     if error is not None:
         ax.errorbar(
             values, score, error, fmt="none", ecolor="#8fbfe0", elinewidth=1.4, capsize=2.5, zorder=1.5
         )  # fmt: skip
     best = int(np.flatnonzero(values == source.best)[0])
     ax.plot(
-        values[best], score[best], "D", color=drawing.SPARSE, markersize=7, linestyle="none", zorder=3,
+        values[best], score[best], "D", color=SPARSE, markersize=7, linestyle="none", zorder=3,
         label=f"best: {values[best]:g}",
     )  # fmt: skip
     if error is not None:
         level, meaning = score[best] - error[best], "best less its standard error"
         if (source.parameter, source.criterion) == ("n_components", "permutation"):
             level, meaning = 0.0, "permuted data"
-        ax.axhline(level, color=drawing.DENSE, linewidth=1.2, linestyle="--", zorder=1, label=meaning)
+        ax.axhline(level, color=DENSE, linewidth=1.2, linestyle="--", zorder=1, label=meaning)
         sparsest = int(np.flatnonzero(values == source.one_se)[0])
         ax.plot(
             values[sparsest], score[sparsest], "s", color="#009e73", markersize=6.5, linestyle="none",
@@ -203,7 +214,7 @@ def _draw_steps(ax: Any, steps: list[Any]) -> Any:
     every = []
     for t, step in enumerate(steps):
         values, score = real_array(step.values, "values", ndim=1).astype(np.float64), np.asarray(step.score)
-        order, color = np.argsort(values, kind="stable"), drawing.COLORS[t % len(drawing.COLORS)]
+        order, color = np.argsort(values, kind="stable"), COLORS[t % len(COLORS)]
         label = f"component {t + 1}, chosen: {step.chosen:g}"
         error = None if step.standard_error is None else np.asarray(step.standard_error)[order]
         ax.errorbar(
@@ -219,14 +230,14 @@ def _draw_steps(ax: Any, steps: list[Any]) -> Any:
     _value_axis(ax, np.concatenate(every))
     ax.set_ylabel(_CRITERIA.get(steps[0].criterion, steps[0].criterion))
     _finish(ax, steps[0].parameter, "each component")
-    drawing.legend_above(ax, *ax.get_legend_handles_labels())
+    legend_above(ax, *ax.get_legend_handles_labels())
     return ax
 
 
 def _finish(ax: Any, parameter: str, which: str) -> None:
     ax.set_xlabel(_PARAMETERS.get(parameter, parameter).format(which))
-    drawing.add_grid(ax, "y")
-    drawing.hide_spines(ax)
+    add_grid(ax, "y")
+    hide_spines(ax)
 
 
 def _value_axis(ax: Any, values: AnyArray) -> None:
@@ -252,7 +263,7 @@ def _value_list(values: AnyArray) -> str:
 # ---- how often variables are chosen again ---------------------------------------------------------------
 
 
-@filled(drawing.PARAGRAPHS)
+@filled(PARAGRAPHS)
 def stability(
     found: Stability, component: int = 0, *, n_variables: int = 30, names: Iterable[str] | None = None,
     ax: Axes | None = None
@@ -294,31 +305,31 @@ def stability(
     t = integer(component, "component", 0, found.n_components - 1)
     most = integer(n_variables, "n_variables", 1, LARGEST)
     frequency = found.selection_frequency[:, t]
-    shown = drawing.variable_names(found, names, len(frequency))
+    shown = variable_names(found, names, len(frequency))
     order = np.argsort(-frequency, kind="stable")[: min(most, np.count_nonzero(frequency))]
-    ax = drawing.given_or_new_axes(ax, (6, min(1.6 + 0.22 * max(len(order), 4), 12)))
+    ax = given_or_new_axes(ax, (6, min(1.6 + 0.22 * max(len(order), 4), 12)))
     if len(order) == 0:
-        drawing.write_in_the_middle(ax, "no variable is ever chosen")
+        write_in_the_middle(ax, "no variable is ever chosen")
         return ax
     stars = [" *" if found.stable[j, t] else "" for j in order]
     chosen = found.loadings[order, t] != 0
     place = np.arange(len(order))
     for part, color, label in (
-        (chosen, drawing.SPARSE, "in the component of all the data"),
-        (~chosen, drawing.ORDINARY, "in those of resamples alone"),
+        (chosen, SPARSE, "in the component of all the data"),
+        (~chosen, ORDINARY, "in those of resamples alone"),
     ):
         if part.any():
             ax.barh(place[part], frequency[order[part]], 0.7, color=color, label=label)
     if np.isfinite(found.threshold[t]):
         ax.axvline(
-            found.threshold[t], color=drawing.CHOSEN, linestyle="--", linewidth=1.2,
+            found.threshold[t], color=CHOSEN, linestyle="--", linewidth=1.2,
             label=f"* stable: {found.threshold[t]:.3g} or more",
         )  # fmt: skip
-    drawing.label_rows(ax, [shortened(shown[j]) + star for j, star in zip(order, stars, strict=True)])
+    label_rows(ax, [shortened(shown[j]) + star for j, star in zip(order, stars, strict=True)])
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.set_xlim(0, 1)
     ax.set_xlabel(f"share of the resamples, component {t + 1}")
-    drawing.add_grid(ax, "x")
-    drawing.hide_spines(ax)
-    drawing.legend_above(ax, *ax.get_legend_handles_labels())
+    add_grid(ax, "x")
+    hide_spines(ax)
+    legend_above(ax, *ax.get_legend_handles_labels())
     return ax

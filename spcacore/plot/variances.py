@@ -17,19 +17,30 @@ from ..models.variance import checked_loadings, operator_variances
 from ..operators.gram import dense_shares
 from ..operators.inputs import as_problem
 from ..readable import as_result
-from . import drawing
+from .drawing import (
+    COLORS,
+    DENSE,
+    ORDINARY,
+    PARAGRAPHS,
+    SPARSE,
+    VERBATIM,
+    add_grid,
+    given_or_new_axes,
+    hide_spines,
+    legend_above,
+    loadings_of,
+    variance_shares,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
 
-__all__ = ["comparison", "scree"]
-
 _HATCHES = ("", "//", "..", "xx")
 
 
-@filled(drawing.PARAGRAPHS)
+@filled(PARAGRAPHS)
 def scree(
     result: object,
     X: OperatorLike | None = None,
@@ -82,12 +93,12 @@ def scree(
     ordinary [32.5, 18.3, 14.4]
     """
     result = as_result(result)
-    V = drawing.loadings_of(result)
+    V = loadings_of(result)
     r = V.shape[1]
     if X is not None and dense is not None:
         raise ValueError("give either X or dense, not both")
     options: dict[str, Any] = {"kind": kind, "center": center, "scale": scale}
-    shares = drawing.variance_shares(result, r)
+    shares = variance_shares(result, r)
     if X is None:
         if any(option is not None for option in options.values()):
             raise ValueError("kind, center and scale say how to read X, but X is not given")
@@ -100,23 +111,23 @@ def scree(
         ordinary, own = _computed_shares(X, V, shares is None, options)
         shares = own if shares is None else shares
     assert shares is not None
-    ax = drawing.given_or_new_axes(ax, (min(4.4 + 0.35 * r, 10), 4))
+    ax = given_or_new_axes(ax, (min(4.4 + 0.35 * r, 10), 4))
     x, what = np.arange(1, r + 1), "dense" if V.all() else "sparse"
     width = 0.38 if ordinary is not None else 0.6
     ax.bar(
         x - (width / 2 if ordinary is not None else 0),
         100 * shares,
         width,
-        color=drawing.SPARSE,
+        color=SPARSE,
         label=what,
     )
     together = f"{what}, cumulative"
-    ax.plot(x, 100 * np.cumsum(shares), "o-", color=drawing.SPARSE, markersize=4.5, label=together)
+    ax.plot(x, 100 * np.cumsum(shares), "o-", color=SPARSE, markersize=4.5, label=together)
     if ordinary is not None:
         at = x[: len(ordinary)]
-        ax.bar(at + width / 2, 100 * ordinary, width, color=drawing.ORDINARY, label="ordinary")
+        ax.bar(at + width / 2, 100 * ordinary, width, color=ORDINARY, label="ordinary")
         ax.plot(
-            at, 100 * np.cumsum(ordinary), "s--", color=drawing.DENSE, markersize=4, linewidth=1.2,
+            at, 100 * np.cumsum(ordinary), "s--", color=DENSE, markersize=4, linewidth=1.2,
             label="ordinary, cumulative", zorder=1.9,
         )  # fmt: skip
     _ticks_of_components(ax, r)
@@ -125,16 +136,16 @@ def scree(
     ax.set_ylim(0, min(max(1.12 * top, 1e-9), 105))
     ax.set_xlabel("component")
     ax.set_ylabel("share of the variance, %")
-    drawing.add_grid(ax, "y")
+    add_grid(ax, "y")
     drawn, said = ax.get_legend_handles_labels()
     places = (what, together, "ordinary", "ordinary, cumulative")
     order = [said.index(label) for label in places if label in said]
-    drawing.legend_above(ax, [drawn[i] for i in order], [said[i] for i in order])
-    drawing.hide_spines(ax)
+    legend_above(ax, [drawn[i] for i in order], [said[i] for i in order])
+    hide_spines(ax)
     return ax
 
 
-@filled(drawing.PARAGRAPHS)
+@filled(PARAGRAPHS)
 def comparison(
     results: Comparison | Mapping[str, Any] | Sequence[Any], X: OperatorLike | None = None, *,
     definition: str = "cumulative", ax: Axes | None = None,
@@ -187,31 +198,31 @@ def comparison(
     r = results.loadings[results.reference].shape[1]
     places = [_group_of_each(matched, r) for matched in results.matched]
     groups = 1 + max((int(place.max()) for place in places if len(place)), default=0)
-    ax = drawing.given_or_new_axes(ax, (min(4.4 + 0.5 * groups, 11), 4))
+    ax = given_or_new_axes(ax, (min(4.4 + 0.5 * groups, 11), 4))
     if results.dense_ratio is not None:
         behind = 100 * results.dense_ratio[:r]
         at = 1 + np.arange(len(behind))
-        ax.bar(at, behind, 0.92, color=drawing.ORDINARY, alpha=0.45, zorder=1, label="ordinary")
+        ax.bar(at, behind, 0.92, color=ORDINARY, alpha=0.45, zorder=1, label="ordinary")
     width = 0.8 / len(places)
     for i, (label, place) in enumerate(zip(results.labels, places, strict=True)):
         left = 1 + place + (i - (len(places) - 1) / 2) * width
-        color = drawing.COLORS[i % len(drawing.COLORS)]
-        hatch = _HATCHES[i // len(drawing.COLORS) % len(_HATCHES)]
+        color = COLORS[i % len(COLORS)]
+        hatch = _HATCHES[i // len(COLORS) % len(_HATCHES)]
         name = shortened(label).lstrip("_") or "_"
         ax.bar(left, unit * values[i], 0.9 * width, color=color, hatch=hatch, zorder=2, label=name)
     step = max(1, -(-groups // 15))
     ticks = [str(t + 1) if t < r else "alone" for t in range(groups)]
     ax.set_xticks(np.arange(1, groups + 1, step), ticks[::step])
     ax.set_xlim(0.4, groups + 0.6)
-    ax.set_xlabel(f"component of {shortened(results.labels[results.reference])}", **drawing.VERBATIM)
+    ax.set_xlabel(f"component of {shortened(results.labels[results.reference])}", **VERBATIM)
     ax.set_ylabel("variance" if known is None else "share of the variance, %")
-    drawing.add_grid(ax, "y")
+    add_grid(ax, "y")
     drawn, said = ax.get_legend_handles_labels()
-    drawing.legend_above(ax, drawn, said)
+    legend_above(ax, drawn, said)
     legend: Any = ax.get_legend()
     for text in legend.get_texts():
-        text.set(**drawing.VERBATIM)
-    drawing.hide_spines(ax)
+        text.set(**VERBATIM)
+    hide_spines(ax)
     return ax
 
 

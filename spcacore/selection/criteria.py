@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from .._messages import counted, few
-from .._records import record
+from .._records import frozen_record, record
 from .._types import AnyArray, Array, Grid, MatrixLike, ModelLike, OperatorLike, RandomSource, Rule, Weights
 from .._validation import check_choice, integer, is_row_blocks, require_memory
 from ..linalg.orthogonal import unit_columns
@@ -23,17 +23,12 @@ from .plans import Plan, SearchPlan, plan_of, schwarz_criterion
 from .stable_variables import stability
 from .tuning import ByValue, SparsityPath
 
-__all__ = [
-    "CHOSEN", "CRITERIA", "RULES", "SparsitySelection",
-    "select_n_components", "select_sparsity", "sparsity_path",
-]  # fmt: skip
-
 CRITERIA = ("cv", "permutation", "sparseness", "bic", "stability")
 RULES = ("one_se", "best")
 CHOSEN = ("sparse_pca", "spca", "sca", "sma", "soppca")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class SparsitySelection(Judged, ByValue):
     """The score of each value of the sparsity, or of each number of components, and the choice.
 

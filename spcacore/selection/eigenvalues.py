@@ -15,7 +15,6 @@ few rows and columns, which counts that are large by chance have drawn: their p-
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from .._docstrings import NO_PANDAS, filled
 from .._limits import ALL_VECTORS_ORDER
 from .._messages import counted
+from .._records import frozen_record
 from .._types import Array, MatrixLike, RandomSource
 from .._validation import (
     as_seed,
@@ -42,8 +42,6 @@ from ..readable import Listing, Tabular
 if TYPE_CHECKING:
     pass
 
-__all__ = ["ADJUSTMENTS", "KINDS", "CrossValidatedEigenvalues", "cross_validated_eigenvalues"]
-
 KINDS = ("counts", "graph", "normal")
 ADJUSTMENTS = ("none", "holm", "bonferroni")
 
@@ -61,7 +59,7 @@ ADJUSTMENTS = ("none", "holm", "bonferroni")
         "no_pandas": NO_PANDAS,
     }
 )
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class CrossValidatedEigenvalues(Tabular):
     """Singular values of directions in data that did not choose them, from `cross_validated_eigenvalues`.
 

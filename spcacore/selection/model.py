@@ -45,22 +45,6 @@ from ..models.variance import GivenLoadings, from_loadings
 from ..operators.partition import row_blocks
 from ..operators.sparse import canonical_arrays
 
-__all__ = [
-    "FITTING",
-    "SPARSITY_WORDS",
-    "FittedToRows",
-    "Grid",
-    "Model",
-    "NamedArray",
-    "as_model",
-    "as_rows",
-    "grid_of",
-    "plain_rows",
-    "refuse_nested",
-    "takes_model",
-]
-
-
 # The functions that fit, and the parameters that say how sparse their loadings are, by default the first.
 FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "sparse_pca": (sparse_pca, tuple(SPARSITY)),
@@ -349,9 +333,6 @@ def _shown(value: Any) -> str:
 
 class NamedArray:
     """An array with the names of its columns."""
-
-    array: AnyArray
-    columns: tuple[str, ...] | None
 
     def __init__(self, array: AnyArray, columns: tuple[str, ...] | None):
         self.array, self.columns = array, columns

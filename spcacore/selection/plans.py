@@ -30,18 +30,6 @@ from ..solvers.table import SOLVERS
 from .model import Model, grid_of, plain_rows
 from .tuning import SparsityPath
 
-__all__ = [
-    "FitPlan",
-    "Hook",
-    "Plan",
-    "SearchPlan",
-    "left_out_error",
-    "loadings_of",
-    "plan_of",
-    "schwarz_criterion",
-]
-
-
 Hook = Callable[[Any], object]
 
 
@@ -56,10 +44,6 @@ class Plan:
     Where grids differ by component, `begin` says whose values are tried; those of `earlier` ones are chosen.
     """
 
-    model: Model
-    parameter: str
-    values: AnyArray
-    grids: list[AnyArray] | None
     problem: Problem
     r: int
     seed: int
@@ -179,18 +163,6 @@ class SearchPlan(Plan):
     Where components are to be counted, there are no values but the sparsity of the model.
     """
 
-    method: str
-    r: int
-    grids: list[AnyArray] | None
-
-    counting: bool
-    model: Model
-    parameter: str
-    values: Array
-    solver: Any
-    requests: list[Any]
-    deflation: Any
-
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
         if isinstance(model.n_components, (float, np.floating)):  # a share
             raise TypeError(f"n_components must be an integer, not {model.n_components!r}")
@@ -300,9 +272,6 @@ class SearchPlan(Plan):
 
 class FitPlan(Plan):
     """Of any other function: a fit for each value, and for each fold and permutation."""
-
-    method: str
-    seed: int
 
     values: AnyArray
 

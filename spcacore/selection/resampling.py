@@ -42,22 +42,6 @@ from ..solvers.solution import Solution
 from ..solvers.starts import promising_variables
 from .model import Model, plain_rows
 
-__all__ = [
-    "RESAMPLINGS",
-    "CandidateRefits",
-    "ComponentRefits",
-    "Moments",
-    "PairRefits",
-    "Refit",
-    "Refits",
-    "RowRefits",
-    "Sparse",
-    "WeightedRefits",
-    "columns_of",
-    "drawn_weights",
-]
-
-
 # ---- truncated power components of many resamples of wide data, searched among candidate variables ------
 # With F the centered columns of all the data and w the weights of a resample, W their sum,
 #
@@ -99,13 +83,6 @@ class _Resample:
 
 class CandidateRefits:
     """Resamples of one problem, each searched from the components of all the data."""
-
-    problem: Problem
-    solver: Any
-    request: Request
-    found: list[Solution]
-    recenter: bool
-    rescale: bool
 
     def __init__(self, problem: Problem, solver: Any, request: Request, found: list[Solution]):
         self.problem, self.solver, self.request, self.found = problem, solver, request, found
@@ -392,14 +369,6 @@ class Refits(ABC):
 class ComponentRefits(Refits):
     """Of `sparse_pca`."""
 
-    kept: CandidateRefits | None
-
-    solver: Any
-    r: Any
-    warm: bool
-    batch: int
-    request: Any
-
     def __init__(self, X: Any, model: Model, warm: bool):
         problem, self.solver, self.r, (self.request,) = model.prepared(X)
         self.X, self.warm, self.kept = X, warm, None
@@ -444,9 +413,6 @@ class ComponentRefits(Refits):
 
 class WeightedRefits(Refits):
     """Of a function that takes `sample_weight`; where warm, also `start`, loadings to begin with."""
-
-    data: tuple[Any, ...]
-    model: Model
 
     def __init__(self, data: tuple[Any, ...], model: Model, warm: bool):
         self.data, self.model = data, model

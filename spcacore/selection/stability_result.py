@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from .._docstrings import NO_PANDAS, filled
 from .._limits import QUANTILE_ENTRIES, READ_VARIABLES, TAIL_CACHE, TAIL_ENTRIES
 from .._messages import counted, few
+from .._records import frozen_record
 from .._rendering import Part, table_of
 from .._types import Array, Index, Mask
 from .._validation import group_labels, integer, number
@@ -20,24 +21,13 @@ from ..linalg.orthogonal import unit_columns
 from ..readable import Judged, Listing, Tabular, labels
 from .resampling import Refit, Sparse
 
-__all__ = [
-    "Stability",
-    "assembled",
-    "false_selections",
-    "largest_tails",
-    "least_threshold",
-    "matched",
-    "quantiles",
-    "rotated",
-]
-
 
 @filled(
     {
         "no_pandas": NO_PANDAS,
     }
 )
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class Stability(Judged, Tabular):
     """How often each variable is chosen again, from `stability`.
 

@@ -26,8 +26,6 @@ from .resampling import (
 )
 from .stability_result import Stability, assembled
 
-__all__ = ["ALIGNMENTS", "ASSUMPTIONS", "RESAMPLED", "WARM", "stability"]
-
 RESAMPLED = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
 WARM = ("sparse_pca", "spca", "sca")
 ASSUMPTIONS = ("none", "unimodal", "r-concave")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._messages import brief, counted, few, quiet
+from .._records import frozen_record
 from .._types import AnyArray, Array, Index, MatrixLike, ModelLike
 from ..choice import Prior
 from ..models.components import SparsePCAResult
@@ -16,8 +16,6 @@ from ..models.structured import StructuredPCAResult
 from ..progress import Callback, Progress, check_callback, refuse_ended
 from ..readable import Judged, Listing, Tabular
 from .model import as_model, takes_model
-
-__all__ = ["MODELS", "ByValue", "PriorSelection", "SparsityPath", "select_prior"]
 
 
 class ByValue(Tabular):
@@ -36,7 +34,7 @@ class ByValue(Tabular):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class SparsityPath(ByValue):
     """Sparse components for each of several values of their sparsity, from `sparsity_path`.
 
@@ -132,7 +130,7 @@ MODELS = ("oppca", "soppca")
 _REFUSED = {"callback": "give it to {0} itself", "prior": "priors has those to compare"}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class PriorSelection(Judged, Tabular):
     """How well the data support each prior.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,21 +29,7 @@ from ..operators.partition import row_blocks
 from ..operators.transform import scores
 from ..supports.admissible import variables_of
 
-__all__ = [
-    "PARAGRAPHS",
-    "Batches",
-    "Invertible",
-    "Transformer",
-    "WithCallbacks",
-    "as_rng",
-    "by_place",
-    "checked_input",
-    "fit_tasks",
-    "options_of",
-    "second_side",
-    "with_seed",
-]
-
+_Class = TypeVar("_Class")
 
 # ---- what the estimators are given: arrays by the checks of scikit-learn, blocks of rows as they are ----
 
@@ -172,6 +158,12 @@ PARAGRAPHS = {
     "no_matrix": _NO_MATRIX,
     "covariance": "Returns\n-------\nndarray of shape (p, p)",
 }
+
+
+@dataclass_transform(eq_default=False)
+def estimator(cls: type[_Class]) -> type[_Class]:
+    """A class whose fields are its parameters, with the paragraphs of its docstrings."""
+    return filled(PARAGRAPHS)(dataclass(eq=False, repr=False)(cls))
 
 
 def as_rng(random_state: Any) -> Any:
@@ -471,9 +463,6 @@ class _FitTasks:
 
     A callback that asks for the end of the fit ends the search, which keeps what it has found.
     """
-
-    estimator: Any
-    each: bool
 
     def __init__(self, estimator: Any, X: Any, n_components: int | None):
         self.estimator, self.X, self.each = estimator, X, n_components is not None

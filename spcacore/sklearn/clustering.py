@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,7 +11,6 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._docstrings import filled
 from .._labels import joined
 from .._messages import listed
 from .._types import AnyArray, Array, Index, MatrixLike, Metric, Weights
@@ -20,9 +19,7 @@ from ..clustering.columns import WeightedResult
 from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import nearest_clusters, sparse_kmeans
 from ..operators.partition import column_means
-from .base import PARAGRAPHS, as_rng, checked_input
-
-__all__ = ["LINKAGES", "SparseHierarchical", "SparseKMeans"]
+from .base import as_rng, checked_input, estimator
 
 LINKAGES = ("average", "complete", "single", "weighted")
 
@@ -50,8 +47,7 @@ class _SparseClusters(ClusterMixin, BaseEstimator):
         self.objective_: float = result.objective
 
 
-@filled(PARAGRAPHS)
-@dataclass(eq=False, repr=False)
+@estimator
 class SparseKMeans(_SparseClusters):
     """K-means with few variables, which are chosen together with the clusters.
 
@@ -143,8 +139,7 @@ class SparseKMeans(_SparseClusters):
         return nearest_clusters(X, self.cluster_centers_, self.weights_)
 
 
-@filled(PARAGRAPHS)
-@dataclass(eq=False, repr=False)
+@estimator
 class SparseHierarchical(_SparseClusters):
     """Hierarchical clustering by a dissimilarity that depends on few variables.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,15 +20,8 @@ from ..models.elastic_net import spca
 from ..models.rotated import sca
 from ..models.structured import StructuredPCAResult, oppca, soppca
 from ..solvers.table import SOLVERS
-from .base import (
-    PARAGRAPHS,
-    Invertible,
-    WithCallbacks,
-    as_rng,
-)
+from .base import PARAGRAPHS, Invertible, WithCallbacks, as_rng, estimator
 from .probabilistic import Likelihood, likeliest_in_span
-
-__all__ = ["SCA", "SPCA", "Components", "SparsePCA", "StructuredPCA"]
 
 
 @filled(PARAGRAPHS)
@@ -60,8 +53,7 @@ class Components(WithCallbacks, Likelihood):
         return type(self)._function(X, r, **given, sample_weight=sample_weight, callback=callback)
 
 
-@filled(PARAGRAPHS)
-@dataclass(eq=False, repr=False)
+@estimator
 class SparsePCA(Components):
     """Sparse principal components, one after another, each with few variables and large variance.
 
@@ -145,8 +137,7 @@ class SparsePCA(Components):
         return super()._training(X, *y, finite=leaves_out, **checks)
 
 
-@filled(PARAGRAPHS)
-@dataclass(eq=False, repr=False)
+@estimator
 class SPCA(Components):
     """Sparse principal components as a regression, all at once.
 
@@ -213,8 +204,7 @@ class SPCA(Components):
     _function = staticmethod(spca)
 
 
-@filled(PARAGRAPHS)
-@dataclass(eq=False, repr=False)
+@estimator
 class SCA(Components):
     """Sparse component analysis: sparse loadings Y of a rotated basis, all at once.
 
@@ -291,8 +281,7 @@ class SCA(Components):
 # ---- probabilistic components with a prior on their loadings --------------------------------------------
 
 
-@filled(PARAGRAPHS)
-@dataclass(eq=False, repr=False)
+@estimator
 class StructuredPCA(WithCallbacks, Invertible):
     """Probabilistic components with a prior on their loadings, one at a time, dense or sparse.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,19 +11,15 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._docstrings import filled
 from .._labels import joined
 from .._types import AnyArray, Array, MatrixLike, Weights
 from .._validation import column_names
 from ..models.kernel import KernelPCAResult, kernel_pca
 from ..models.random_features import RandomFeatures
-from .base import PARAGRAPHS, as_rng, checked_input, options_of
-
-__all__ = ["KernelPCA"]
+from .base import as_rng, checked_input, estimator, options_of
 
 
-@filled(PARAGRAPHS)
-@dataclass(eq=False, repr=False)
+@estimator
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Kernel PCA: principal components of the data in the space that a kernel maps to.
 

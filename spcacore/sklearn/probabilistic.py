@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,10 +17,7 @@ from ..linalg.orthogonal import orthonormal
 from ..linalg.scaling import beyond_range
 from ..models.probabilistic import PPCAResult, ppca
 from ..operators.transform import products_of_scores
-from .base import PARAGRAPHS, Batches, Invertible
-
-__all__ = ["PPCA", "Likelihood", "likeliest_in_span"]
-
+from .base import PARAGRAPHS, Batches, Invertible, estimator
 
 # ---- the likelihood of rows, given the span of the components -------------------------------------------
 # What `score` of components is, and a grid search maximizes. The variance of new rows that components explain
@@ -131,8 +128,7 @@ class Likelihood(Invertible):
         return self._density.covariance()
 
 
-@filled(PARAGRAPHS)
-@dataclass(eq=False, repr=False)
+@estimator
 class PPCA(Batches, Likelihood):
     """Probabilistic principal components by maximum likelihood, also with missing entries.
 

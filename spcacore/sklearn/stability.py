@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._docstrings import filled
 from .._types import AnyArray, Array, Mask, MatrixLike, ModelLike, Resampling
 from .._validation import default_cardinality, float_type, is_row_blocks
 from ..models.components import sparse_pca
@@ -19,13 +18,10 @@ from ..operators.block_tasks import columns
 from ..selection.model import NamedArray, takes_model
 from ..selection.stability_result import Stability
 from ..selection.stable_variables import RESAMPLED, stability
-from .base import PARAGRAPHS, as_rng, checked_input, options_of
-
-__all__ = ["StabilitySelector"]
+from .base import as_rng, checked_input, estimator, options_of
 
 
-@filled(PARAGRAPHS)
-@dataclass(eq=False, repr=False)
+@estimator
 class StabilitySelector(SelectorMixin, BaseEstimator):
     """Keep the variables that sparse components of many resamples choose again and again.
 

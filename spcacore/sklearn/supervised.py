@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,7 +12,6 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._docstrings import filled
 from .._labels import joined
 from .._types import AnyArray, Array, MatrixLike
 from .._validation import aligned, column_names, is_row_blocks
@@ -23,13 +22,10 @@ from ..generalized.sides import named, pair_of
 from ..methods import RatioSearch
 from ..operators.block_tasks import backward, sum_parts
 from ..operators.transform import scores
-from .base import PARAGRAPHS, Invertible, Transformer, by_place, options_of, second_side
-
-__all__ = ["SparseCCA", "SparseLDA"]
+from .base import Invertible, Transformer, by_place, estimator, options_of, second_side
 
 
-@filled(PARAGRAPHS)
-@dataclass(eq=False, repr=False)
+@estimator
 class SparseLDA(ClassifierMixin, Transformer):
     """Sparse linear discriminant analysis: directions of few variables that separate classes.
 
@@ -222,8 +218,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         return np.exp(self.predict_log_proba(X))
 
 
-@filled(PARAGRAPHS)
-@dataclass(eq=False, repr=False)
+@estimator
 class SparseCCA(Invertible):
     """Sparse canonical correlation analysis: a few variables from each of two matrices that correlate.
 

@@ -50,7 +50,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_cost
+from ..operators.submatrix import columns_cost, product_error
 from ..readable import Listing, Tabular
 from ..supports.admissible import Supports, knowledge
 from .base import Solver, shared_parameters
@@ -379,7 +379,7 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     op, eps = problem.operator, float(np.finfo(np.float64).eps)
     entries = whole or name == "blocks"  # which allow for the decompositions of blocks themselves
     exact = op.t == 0 and (op.symmetric_form if entries else name == "diagonal" and not op.symmetric_form)
-    products = 0.0 if exact else _product_error(problem, k)
+    products = 0.0 if exact else product_error(op, k)
     decomposition = 8 * (problem.p if whole else max(BOUND_VECTORS, min(op.m, LEADING_ORDER))) * eps
     assert problem.moment is not None
     moment = np.abs(problem.moment)
@@ -391,12 +391,6 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
         rows = products * float(root.max() * _largest_sum(root, k))
         return rows if name == "blocks" else rows + decomposition * size
     return (products + decomposition) * size
-
-
-def _product_error(problem: Problem, k: int) -> float:
-    """gamma; FF' is summed 64 columns at a time."""
-    op = problem.operator
-    return (op.m + 64 + k + problem.p // 64) * float(np.finfo(op.dtype).eps)
 
 
 def _largest_sum(a: AnyArray, k: int, axis: int = 0) -> AnyArray:
@@ -434,7 +428,7 @@ def by_strong_variables(
     assert state.diagonal is not None
     assert problem.moment is not None
     diagonal, root = np.maximum(state.diagonal, 0).astype(np.float64), np.sqrt(np.abs(problem.moment))
-    error = (1 + state.operator.t) * _product_error(problem, k)
+    error = product_error(state.operator, k)
     bound, kept = strong_variables_bound(state.operator, diagonal, root, k, error, below, hook, *search)
     return bound + _rounding(problem, False, "strong variables", k), kept
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Self
@@ -33,7 +34,7 @@ from ..methods import DSPCA
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import largest_submatrix, rows_of
+from ..operators.submatrix import formed_error, largest_submatrix, product_error, rows_of
 from ..progress import Callback
 from ..results import DSPCAComponent
 from ..supports.admissible import Supports
@@ -431,7 +432,7 @@ def _relax(
         return None
     most = int(min(solver.max_iter, solver.work / len(kept) ** 3))
     status, M, primal, dual, n_iter = _core.dspca(A, constrained, limit, solver.tol, most, hook)
-    return _Relaxed(kept, M, primal, dual + _lost(state.operator, A), n_iter, status == 0)
+    return _Relaxed(kept, M, primal, dual + _lost(state, kept), n_iter, status == 0)
 
 
 def _block(op: _core.Operator, kept: Index) -> Array | None:
@@ -443,9 +444,23 @@ def _block(op: _core.Operator, kept: Index) -> Array | None:
     return A if A.diagonal().max() > 0 else None
 
 
-def _lost(op: _core.Operator, A: Array) -> float:
+def _rounding(state: DeflatedOperator, index: Index, together: Callable[[AnyArray], float]) -> float:
+    """Of A = F'F among variables, as `_submatrix` has it: of centered columns, or by products with all rows.
+
+    An entry is off by at most gamma |F_i| |F_j|, and |F|'|F| has a norm of at most the sum of squares of F.
+    """
+    op, square, gamma = state.operator, state.diagonal, formed_error
+    if not op.symmetric_form and (op.t or len(index) > largest_submatrix(op)):
+        square = state.moment
+    if not op.symmetric_form and len(index) > largest_submatrix(op):
+        gamma = product_error
+    assert square is not None
+    return gamma(op) * float(together(square[index]))
+
+
+def _lost(state: DeflatedOperator, kept: Index) -> float:
     """What a bound may lack where A was rounded."""
-    return _rounding(op) * float(A.diagonal().sum()) * (not op.symmetric_form)
+    return 0.0 if state.operator.symmetric_form else _rounding(state, kept, np.sum)
 
 
 def _candidates(state: DeflatedOperator, k: int | None) -> Index:
@@ -471,7 +486,7 @@ def _shaped(
     converged, M, primal, dual, n_iter, _ = solve_shaped(
         A, choice, kept, k, penalty, solver.max_iter, solver.tol, hook
     )
-    return _Relaxed(kept, M, primal, dual + _lost(state.operator, A), n_iter, converged)
+    return _Relaxed(kept, M, primal, dual + _lost(state, kept), n_iter, converged)
 
 
 def _definite(state: DeflatedOperator) -> bool:
@@ -498,7 +513,7 @@ def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) 
     if diagonal is None:
         return np.arange(op.p)
     largest = diagonal.max()
-    level = max(rho - _rounding(op) * largest, 0.0)
+    level = max(rho - _rounding(state, np.arange(op.p), np.max), 0.0)
     possible = np.sqrt(diagonal) * math.sqrt(largest) > level
     kept = np.zeros(op.p, bool)
     kept[np.argmax(diagonal)] = True
@@ -519,14 +534,6 @@ def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) 
         kept |= above.any(axis=1)
         kept[block] |= above.any(axis=0)
     return np.flatnonzero(kept)
-
-
-def _rounding(op: _core.Operator) -> float:
-    """What an entry of A may have lost, relative to the largest variance, or all together to the trace.
-
-    Sums of m products, whose roundings grow like sqrt(m) (Higham & Mary 2019, SIAM J. Sci. Comput. 41).
-    """
-    return 4 * float(np.finfo(op.dtype).eps) * (4 + math.sqrt(op.m))
 
 
 def _submatrix(op: _core.Operator, index: Index) -> AnyArray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from scipy.optimize import minimize
 from .. import _core
 from .._docstrings import NO_PANDAS, filled
 from .._messages import counted, warn
+from .._records import frozen_record
 from .._types import AnyArray, Array
 from .._validation import check_bool, integer, number, output_array, real_array
 from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
@@ -333,7 +333,7 @@ _oblique = filled(
 
 
 @_oblique
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen_record
 class ObliqueRotation(Tabular):
     """Loadings of correlated factors, from `oblimin` and `promax`.
 

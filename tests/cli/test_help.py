@@ -2,12 +2,10 @@
 
 import inspect
 import re
-import shutil
-import subprocess
 import sys
 
 import pytest
-from cli_tools import COMMAND, one_error_line
+from cli_tools import one_error_line
 from click.shell_completion import ShellComplete
 from processes import output_of
 
@@ -102,19 +100,6 @@ def test_completions(line, words):
     *args, last = line.split(" ")
     found = ShellComplete(options.cli, {}, "spcacore", "_SPCACORE_COMPLETE").get_completions(args, last)
     assert {one.value for one in found} == set(words)
-
-
-def test_completions_in_a_shell(run, monkeypatch, tmp_path):
-    monkeypatch.setenv("_SPCACORE_COMPLETE", "bash_source")
-    script = run()[1]
-    assert "_SPCACORE_COMPLETE" in script
-    if shutil.which("bash") is None or COMMAND[-1] == "spcacore.cli":
-        return
-    (tmp_path / ".script").write_text(script)
-    call = 'COMP_WORDS=(spcacore fit x.csv --method gre); COMP_CWORD=4; _spcacore_completion "$1"'
-    argv = ["bash", "-c", f'source .script; {call}; printf "%s\\n" "${{COMPREPLY[@]}}"', "bash", *COMMAND]
-    done = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
-    assert (done.stdout, done.stderr) == ("greedy\n", "")
 
 
 def test_a_file_name_as_the_command_gets_the_right_advice(run):

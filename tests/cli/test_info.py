@@ -88,8 +88,6 @@ def test_info_advises(output, pitprops, tmp_path, X):
     text = output("info", tmp_path / "m.npy")
     assert f"the largest variance is {variances.max() / np.median(variances):.2g} times the median" in text
     assert "--scale" in text
-    np.savez(tmp_path / "m.npz", X=X, names=[f"n{j}" for j in range(9)], other=3)
-    assert "X 30x9, names 9, other scalar" in output("info", tmp_path / "m.npz")
 
 
 @settings(max_examples=examples(60), deadline=None, derandomize=True)

@@ -214,7 +214,8 @@ static void norms(trial_t *t, spca_int p, const double *A, double size)
     }
 }
 
-/* The search of a matrix in memory: different supports, the best first, and their eigenvalues. */
+/* The search of a matrix in memory: different supports, the best first, and their eigenvalues;
+ * where that is proved, the best of all. */
 static void searching(trial_t *t, spca_int p, const double *A, const double *B, double size,
                       spca_int k)
 {
@@ -258,6 +259,13 @@ static void searching(trial_t *t, spca_int p, const double *A, const double *B, 
         CHECK(t, fabs(value[e] - largest_eigenvalue(t, p, A, B, k, S)) <=
                      (SINGLE ? 1e-4 : 1e-8) * size * (double)p);
         CHECK(t, value[e] <= value[0] + 1e-11 * size * (double)p);
+    }
+    for (unsigned of = 0; counts.proved && p <= 10 && of < 1U << p; of++) { /* none is better */
+        if (__builtin_popcount(of) != k) continue;
+        for (spca_int j = 0, a = 0; j < p; j++)
+            if (of >> j & 1) index[a++] = j;
+        CHECK(t, largest_eigenvalue(t, p, A, B, k, index) <=
+                     value[0] + (SINGLE ? 1e-4 : 1e-8) * size * (double)p);
     }
 }
 

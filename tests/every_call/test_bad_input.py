@@ -17,16 +17,7 @@ from every_call.test_inputs import MATRICES, stated
 from every_call.test_layouts import SLICED, TAKES, among, each, eighths
 from extras import optional
 from in_turn import in_turn
-from kinds import (
-    DTYPES,
-    SPARSE,
-    every_second,
-    ids,
-    is_covariance,
-    read_only,
-    unaligned,
-    untouched,
-)
+from kinds import DTYPES, SPARSE, every_second, ids, is_covariance, read_only, unaligned, untouched
 from small import CLEAN, KINDS, MAKERS, P
 
 import spcacore

@@ -57,12 +57,7 @@ MATRICES = [
 ]
 
 
-READ = (
-    "deflate",
-    "sparse_eigen",
-    "oppca, prior",
-    "PPCAResult.impute",
-)  # read a store whole
+READ = ("deflate", "sparse_eigen", "oppca, prior", "PPCAResult.impute")  # read a store whole
 COLUMN = {"store": "row blocks", "matrices": "row blocks"}  # of the table, where it is not the kind itself
 
 

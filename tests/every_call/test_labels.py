@@ -177,13 +177,7 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
             ),
         },
     ),
-    (
-        POSITIVE,
-        variables,
-        {
-            "signs": lambda X, s: pca(X, cardinality=3, choice=spcacore.Choice(signs=s)),
-        },
-    ),
+    (POSITIVE, variables, {"signs": lambda X, s: pca(X, cardinality=3, choice=spcacore.Choice(signs=s))}),
     (
         PRIOR,
         square,
@@ -238,7 +232,7 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
         {
             "sparse_lda, priors": lambda X, w: spcacore.sparse_lda(
                 X, CLASSES, cardinality=2, shrinkage=0.1, priors=w
-            ),
+            )
         },
     ),
 ]

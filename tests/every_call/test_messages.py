@@ -6,12 +6,10 @@ from functools import partial
 from pathlib import Path
 
 import calls
-import flat
 import numpy as np
 import pytest
 
 import spcacore
-from spcacore._messages import counted, listed
 
 SOURCES = sorted(Path(spcacore.__file__).parent.rglob("*.py"))
 X = calls.X0
@@ -47,14 +45,6 @@ def test_numbers_agree_with_their_nouns():
         assert not set(uncounted(path.read_text())) - MANY, path
     assert list(uncounted('f"{n} entries"')) == [("n", "entries")]
     assert not list(uncounted("f\"{counted(n, 'entry')} and {n} of {MOST} entries\""))
-
-
-def test_counted_and_listed():
-    told = [counted(n, noun) for noun in ("entry", "class", "row") for n in (0, 1, 2)]
-    assert told == [
-        "0 entries", "1 entry", "2 entries", "0 classes", "1 class", "2 classes", "0 rows", "1 row", "2 rows",
-    ]  # fmt: skip
-    assert [listed("abc"[:n]) for n in (1, 2, 3)] == ["a", "a or b", "a, b or c"]
 
 
 BOUND, PENALTY, RNG, ITERATIONS, TOL = (
@@ -117,22 +107,6 @@ def test_options_that_are_elsewhere(call, options, message):
         call(**options)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"method": "gpower"}, r"'gpower' needs penalty, how .*: method=GPower\(penalty=\.\.\.\)"),
-        (
-            {"method": "pmd", "cardinality": 2},
-            r"'pmd' takes l1_bound, not cardinality: method=PMD\(l1_bound=",
-        ),
-        ({"method": "pmd", "explained": 0.9}, "'pmd' takes l1_bound, not cardinality|Explained requires"),
-    ],
-)
-def test_the_sparsity_that_a_method_takes(options, message):
-    with pytest.raises(TypeError, match=message):
-        flat.sparse_pca(X, 2, **options)
-
-
 class Columns:
     """The least that a dataframe is, with two columns of the same name."""
 
@@ -166,25 +140,3 @@ def test_names_that_occur_twice_are_told_where_the_caller_stands(run):
 def test_names_of_row_blocks_that_occur_twice_are_told():
     with pytest.warns(RuntimeWarning, match=TWICE):
         spcacore.row_blocks(X, names=Columns.columns)
-
-
-@pytest.mark.parametrize(
-    ("result", "words"),
-    [
-        (
-            lambda: spcacore.sparsity_path(calls.X0, spcacore.sparse_pca, [calls.P, 3]),
-            "2 values of cardinality from 3 to 12",
-        ),
-        (lambda: spcacore.sca(calls.X0, calls.R, l1_bound=3), "p=12, 2 components, cardinality="),
-        (
-            lambda: spcacore.random_fourier_features(calls.X0, 20, bandwidth=2.0),
-            "p=12, n_features=20, bandwidth=2)",
-        ),
-        (
-            lambda: spcacore.ppca(np.where(calls.X0.max() == calls.X0, np.nan, calls.X0), 1, tol=1e-3),
-            "converged in",
-        ),
-    ],
-)
-def test_results_say_what_they_are(result, words):
-    assert words in repr(result())

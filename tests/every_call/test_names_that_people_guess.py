@@ -15,7 +15,6 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse
-from calls import pca
 from extras import optional
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -225,17 +224,6 @@ def test_options_of_estimators(name, option, words):
         for wanted in ("callback", "verbose"):
             with pytest.raises(TypeError, match=rf"'{wanted}'; call its set_callbacks\(ProgressBar\(\)\)"):
                 estimator(**{wanted: True})
-
-
-def test_the_cardinality_may_be_the_third():
-    for function in (spcacore.sparse_pca, spcacore.spca):
-        found, right = function(X, 2, 3), function(X, 2, cardinality=3)
-        assert repr(found) == repr(right)
-    assert spcacore.sparsity_path(X, pca(3))[0].n_components == 3
-    pair = spcacore.sparse_cca(X, Y, 1, 2, method="generalized")
-    assert pair.cardinality_x == pair.cardinality_y == 2
-    component = spcacore.tpower(X, 3)
-    assert_array_equal(component.loadings, component.loading[:, None])
 
 
 def test_a_function_with_advice_is_the_function():

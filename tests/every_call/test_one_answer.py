@@ -33,10 +33,7 @@ def answers(X, cardinality, **options):
         covariance /= np.sqrt(np.outer(covariance.diagonal(), covariance.diagonal()))
     yield "covariance", spcacore.sparse_pca(covariance, 5, cardinality=cardinality, kind="covariance")
     for name, hold in HELD.items():
-        yield (
-            name,
-            flat.sparse_pca(hold(X), 5, cardinality=cardinality, **options),
-        )
+        yield (name, flat.sparse_pca(hold(X), 5, cardinality=cardinality, **options))
 
 
 @pytest.mark.share(2)

@@ -45,8 +45,7 @@ def named(values, names):
 
 BAD = {
     **named(
-        FLAG,
-        "center overwrite ratio normalize renormalize relative nonnegative refine certify relaxation",
+        FLAG, "center overwrite ratio normalize renormalize relative nonnegative refine certify relaxation"
     ),
     "scale": FLAG,
     "swaps": FLAG,
@@ -61,21 +60,14 @@ BAD = {
         "n_components n_clusters n_resamples n_starts n_folds n_repeats n_permutations n_init n_samples "
         "n_features k block_bytes degree node_limit random_features more",
     ),
-    **named(
-        WHOLE,
-        "max_iter n_restarts ddof first",
-    ),
+    **named(WHOLE, "max_iter n_restarts ddof first"),
     "n_jobs": without(POSITIVE, -1),
     "power": [0.5, 101, *NUMBER],
     "cardinality": [*POSITIVE, 10**30],
     **named(
-        NUMBER,
-        "tol ridge level sample_l1_bound l1_bound penalty bandwidth memory_limit time_limit bound",
+        NUMBER, "tol ridge level sample_l1_bound l1_bound penalty bandwidth memory_limit time_limit bound"
     ),
-    **named(
-        without(NUMBER, -1.0),
-        "gamma coef0",
-    ),
+    **named(without(NUMBER, -1.0), "gamma coef0"),
     "share": [0, 1.1, *NUMBER],
     "l1_bounds": [-1.0, np.nan, [], [np.nan], [1.2, -1], "1.2", [None], object(), [[1.2]], [1.2, np.inf]],
     "rng": RNG,
@@ -110,10 +102,7 @@ BAD = {
     "shrinkage": without(NUMBER, None),
     "model": [*WORD, 2, np.sum, X0, spcacore.varimax, partial(spcacore.sparse_pca, 2)],
     "grid": [[], {}, 5, "34", [0, 2], [2, 2], {"penalty": [1.0]}, {"cardinality": 3}, [2, None], object()],
-    **named(
-        [3, "x1", [0.5], [-1], [99], [True], ["x1"], {"a": 1}, object(), 1j],
-        "include exclude",
-    ),
+    **named([3, "x1", [0.5], [-1], [99], [True], ["x1"], {"a": 1}, object(), 1j], "include exclude"),
     "groups": [3, "abc", [1, 2], np.ones((3, 4)), object(), {"x1": 1}],
     "signs": [0, 2, 1.5, "one", True, [1, 2], np.full(P, 2), np.full(P, np.nan), object(), 1j],
     "count": WORD,

@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import flat
 import numpy as np
 import pytest
 from extras import EXAMPLES, drawn, example
@@ -20,19 +19,6 @@ def patches():
     module = example("image_patches")
     X = module.data()
     return module, X, module.analyze(X)
-
-
-def test_patches_are_made_of_edges():
-    module, _, result = patches()
-    half, coherence = (
-        {name: measure(getattr(result, name)).mean() for name in ("sca", "pca")}
-        for measure in (module.half_energy, module.coherence)
-    )
-    assert (round(half["sca"], 2), round(half["pca"], 2)) == pytest.approx((0.14, 0.18), abs=0.011)
-    assert (round(coherence["sca"], 2), round(coherence["pca"], 2)) == pytest.approx((0.92, 0.61), abs=0.021)
-    assert result.zeros == pytest.approx(0.77, abs=0.01)
-    assert result.sca_variance == pytest.approx(0.67, abs=0.01)
-    assert result.pca_variance == pytest.approx(0.85, abs=0.01)
 
 
 def test_the_measures_of_patches():
@@ -95,16 +81,6 @@ def test_the_topics_of_blogs_are_as_written():
     assert module.written(found, source) == source
     assert {"mortgag", "lender", "freddi"} <= set(found.words[0])
     assert {"baghdad", "sadr", "troop"} <= set(found.words[1])
-
-
-def test_the_usual_start_misses_the_first_topic():
-    _, X, _ = topics()
-    options = {"cardinality": 12, "scale": True}
-    best, usual = (
-        float(flat.sparse_pca(X, 1, **options, **start).explained_variance[0])
-        for start in ({}, {"start": "eigenvector"})
-    )
-    assert (round(best, 2), round(usual, 2)) == (5.08, 3.51)
 
 
 @cache
@@ -208,22 +184,6 @@ def test_sca_explains_more_and_changes_less_at_equal_budgets():
     assert np.all(result.nonzeros["sca"][chosen] > result.nonzeros["PMD"][chosen])
 
 
-def test_the_budgets_and_the_variances_are_as_stated():
-    module = example("simulation")
-    X = module.data(3)
-    F = X - X.mean(axis=0)
-    for name, method in module.METHODS.items():
-        V = method(X, 24)
-        assert abs(V).sum() == pytest.approx(24, abs=1e-3)
-        projected = F @ V @ np.linalg.pinv(V)
-        assert module.explained(X, V) == pytest.approx((projected**2).sum() / (F**2).sum(), rel=1e-6)
-        length = np.linalg.norm(V, axis=0)
-        assert length.mean() == pytest.approx({"sca": 0.72, "PMD": 1}[name], abs=0.03)
-    assert abs(module.sca(X, 24) / np.linalg.norm(module.sca(X, 24), axis=0)).sum() == pytest.approx(
-        33, abs=1.5
-    )
-
-
 def test_refined_loadings_explain_more_with_as_few_nonzeros():
     module, result = simulated()
     V = spcacore.sparse_pca(
@@ -293,25 +253,6 @@ def estimators():
     module = example("estimators")
     curves = {"wines": module.wines(), "digits": module.digits((10,))}
     return module, curves
-
-
-def test_estimators_of_wines_and_digits():
-    _, curves = estimators()
-    wines = dict(zip(curves["wines"].counts, curves["wines"].accuracy, strict=True))
-    assert wines[3] == pytest.approx(0.97, abs=0.005)
-    assert round(100 * max(wines.values())) == 97
-    assert curves["wines"].likeliest == 12
-    assert curves["digits"].accuracy[0] == pytest.approx(0.9365, abs=0.003)
-    assert curves["digits"].dense == pytest.approx(0.938, abs=0.002)
-
-
-def test_estimators_of_leukemias():
-    pytest.importorskip("sklearn", reason="needs scikit-learn")
-    module = example("estimators")
-    X, labels = module.genes(data_file("golub_leukemia.npz"))
-    assert X.shape == (72, 3571)
-    few = module.leukemias(X, labels, (1, 20))
-    assert few.accuracy == pytest.approx([0.89, 0.96], abs=0.005)
 
 
 def simulation():

@@ -1,4 +1,4 @@
-"""Every module lists its names, for tab completion, `help` and `from module import *`."""
+"""What users import lists its names, for tab completion, `help` and `from module import *`."""
 
 import ast
 import importlib
@@ -37,7 +37,7 @@ def defined(path):
 
 @pytest.mark.parametrize("part", sorted({path.relative_to(PACKAGE).parts[0] for path in FILES}))
 def test_names_of_a_module(part):
-    """A module lists what it defines; a package shows no name of another."""
+    """A module that users import lists what it defines; a package shows no name of another."""
     for path in FILES:
         if path.relative_to(PACKAGE).parts[0] != part:
             continue
@@ -53,7 +53,7 @@ def test_names_of_a_module(part):
                         else getattr(value, "__module__", "spcacore")
                     )
                     assert home.startswith("spcacore"), (path, name)
-        else:
+        elif hasattr(module, "__all__") or (path.stem in USERS and path.parent == PACKAGE):
             listed = set(module.__all__)
             assert len(listed) == len(module.__all__), path
             assert listed <= defined(path), path

@@ -43,7 +43,7 @@ PACKAGE, TESTS = ROOT / "spcacore", ROOT / "tests"
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 LEFT_OUT = {
     "test_benchmarks", "test_concurrency", "test_determinism", "test_documentation", "test_downstream",
-    "test_examples", "test_memory", "test_security",
+    "test_examples", "test_interrupts", "test_memory", "test_security",
 }  # fmt: skip
 PYTEST = ["-q", "--tb=no", "--all-cases"]
 PYTEST += [f"-pno:{plugin}" for plugin in ("randomly", "cacheprovider", "xdist", "faulthandler")]
