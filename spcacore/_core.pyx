@@ -75,6 +75,8 @@ cdef extern from "spca.h" nogil:
         int step
         spca_int count
         double level
+        spca_int t
+        const double *Q
     ctypedef struct spca_search_counts:
         spca_int starts, ends, n_iter, nodes
         int proved

@@ -42,6 +42,39 @@ def compressed_statistics(Py_ssize_t n, Py_ssize_t p, bint row_major, const floa
     return out[:3]
 
 
+def weighted_statistics(const floating[:, :] X, const double[::1] weight):
+    """As `dense_statistics`, of rows that count by their weights, some of which are not 0."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef bint row_major = X.strides[1] == sizeof(floating)
+    cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
+    out = np.empty((4, X.shape[1]))
+    cdef double[:, ::1] o = out
+    with nogil:
+        status = kernel_weighted_statistics(X.shape[0], X.shape[1], &X[0, 0], ld, row_major, &weight[0], on_stop,
+                                            &call.c, &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0])
+    call.check(status)
+    return out
+
+
+def weighted_compressed(Py_ssize_t p, bint row_major, const floating[::1] data, const index_t[::1] indices,
+                        const index_t[::1] indptr, const double[::1] weight):
+    """The same of CSR or CSC arrays."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t n = weight.shape[0]
+    out = np.empty((7, p))
+    cdef double[:, ::1] o = out
+    cdef const floating *x = &data[0] if data.shape[0] else NULL
+    cdef const void *i = &indices[0] if indices.shape[0] else NULL
+    cdef bint wide = sizeof(index_t) == 8
+    with nogil:
+        status = kernel_weighted_compressed(n, p, x, &indptr[0], i, wide, row_major, &weight[0], on_stop, &call.c,
+                                            &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0], &o[4, 0])
+    call.check(status)
+    return out[:4]
+
+
 def symmetry(const floating[:, :] A):
     """(largest |a_ij|, largest |a_ij - a_ji|, largest excess over a semidefinite 2 x 2 minor)."""
     cdef Call call = Call()
@@ -384,6 +417,27 @@ def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py
                 M[i, j] = M[j, i]
     call.check(status)
     return <int> status, np.asarray(M), primal, dual, call.c.n_iter
+
+
+def shaped(const double[:, ::1] A, const Py_ssize_t[::1] unit, const double[:, ::1] weight, const double[::1] diagonal,
+           const int8_t[::1] signs, bint constrained, double penalty, Py_ssize_t max_iter, double tol, progress=None):
+    """(status, M, objective, bound, n_iter, A - Y) under what is known of the variables; see spca_double.h."""
+    cdef Call call = Call(progress)
+    cdef spca_status status
+    cdef Py_ssize_t p = A.shape[0], units = weight.shape[0]
+    cdef double primal = 0, dual = 0
+    cdef double[:, ::1] M = np.empty((p, p)), lowest = np.empty((p, p))
+    cdef double[::1] work = np.empty(5 * p * p + 28 * p + units * units)
+    cdef char[::1] iwork = np.empty(12 * p * sizeof(blas_int), np.int8)
+    cdef const int8_t *s = &signs[0] if signs is not None else NULL
+    with nogil:
+        status = spca_shaped(p, units, &A[0, 0], &unit[0], &weight[0, 0], &diagonal[0], s, constrained, penalty,
+                             max_iter, tol, on_stop, &call.c, &work[0], <blas_int *> &iwork[0], &M[0, 0],
+                             &lowest[0, 0], &primal, &dual, &call.c.n_iter)
+    if call.again(status):
+        status = SPCA_NOT_CONVERGED
+    call.check(status)
+    return <int> status, np.asarray(M), primal, dual, call.c.n_iter, np.asarray(lowest)
 
 # ---- elastic net -----------------------------------------------------------------------------------
 

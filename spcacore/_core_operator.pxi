@@ -16,9 +16,9 @@ cdef class UnitRule:
 
     def __init__(self, const Py_ssize_t[::1] unit, const Py_ssize_t[::1] size, const uint8_t[::1] allowed,
                  const uint8_t[::1] included, const int8_t[::1] signs=None, int step=0, Py_ssize_t count=0,
-                 double level=0):
+                 double level=0, const double[::1, :] Q=None):
         cdef Py_ssize_t u
-        self.refs = unit, size, allowed, included, signs
+        self.refs = unit, size, allowed, included, signs, Q
         self.c.of.p, self.c.of.units = unit.shape[0], allowed.shape[0]
         self.c.of.unit, self.c.of.size = &unit[0], &size[0]
         self.c.of.allowed, self.c.of.included = &allowed[0], &included[0]
@@ -27,6 +27,8 @@ cdef class UnitRule:
         for u in range(size.shape[0]):
             self.c.of.sized |= size[u] != 1
         self.c.step, self.c.count, self.c.level = step, count, level
+        self.c.t = Q.shape[1] if Q is not None else 0
+        self.c.Q = &Q[0, 0] if self.c.t else NULL
 
     def largest(self, const double[::1] norm):
         """The units that are included and, up to the cardinality, those of largest norms: a mask."""
@@ -42,7 +44,7 @@ cdef class UnitRule:
         """The next vector from y = A x, of any norm, and a mask of its units; quadratic = x'Ax."""
         x, kept = np.array(y), np.zeros(self.c.of.units, np.uint8)
         cdef uint8_t[::1] units = kept
-        cdef double[::1] out = x, work = np.empty(spca_unit_work(&self.c.of, self.c.count))
+        cdef double[::1] out = x, work = np.empty(spca_step_work(&self.c))
         cdef Py_ssize_t[::1] iwork = np.empty(self.c.of.units, np.intp)
         with nogil:
             spca_unit_step(&self.c, quadratic, &out[0], &work[0], &iwork[0], &units[0])
@@ -55,7 +57,7 @@ cdef unit_ascent(Operator A, UnitRule rule, const double[::1] start, Py_ssize_t 
     cdef spca_status status
     cdef double objective = 0, quadratic = 0
     x, units = np.zeros(A.p), np.zeros(rule.c.of.units, np.uint8)
-    cdef double[::1] best = x, dwork = np.empty(2 * A.p + spca_unit_work(&rule.c.of, rule.c.count))
+    cdef double[::1] best = x, dwork = np.empty(2 * A.p + spca_step_work(&rule.c))
     cdef uint8_t[::1] support = units, kept = np.zeros(rule.c.of.units, np.uint8)
     cdef floating[::1] work = np.empty(A.work(), A.dtype)
     cdef Py_ssize_t[::1] iwork = np.empty(A.p, np.intp)

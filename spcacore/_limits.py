@@ -60,7 +60,6 @@ CCA_GENERALIZED_LEFT = Precision(1e-10, 1e-5)  # and of "generalized", whose met
 
 # Entries, rows and columns worked on at a time: large enough to be fast, small enough for a cache or for
 # Ctrl-C
-WEIGHTED_CHUNK = 1 << 17  # entries of dense rows with weights, three copies of which stay in cache
 CHUNK = 1 << 22  # entries of X that are looked at or copied at a time: 32 MB in double precision
 CACHED_ENTRIES = 1 << 16  # of X that are copied and multiplied at a time, so that they stay in cache
 COPIED_ENTRIES = 1 << 21  # of rows that are centered into a copy
@@ -284,9 +283,8 @@ GREEDY_BEGINS = 3  # and those of them that it does, each best at some cardinali
 GREEDY_RANKED = 64  # the largest cardinality at which these are compared
 GREEDY_UNITS = 128  # groups, or variables with signs, that each step of a greedy search tries
 CHOICE_NODES, CHOICE_ORDER = 100, 40  # nodes of the tree that ends it, and variables up to which it does
-SHAPED_ORDER, SHAPED_CHECKS = 500, 10  # variables of a relaxation under groups or signs; steps between bounds
+SHAPED_ORDER = 500  # variables of a relaxation under groups or signs
 CCA_CHOICE_TURNS = 1000  # of values with signs of both sides, on given supports
-ORTHOGONAL_THRESHOLD_STEPS = 200  # Newton steps of a threshold that is orthogonal to earlier loadings
 SIGNED_RATIOS = 100  # steps to the best ratio of given signs, which mostly takes some three
 SIGNED_ORDER = 12  # variables up to which values with given signs are the best ones, as in spca.h
 SWAP_WORK = 1e8  # of one round of swaps

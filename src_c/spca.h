@@ -152,9 +152,11 @@ typedef enum {
 } spca_unit_rule;
 typedef struct {
     spca_supports of;
-    int step;       /* a spca_unit_rule */
-    spca_int count; /* cardinality of a truncation */
-    double level;   /* penalty or bound */
+    int step;        /* a spca_unit_rule */
+    spca_int count;  /* cardinality of a truncation */
+    double level;    /* penalty or bound */
+    spca_int t;      /* of a bound: what it makes is orthogonal to the t columns of Q, */
+    const double *Q; /* orthonormal (p x t) */
 } spca_rule;
 
 #define SPCA_TILE 256 /* rows of the tiles of moments.c */

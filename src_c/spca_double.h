@@ -42,6 +42,15 @@ spca_status spca_signed_vector(spca_int k, const double *G, const int8_t *signs,
 spca_status spca_dspca(spca_int p, const double *A, int constrained, double limit, double tol,
                        spca_int max_iter, spca_stop stop, void *ctx, double *work, blas_int *iwork,
                        double *M /* p x p */, double *primal, double *dual, spca_int *n_iter);
+/* The same under what is known of the variables, whose constraint has these units, weights,
+ * diagonal and signs (shaped.c); a penalty, where it is not constrained.  A has eigenvalues in [-1,
+ * 1]. lowest (p x p): the A - Y of which dual bounds the largest eigenvalue.  work (5p^2 + 28p +
+ * units^2), iwork (12p). */
+spca_status spca_shaped(spca_int p, spca_int units, const double *A, const spca_int *unit,
+                        const double *weight, const double *diagonal, const int8_t *signs,
+                        int constrained, double penalty, spca_int max_iter, double tol,
+                        spca_stop stop, void *ctx, double *work, blas_int *iwork, double *M,
+                        double *lowest, double *primal, double *dual, spca_int *n_iter);
 
 /* The naive elastic net of level floor, b'(G + ridge I)b - 2 c'b + 2 floor ||b||_1 least, or, where
  * its path has limit < p variables first, the last such point before one more joins, at *level.  G
@@ -74,14 +83,23 @@ spca_status spca_prior_support(spca_int p, const spca_int *indptr, const spca_in
 void spca_largest_units(const spca_supports *o, const double *norm, spca_int count, double *work,
                         spca_int *iwork, uint8_t *kept);
 spca_int spca_unit_work(const spca_supports *o, spca_int count);
+spca_int spca_step_work(const spca_rule *rule);
 /* norm (units): of the entries of x of each unit. */
 void spca_unit_norms(const spca_supports *o, const double *x, double *norm);
 /* x (p) <- without entries of a wrong sign or of units that are not allowed. */
 void spca_project_units(const spca_supports *o, double *x);
-/* x (p): from A v the next vector, of any norm, and kept (units) its units; quadratic = v'Av.  work
- * (unit_work), iwork (units). */
+/* x (p): from A v the next vector, of any norm, and kept (units) its units; quadratic = v'Av.
+ * Zeros where no unit vector that is orthogonal to Q attains the largest product.  work
+ * (step_work), iwork (units). */
 void spca_unit_step(const spca_rule *rule, double quadratic, double *x, double *work,
                     spca_int *iwork, uint8_t *kept);
+/* The same of a rule with Q (unit_orthogonal.c); work (orthogonal_work), scratch (unit_work). */
+void spca_orthogonal_unit_step(const spca_rule *rule, double *a, double *work, double *scratch,
+                               spca_int *iwork, uint8_t *kept);
+spca_int spca_orthogonal_work(const spca_supports *o, spca_int t);
+/* x (t) <- (H + damping I)^-1 x by Cholesky, L in place of the lower triangle of H; 0 if
+ * indefinite. */
+int spca_solve_damped(spca_int t, double damping, double *H, double *x);
 /* What the steps raise, of unit x: x'Ax, or that, or its root, less the penalty.  work (units). */
 double spca_unit_objective(const spca_rule *rule, double quadratic, const double *x, double *work);
 

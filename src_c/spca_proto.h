@@ -277,6 +277,16 @@ spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const REAL *data
                                         int row_major, spca_run run, spca_stop stop, void *ctx,
                                         double *mean, double *square, double *spread,
                                         double *count /* p */, double *first /* p */);
+/* As these, each row counted by its weight (n), of which some is not 0; low and high of rows of a
+ * weight.  A column with an entry that is not finite has the mean NaN (weighted.c).  work (3p). */
+spca_status SPCA(weighted_statistics)(spca_int n, spca_int p, const REAL *X, spca_int ld,
+                                      int row_major, const double *weight, spca_stop stop,
+                                      void *ctx, double *mean, double *square, double *low,
+                                      double *high);
+spca_status SPCA(weighted_compressed)(spca_int n, spca_int p, const REAL *data, const void *indptr,
+                                      const void *indices, int wide, int row_major,
+                                      const double *weight, spca_stop stop, void *ctx, double *mean,
+                                      double *square, double *low, double *high, double *work);
 /* Largest |a_ij|, largest |a_ij - a_ji|, the largest excess |a_ij| - sqrt(a_ii a_jj) of a 2 x 2
  * minor that is not positive semidefinite; largest is NaN when any entry is not finite. */
 spca_status SPCA(symmetry)(spca_int p, const REAL *A, spca_int ld, spca_stop stop, void *ctx,
@@ -350,7 +360,7 @@ spca_status SPCA(gpower)(const SPCA(operator) * A, int l0, REAL gamma, spca_int 
                          spca_int *n_iter);
 /* The same for units and signs, truncated or with a bound, too (unit_ascent.c): from start (p), of
  * any norm, best (p) and its units, support (units), with the objective and x'Ax; also where
- * stopped, unless the objective is minus infinity.  work (2p + m + t), dwork (2p + unit_work),
+ * stopped, unless the objective is minus infinity.  work (2p + m + t), dwork (2p + step_work),
  * iwork (p), kept (units). */
 spca_status SPCA(unit_ascent)(const SPCA(operator) * A, const spca_rule *rule, spca_int max_iter,
                               double tol, spca_stop stop, void *ctx, const double *start,

@@ -48,7 +48,9 @@ DOUBLE = {
     "small_eigen.c",
     "signed.c",
     "tree.c",
+    "shaped.c",
     "unit_net.c",
+    "unit_orthogonal.c",
     "units.c",
     "check_units.c",
 }  # alone
@@ -113,10 +115,15 @@ CHECKS = {
     "search.c": "greedy",
     "signed.c": "signed_vector units unit_ascent",
     "statistics_parts.c": "statistics",
-    "tree.c": "greedy",
+    "tree.c": "tree greedy",
+    "tree.h": "tree greedy",
     "unit_ascent.c": "unit_ascent",
     "unit_net.c": "unit_net",
+    "unit_orthogonal.c": "unit_ascent",
     "units.c": "units unit_steps unit_ascent",
+    "shaped.c": "dspca",
+    "spectrum.h": "dspca tight_bounds",
+    "weighted.c": "statistics",
 } | dict.fromkeys(JOINT, "joint")
 TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300}  # the others 100
 
@@ -178,7 +185,11 @@ PYTHON = {
     "tree.c": "search; exact",
     "unit_ascent.c": "choice; supports",
     "unit_net.c": "spca; choice",
+    "unit_orthogonal.c": "choice_orthogonal",
     "units.c": "choice; supports",
+    "shaped.c": "dspca_choice",
+    "spectrum.h": "dspca",
+    "weighted.c": "weights",
 } | dict.fromkeys(JOINT, "refinement")
 
 PYTHON["l1_level.c"] = PYTHON["threshold.c"]

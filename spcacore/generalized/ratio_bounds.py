@@ -7,7 +7,7 @@ most t + e/beta, beta the smallest eigenvalue of B. Where that tree does not end
 
 For any Y without diagonal, of magnitudes of at most rho, |x'Yx| <= rho (k - 1) x'x. So the ratio is at most
 lambda_1 of the pencil (A - Y + rho (k - 1) I, B), with B = I the relaxation of sparse principal components.
-Y is found for A - tB (solvers/shaped_relaxation), and t lowered to the bound that it gives (Dinkelbach's
+Y is found for A - tB (shaped.c), and t lowered to the bound that it gives (Dinkelbach's
 iteration).
 
 Canonical pairs are the pencil ([0 C; C' 0], [B_x 0; 0 B_y]) with k_x nonzeros of the one part and k_y of the
@@ -30,8 +30,8 @@ from .._limits import (
     CERTIFIED_TREES,
 )
 from .._types import Array, Index
-from ..solvers.exact_tree import Node, Search
-from ..solvers.shaped_relaxation import solve_shaped
+from ..solvers.exact_tree import Search
+from ..solvers.semidefinite import solve_shaped
 from ..supports.admissible import Supports
 from .pencil import Pencil
 
@@ -169,15 +169,11 @@ class _Tree(Search):
         N[diagonal] += margin
         self.N, self.pruning_level = N, level + 2 * margin / self.least
 
-    def _keep(self, nodes: list[Node], empty: Index, n_children: Index, excess: Array) -> None:
+    def _keep(self, bound: float, rows: NDArray[np.uint8], excess: Array) -> bool:
         if self.parts is not None:
-            for row, (places, more) in enumerate(zip(empty, excess, strict=True)):
-                count = int(n_children[row])
-                feasible = np.array([self._close(self.pool[place]) for place in places[:count]], bool)
-                order = np.argsort(~feasible, kind="stable")
-                places[:count], more[:count] = places[:count][order], more[:count][order]
-                n_children[row] = np.count_nonzero(feasible)
-        super()._keep(nodes, empty, n_children, excess)
+            feasible = np.array([self._close(row) for row in rows], bool)
+            rows, excess = rows[feasible], excess[feasible]
+        return super()._keep(bound, rows, excess)
 
     def _close(self, variables: NDArray[np.uint8]) -> bool:
         """Leave out the rest of a part that is complete; whether no part has too many variables."""

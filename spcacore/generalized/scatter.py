@@ -34,10 +34,6 @@ from ..operators.partition import row_blocks
 from ..operators.sparse import compressed
 from .pencil import Form
 
-__all__ = [
-    "LEAST", "BlockScatter", "ClassOffset", "DataScatter", "WithinMatrix", "WithinRows", "centered_rows",
-    "class_sizes", "ledoit_wolf_shrinkage",
-]  # fmt: skip
 LEAST = 1e-6  # shrinkage, which leaves no direction without scatter
 
 
@@ -56,9 +52,6 @@ def _average(rows: AnyArray, weight: Array | None) -> Array:
 
 class DataScatter:
     """X times a power of two, so that entries are near 1; dense, or in rows of nonzeros."""
-
-    n: Any
-    p: Any
 
     def __init__(self, X: Any):
         if is_sparse(X):
@@ -230,10 +223,6 @@ def _shrunk(matrix: Array, amount: float, spread: Array) -> Form:
 
 class BlockScatter:
     """X in blocks of rows, of which scatters are formed: times a power of two, as in `DataScatter`."""
-
-    dtype: np.dtype[Any]
-    n: int
-    p: int
 
     def __init__(self, X: Any):
         self.blocks: Any = row_blocks(X).held()

@@ -28,17 +28,6 @@ from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, THREADED_ORDER
 from .._types import AnyArray, Array
 from .scaling import exponent_above, largest_magnitude
 
-__all__ = [
-    "all_eigenpairs",
-    "interruptible",
-    "largest_eigenpairs",
-    "leading_eigenpairs",
-    "leading_eigenvectors",
-    "products_of",
-    "upper_eigenpairs",
-]
-
-
 # ---- long LAPACK calls that Ctrl-C need not wait for ----------------------------------------------------
 
 

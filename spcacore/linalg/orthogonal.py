@@ -16,12 +16,6 @@ from .._limits import GRAM_LOSS, IN_SPAN, NULL_DIRECTION, POLAR_ENTRIES, RANK, S
 from .._types import AnyArray, Array
 from .scaling import beyond_range
 
-__all__ = [
-    "append_orthonormal", "column_span", "fix_sign", "inner_products", "inverse_root", "orthogonal_part",
-    "orthonormal", "orthonormal_basis", "polar_factor", "procrustes", "project_out", "sign_of",
-    "tall_product", "unit", "unit_columns",
-]  # fmt: skip
-
 # ---- signs ------------------------------------------------------------------------------------------
 
 

@@ -15,18 +15,6 @@ from .._records import record
 from .._types import AnyArray, Array, Index, Mask
 from .eigen import all_eigenpairs
 
-__all__ = [
-    "PencilBasis",
-    "border",
-    "bordered_values",
-    "raised_ratio",
-    "signed_ratio",
-    "signed_vector",
-    "ties",
-    "whitening",
-]
-
-
 _DEFINITE = 1e-3  # the least root of a pivot over the largest, of a matrix far from singular
 
 

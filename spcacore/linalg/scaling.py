@@ -9,11 +9,6 @@ import numpy as np
 
 from .._types import AnyArray, Array
 
-__all__ = [
-    "beyond_range", "even_exponent", "exponent_above", "exponent_of", "largest_magnitude",
-    "power_of_two_scale", "power_of_two_scales",
-]  # fmt: skip
-
 
 def beyond_range() -> np.errstate:
     """For numbers that may leave the number range: what becomes of them is seen to afterwards."""

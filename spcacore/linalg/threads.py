@@ -21,22 +21,6 @@ from .. import _core
 from .._limits import MOST_THREADS
 from .._validation import integer
 
-__all__ = [
-    "Item",
-    "Report",
-    "Result",
-    "Stopped",
-    "available_cores",
-    "check_jobs",
-    "default_threads",
-    "get_num_threads",
-    "in_threads",
-    "limit_threads",
-    "one_ahead",
-    "set_num_threads",
-]
-
-
 # ---- how many threads the loops over a matrix may have --------------------------------------------------
 
 

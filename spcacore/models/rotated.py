@@ -221,7 +221,7 @@ def sca(
         for nonnegative X such as the adjacency matrix of a graph: entries become
         `X_ij / sqrt((d_i + tau) (g_j + tau'))`, where d and g are the sums of rows and columns, tau is the
         mean of d, and tau' the mean of g (for square X, tau' = tau).
-        `center` subtracts the means of the scaled matrix.
+        `center` subtracts the means of the scaled matrix, which is a copy of X.
     {sample_weight}
     {each_iteration}
 

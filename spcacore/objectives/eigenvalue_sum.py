@@ -28,8 +28,6 @@ from ..linalg.scaling import beyond_range
 from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Bound, Objective, of_each_size
 
-__all__ = ["LeadingSum", "leading_sum"]
-
 
 def leading_sum(A: Array, S: Index, r: int) -> float:
     """The sum of the r largest eigenvalues of A[S, S]."""
@@ -41,11 +39,6 @@ def leading_sum(A: Array, S: Index, r: int) -> float:
 class LeadingSum(Objective):
     """Of a semidefinite A in memory."""
 
-    masked: Array | None
-    most_tried: int
-    r: int
-    diagonal: Array
-    exact: bool
     most_tried = ACROSS_ENTERING
 
     def __init__(self, A: Array, supports: Supports, r: int = 1):

@@ -17,8 +17,6 @@ from .._types import Array, Index
 from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Objective
 
-__all__ = ["PARTITION_TABLES", "Partition", "Places"]
-
 PARTITION_TABLES = 1024  # kept of components with a unit more: a number a unit
 
 
@@ -69,11 +67,6 @@ class Places(Supports):
 class Partition(Objective):
     """The sum over components of an objective of one."""
 
-    one: Objective
-    sizes: tuple[int, ...]
-    total: bool
-    exact: bool
-    most_tried: int
     steepest = True  # values of the components that a swap leaves alone are known
 
     def __init__(self, one: Objective, sizes: tuple[int, ...], total: bool):

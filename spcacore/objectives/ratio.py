@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .. import _core
 from .._limits import (
     LEAST_SQUARES_ENTERING,
     LEAST_SQUARES_ORDER,
@@ -25,7 +24,7 @@ from .._limits import (
     TIE,
 )
 from .._records import record
-from .._types import AnyArray, Array, Index, Mask
+from .._types import Array, Index, Mask
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
 from ..linalg.pencil import PencilBasis, border, bordered_values, signed_ratio
 from ..operators.deflation import DeflatedOperator
@@ -33,8 +32,6 @@ from ..operators.problem import Problem
 from ..operators.submatrix import KeptRows, rows_of, whole_matrix
 from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Objective, of_each_size
-
-__all__ = ["Fit", "Quotient", "Ratio", "RatioOfUnits", "Support"]
 
 _STEEPEST = 8  # units up to which the best swap of all is sought, and beyond which the first that helps
 _KEPT_BASES = 64  # of the supports that a step of a search asks for again
@@ -67,17 +64,6 @@ class Ratio:
         Variables of which the deflation has left more than rounding.
     """
 
-    known: AnyArray
-    G_diagonal: AnyArray
-    variance: AnyArray
-    op: _core.Operator
-
-    p: int
-    dtype: np.dtype[Any]
-    largest: float
-    u: Array
-    nothing: float
-    entering: int
     M_diagonal: Any
 
     nothing, entering = 0.0, LEAST_SQUARES_ENTERING
@@ -215,12 +201,6 @@ class RatioOfUnits(Objective):
         The best feasible x on some variables, or None. The ratio then bounds its value.
     """
 
-    tie: float
-
-    quotient: Quotient
-    fit: Fit | None
-    most_tried: int
-    work: float
     slack = RISE
     at_once = 32
 

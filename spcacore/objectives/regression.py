@@ -19,8 +19,6 @@ from ..operators.submatrix import KeptRows
 from ..supports.admissible import Supports, Unit, Units
 from ..supports.objective import Objective
 
-__all__ = ["Regression"]
-
 
 @record
 class _Explained:
@@ -51,16 +49,6 @@ class Regression(Objective):
     fit : callable, optional
         The best u on some variables, as where it has signs: it minimizes u'Ku - 2 g'u.
     """
-
-    fit: Callable[[Index], Array] | None
-    none: _Explained
-    last: _Explained
-    g: Array
-    least: float
-    volume: bool
-    exact: bool
-    steepest: bool
-    most_tried: int
 
     def __init__(
         self, K: KeptRows, diagonal: Array, g: Array, supports: Supports, *, least: float = 0.0,

@@ -17,11 +17,6 @@ from .problem import Problem
 from .statistics import Standardization, Statistics, dense_statistics, unit_deviation, unit_of
 from .working_set import WorkingSet
 
-__all__ = [
-    "Affine", "CovarianceStorage", "DataStorage", "Storage", "column_statistics",
-    "covariance_problem", "data_problem", "divisor_and_weight", "recomputed_statistics", "refuse_oblong",
-]  # fmt: skip
-
 _TINY = 1e-280  # below this a sum of squares has lost terms to underflow
 
 

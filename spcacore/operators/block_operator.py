@@ -36,34 +36,12 @@ from .deflation import DeflatedOperator, LowRank
 from .problem import Problem, Screening
 from .working_set import Vector, WorkingSet
 
-__all__ = ["BlockOperator", "BlocksWorkingSet", "Gram"]
-
 
 class Gram:
     """A without deflation: products, columns and submatrices from passes over the blocks.
 
     It belongs to one call of a solver, which changes what it keeps.
     """
-
-    slot: Index
-    members: Index
-    part: tuple[Index, AnyArray]
-    blocks: RowBlocks
-    dtype: np.dtype[Any]
-    range: float
-    factor: float
-    row_weight: AnyArray | None
-    each: list[Any]
-    p: int
-    promise: AnyArray
-    column: AnyArray
-    owner: Index
-    formed: bool
-    stored: float
-    keeping: bool
-    alone: bool
-    cost: float
-    debt: int
 
     def __init__(
         self,
@@ -399,18 +377,6 @@ class BlockOperator:
 
     `symmetric_form` is True: it acts on vectors of length p alone. `n` is the number of samples.
     """
-
-    inner: _core.Operator
-    gram: Gram
-    n: int
-    p: int
-    m: int
-    t: int
-    dtype: np.dtype[Any]
-    single: bool
-    dense: bool
-    symmetric_form: bool
-    by_passes: bool
 
     dense, symmetric_form, by_passes = False, True, True
 

@@ -20,12 +20,6 @@ from .dense import blas_layout
 from .sparse import canonical_arrays, compressed
 from .statistics import Statistics, compressed_statistics, dense_statistics, in_range, merged
 
-__all__ = [
-    "as_kernel_input", "backward", "columns", "dense_rows", "fingerprint", "finite",
-    "forward", "merged_moments", "moments", "not_finite", "products", "scaled_statistics", "scores_of",
-    "squares_of_scores", "statistics", "submatrix", "sum_parts",
-]  # fmt: skip
-
 
 def as_kernel_input(block: Any) -> Any:
     """A block that the tasks below read in place: of a float dtype, aligned, rows or columns contiguous."""

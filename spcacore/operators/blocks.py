@@ -33,11 +33,6 @@ from .block_tasks import as_kernel_input, fingerprint, finite, not_finite
 from .row_sources import as_numbers, reads
 from .sparse import compressed
 
-__all__ = [
-    "Combine", "Expected", "RowBlocks", "SlicedRows", "TakenRows", "locate_not_finite", "named",
-    "naming_not_finite",
-]  # fmt: skip
-
 Combine = Callable[[Iterable[Any]], Any]  # of results that come one by one, in order
 
 
@@ -307,9 +302,6 @@ class _Slices:
 
 class TakenRows(RowBlocks):
     """Some rows of other blocks."""
-
-    source: RowBlocks
-    own: list[Any]
 
     def __init__(self, source: RowBlocks, rows: Index) -> None:
         ends = np.searchsorted(rows, [*source.starts, source.shape[0]]).tolist()

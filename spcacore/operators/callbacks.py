@@ -16,23 +16,12 @@ from .base import Affine, Storage, divisor_and_weight, refuse_oblong
 from .problem import Problem
 from .statistics import Standardization
 
-__all__ = ["Products"]
-
 
 class Products(Storage):
     """Products alone: `v -> X v` and, of data, `u -> X'u`, of a `LinearOperator`.
 
     The kernels ask the same object for F v and F'f, with the mean removed and the range brought near 1.
     """
-
-    cost: int
-    dtype: np.dtype[Any]
-    shape: tuple[int, int]
-
-    matvec: Any
-    rmatvec: Any
-    covariance: bool
-    affine: Affine
 
     def __init__(self, X: Any, covariance: bool) -> None:
         if not is_operator(X):

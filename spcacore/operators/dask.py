@@ -28,8 +28,6 @@ from .block_tasks import as_kernel_input, fingerprint
 from .blocks import Combine, Expected, RowBlocks, named
 from .screening import available_memory
 
-__all__ = ["DaskBlocks"]
-
 _MACHINERY = ("asyncio", "concurrent", "dask", "distributed", "tornado")  # whose errors are not of a block
 _KEPT: WeakSet[DaskBlocks] = WeakSet()
 
@@ -37,8 +35,6 @@ _KEPT: WeakSet[DaskBlocks] = WeakSet()
 class DaskBlocks(RowBlocks):
     """The row chunks of a dask array or dataframe; see `row_blocks`."""
 
-    blocks: list[Any]
-    thread: int
     prints: list[int | None]
 
     def __init__(self, X: Any, persist: bool | None, names: Any) -> None:

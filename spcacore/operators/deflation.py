@@ -17,8 +17,6 @@ from ..supports.admissible import Supports
 from .problem import MissingData, Problem
 from .submatrix import largest_submatrix
 
-__all__ = ["DEFLATIONS", "PROJECTION", "DeflatedOperator", "Deflation", "LowRank"]
-
 
 @record
 class LowRank:

@@ -22,11 +22,6 @@ from .problem import MissingData, Problem
 from .statistics import Standardization, Statistics, dense_moments, dense_statistics
 from .working_set import WorkingSet
 
-__all__ = [
-    "DenseCovariance", "DenseData", "blas_layout", "columns_as_float64", "has_blas_layout", "missing_problem",
-    "refuse_indefinite", "resembles_covariance",
-]  # fmt: skip
-
 
 class _Dense(Storage):
     """An array, of which nothing is copied."""
@@ -42,12 +37,6 @@ class DenseData(_Dense, DataStorage):
 
     `missing` allows NaN entries; `screening` is how its products are to be screened.
     """
-
-    cost: int
-    dtype: np.dtype[Any]
-    shape: tuple[int, int]
-
-    array: AnyArray
 
     has_gram = dense = True
     working_set: Any = WorkingSet
@@ -119,14 +108,6 @@ def _rounded(problem: Problem, dtype: np.dtype) -> Problem:
 
 class DenseCovariance(_Dense, CovarianceStorage):
     """A symmetric array; `definite` refuses an indefinite one."""
-
-    cost: int
-    dtype: np.dtype[Any]
-    shape: tuple[int, int]
-    array: AnyArray
-    names: tuple[str, ...] | None
-
-    definite: bool
 
     def __init__(self, X: Any, definite: bool = True) -> None:
         X, self.names = symmetric(X, None, "X"), column_names(X)

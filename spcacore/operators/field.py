@@ -15,8 +15,6 @@ from ..supports.admissible import Supports
 from .deflation import PROJECTION, DeflatedOperator
 from .problem import Problem
 
-__all__ = ["Direction", "Field", "Ground", "can_be_formed"]
-
 Direction = tuple[Index, AnyArray]  # the nonzeros of what has been removed, as variables and values
 
 
@@ -34,9 +32,6 @@ class Field:
     whole : bool
         Whether these are all variables.
     """
-
-    matrix: AnyArray
-    index: Index
 
     def __init__(self, problem: Problem, index: Index):
         self._problem = replace(problem, ground=None)  # which would hold this field
@@ -204,13 +199,6 @@ class Ground:
     noise : float or None
         The deviation of correlations that are noise, of an earlier component.
     """
-
-    wide: bool
-    weak: bool
-    enough: int
-    partial: int
-    value: float
-    moved: bool
 
     def __init__(self) -> None:
         self.wide, self.weak, self.enough, self.partial = False, False, 0, 0

@@ -36,23 +36,6 @@ from ..linalg.orthogonal import orthonormal, unit_columns
 from .problem import Problem, Screening
 from .statistics import Standardization, Statistics
 
-__all__ = [
-    "cheap_dense_shares",
-    "dense_shares",
-    "formed",
-    "is_rounding",
-    "is_tall",
-    "is_wanted",
-    "keeps_digits",
-    "leading_vectors",
-    "negligible",
-    "pairs_of",
-    "pays",
-    "shares_when_asked",
-    "with_matrix",
-    "with_moments",
-]
-
 
 def pays(shape: tuple[int, int], stored: int, pairs: float, itemsize: int, dense: bool) -> bool:
     """Whether to form A of data by default, which takes the product of so many pairs of entries.

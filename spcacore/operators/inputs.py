@@ -30,8 +30,6 @@ from .problem import Problem
 from .sparse import CompressedCovariance, CompressedData
 from .statistics import Standardization
 
-__all__ = ["AS_DATA", "KINDS", "UNASKED", "as_fitted", "as_problem", "in_order", "variable_names"]
-
 KINDS = ("data", "covariance")
 UNASKED = object()
 AS_DATA = (

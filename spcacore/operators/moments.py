@@ -21,8 +21,6 @@ from .partition import row_blocks
 from .row_sources import own_names
 from .statistics import Statistics
 
-__all__ = ["OUT_OF_RANGE", "WHOLE", "Moments"]
-
 WHOLE = 2.0**53  # up to which a double holds every integer
 OUT_OF_RANGE = "X has entries whose squares exceed the number range: rescale it"
 

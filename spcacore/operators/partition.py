@@ -34,8 +34,6 @@ from .row_sources import as_sliced, own_names
 from .sparse import CompressedData
 from .statistics import Standardization, Statistics, merged, unit_deviation, unit_of
 
-__all__ = ["BlockData", "column_means", "products_of_scores", "row_blocks", "scores"]
-
 
 def row_blocks(
     X: MatrixLike,
@@ -121,12 +119,6 @@ def row_blocks(
 class BlockData(DataStorage):
     """Data in blocks of rows, whose passes may run wherever the blocks are."""
 
-    cost: int
-    names: tuple[str, ...] | None
-    dtype: np.dtype[Any]
-    shape: tuple[int, int]
-
-    blocks: RowBlocks
     size: AnyArray
 
     has_gram = dense = one_pass = True

@@ -17,11 +17,6 @@ from .._validation import default_cardinality
 from ..linalg.scaling import beyond_range
 from ..supports.admissible import Supports
 
-__all__ = [
-    "BELOW_RANGE", "OUT_OF_RANGE", "MissingData", "Problem", "Screening", "of_matrix", "usual_cardinality",
-    "warn_out_of_range",
-]  # fmt: skip
-
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
 BELOW_RANGE = "a variance is below the number range and is given as 0"
 

@@ -16,17 +16,6 @@ from .._messages import counted
 from .._types import AnyArray
 from .._validation import float_type, is_row_blocks, is_sparse, real_array
 
-__all__ = [
-    "IteratedRows",
-    "PiecedTable",
-    "SlicedTable",
-    "StackedRows",
-    "as_numbers",
-    "as_sliced",
-    "own_names",
-    "reads",
-]
-
 _SINGLE = ("float32", "float16", "float", "halffloat")  # dtypes that become float32; the last two of pyarrow
 
 
@@ -115,11 +104,6 @@ class _Source:
 class SlicedTable(_Source):
     """A dataframe of pandas or polars, or a table of pyarrow, some rows of which become an array."""
 
-    names: tuple[str, ...] | None
-    shape: tuple[int, int]
-
-    table: Any
-
     def __init__(self, X: Any) -> None:
         self.table, self.shape, self.names = X, (int(X.shape[0]), int(X.shape[1])), columns_of(X)
         kinds = getattr(X, "dtypes", None)
@@ -142,10 +126,6 @@ class PiecedTable(_Source):
 
     One piece is in memory.
     """
-
-    readers: list[Callable[[], Any]]
-
-    dtype: np.dtype[Any]
 
     def __init__(self, pieces: list[tuple[int, Callable[[], Any]]], schema: Any) -> None:
         text = [str(kind) for kind in schema.types]
@@ -179,10 +159,6 @@ class PiecedTable(_Source):
 
 class IteratedRows(_Source):
     """Blocks that a function yields, one after the other, and anew in each pass. One block is in memory."""
-
-    dtype: np.dtype[Any]
-
-    shape: tuple[int, int]
 
     def __init__(self, blocks: Callable[[], Any]) -> None:
         self.blocks = blocks

@@ -28,7 +28,6 @@ from .problem import Screening
 if TYPE_CHECKING:
     from .problem import Problem
 
-__all__ = ["MODES", "Plan", "available_memory", "plan", "screened"]
 
 MODES = ("auto", "gram", "working_set", "both", "shadow", "references", "none")
 _SMALLEST_NORMAL = 2.0**-1022

@@ -22,9 +22,6 @@ from .screening import available_memory
 from .statistics import Standardization, Statistics, compressed_statistics, entries
 from .working_set import CompressedWorkingSet
 
-__all__ = ["CompressedCovariance", "CompressedData", "canonical_arrays", "compressed", "permuted_columns"]
-
-
 # ---- sparse matrices: checks before any kernel follows their indices, and columns in random order -------
 
 
@@ -137,10 +134,6 @@ def permuted_columns(X: Any, generator: np.random.Generator) -> Any:
 
 class _Compressed(Storage):
     """CSR or CSC, of which nothing is copied; others become CSR."""
-
-    matrix: Any
-    arrays: tuple[AnyArray, AnyArray, AnyArray]
-    row_major: Any
 
     def __init__(self, X: Any, turn: bool = False) -> None:
         self.matrix, self.arrays = canonical_arrays(X, turn)

@@ -9,17 +9,12 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._limits import CHUNK, WEIGHTED_CHUNK
+from .._limits import CHUNK
 from .._messages import counted
-from .._records import record, replaced
+from .._records import record
 from .._types import AnyArray, Array, Index, Mask
 from .._validation import check_sample_weight
 from ..linalg.scaling import beyond_range, power_of_two_scales
-
-__all__ = [
-    "Standardization", "Statistics", "compressed_statistics", "dense_moments", "dense_statistics", "entries",
-    "in_range", "merged", "unit_deviation", "unit_of",
-]  # fmt: skip
 
 
 @record
@@ -156,10 +151,19 @@ def dense_statistics(x: AnyArray, weight: Array | None = None) -> Statistics | N
     if weight is None:
         sums, _ = _core.dense_statistics(x, True, None)
         return Statistics(len(x), x.size, *sums[:4])
-    rows = max(1, WEIGHTED_CHUNK // x.shape[1])
-    parts = (slice(i, i + rows) for i in range(0, len(x), rows))
-    found = merged(_weighted(np.array(x[part], np.float64), weight[part]) for part in parts)
-    return None if found is None else replaced(found, stored=x.size)
+    if not weight.any():
+        return _of_no_weight(x, x.shape)
+    return Statistics(float(weight.sum()), x.size, *_core.weighted_statistics(x, weight))
+
+
+def _of_no_weight(stored: AnyArray, shape: tuple[int, int]) -> Statistics | None:
+    """An entry that is not finite counts whatever its weight."""
+    nothing = np.full(shape[1], np.nan)
+    return (
+        None
+        if np.isfinite(stored).all()
+        else Statistics(0.0, stored.size, nothing, nothing, nothing, nothing)
+    )
 
 
 def dense_moments(x: AnyArray) -> tuple[Statistics, Array | None]:
@@ -179,32 +183,6 @@ def in_range(found: Statistics, dtype: np.dtype[Any]) -> bool:
     return bool(np.isfinite(found.mean).all() and ((varies < most) & (varies > 1 / most)).all())
 
 
-def _weighted(x: Array, weight: Array) -> Statistics | None:
-    """Of some rows: with d = x - x_0, mean = x_0 + w'd / sum(w), square = sum_i w_i (x_i - mean)^2."""
-    counts = weight > 0
-    finite = bool(np.isfinite(x).all())
-    total = float(weight.sum())
-    if not finite:  # whatever its weight
-        return _not_finite(x.shape[1], x.size)
-    if not counts.any():
-        return None
-    x, weight = x[counts], weight[counts]
-    low, high, first = x.min(axis=0), x.max(axis=0), x[0].copy()
-    with beyond_range():
-        x -= first
-        shift = weight @ x / total
-        x -= shift
-        rest = weight @ x
-        square = weight @ (x * x) - rest * rest / total
-        mean = np.where(low == high, first, first + (shift + rest / total))
-    return Statistics(total, x.size, mean, np.maximum(square, 0), low, high)
-
-
-def _not_finite(p: int, stored: int) -> Statistics:
-    nothing = np.full(p, np.nan)
-    return Statistics(0.0, stored, nothing, nothing, nothing, nothing)
-
-
 def compressed_statistics(
     shape: tuple[int, int],
     row_major: bool,
@@ -222,31 +200,9 @@ def compressed_statistics(
         low, high = np.where(spread == 0, mean, -spread), np.where(spread == 0, mean, spread)
         return Statistics(n, data.size, mean, square, low, high)
     if not weight.any():
-        return None if np.isfinite(data).all() else _not_finite(p, data.size)
-    total, counts = float(weight.sum()), int(np.count_nonzero(weight))
-    stored, present, mean, rest, square = (np.zeros(p) for _ in range(5))
-    low, high = np.full(p, np.inf), np.full(p, -np.inf)
-    with beyond_range():
-        for x, row, column in entries(row_major, data, indices, indptr):
-            w = weight[row]
-            stored += np.bincount(column, w, p)
-            present += np.bincount(column, w > 0, p)
-            mean += np.bincount(column, w * x, p)
-            np.minimum.at(low, column[w > 0], x[w > 0])
-            np.maximum.at(high, column[w > 0], x[w > 0])
-        some = present < counts  # not every entry is stored
-        low[some], high[some] = np.minimum(low[some], 0), np.maximum(high[some], 0)
-        mean /= total
-        for x, row, column in entries(row_major, data, indices, indptr):
-            d = x - mean[column]
-            d *= weight[row]
-            rest += np.bincount(column, d, p)
-            square += np.bincount(column, d * (x - mean[column]), p)
-        absent = np.where(some, np.maximum(total - stored, 0), 0)
-        rest -= absent * mean
-        square += absent * mean**2 - rest**2 / total
-        mean = np.where(low == high, low, mean + rest / total)
-    return Statistics(total, data.size, mean, np.where(square < 0, 0, square), low, high)
+        return _of_no_weight(data, shape)
+    sums = _core.weighted_compressed(p, row_major, data, indices, indptr, weight)
+    return Statistics(float(weight.sum()), data.size, *sums)
 
 
 def entries(row_major: bool, data: AnyArray, indices: AnyArray, indptr: AnyArray) -> Any:

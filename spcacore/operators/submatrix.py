@@ -17,11 +17,6 @@ from .._limits import (
 from .._types import AnyArray, Array, Index
 from .problem import Problem
 
-__all__ = [
-    "KeptRows", "columns_cost", "formed_error", "kept_rows", "largest_submatrix", "product_error", "rows_of",
-    "whole_matrix",
-]  # fmt: skip
-
 _SPARE_ROWS = 256  # beside those of a support, which may leave it and come back
 _ROWS_AT_A_TIME = 32  # of data in memory
 
@@ -81,10 +76,6 @@ def whole_matrix(op: _core.Operator) -> Array:
 
 class KeptRows:
     """Rows of matrices of order p, kept once they were asked for; some beside those of the last support."""
-
-    rows: Callable[[Index], tuple[AnyArray, ...]]
-    all: Index
-    spare: int
 
     def __init__(self, rows: Callable[[Index], tuple[AnyArray, ...]], p: int, spare: int = _SPARE_ROWS):
         self.rows, self.all, self.spare = rows, np.arange(p), spare

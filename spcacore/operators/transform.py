@@ -15,8 +15,6 @@ from .dense import has_blas_layout
 from .problem import Problem
 from .sparse import compressed
 
-__all__ = ["fitted_scores", "products_of_scores", "scores", "used_variables"]
-
 
 def scores(
     X: Any,

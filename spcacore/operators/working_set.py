@@ -19,8 +19,6 @@ from .problem import Problem, Screening, of_matrix
 if TYPE_CHECKING:
     from .deflation import DeflatedOperator
 
-__all__ = ["CompressedWorkingSet", "Vector", "WorkingSet"]
-
 
 Vector = tuple[Index, AnyArray, float]  # the nonzeros of x, and a level of |A x|
 
@@ -47,8 +45,6 @@ class WorkingSet:
         The standard deviation of correlations that are noise, as it was last estimated.
     """
 
-    operator: _core.Operator
-    checks: int
     asked = False
 
     reads: float = 1.0  # for the statistics

@@ -31,21 +31,6 @@ from .in_working_set import Restrictable, search_from_each, search_in_working_se
 from .refitting import refit
 from .solution import Begin, ProgressHook, Report, Solution, ended
 
-__all__ = [
-    "IterativeSolver",
-    "Run",
-    "Solver",
-    "check_choice_of",
-    "check_start",
-    "choice_options",
-    "drop_zeros",
-    "hook_of_component",
-    "progress_hook",
-    "run_one",
-    "shared_parameters",
-]
-
-
 # ---- paragraphs that the docstrings of the solvers and of the models share ------------------------------
 
 

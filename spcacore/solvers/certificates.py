@@ -60,11 +60,6 @@ from .joint_bound import most_together, relaxed_bound
 from .semidefinite import dual_bound, shaped_bound
 from .solution import Report
 
-__all__ = [
-    "OptimalityBound", "bounds_without_search", "by_strong_variables", "joint_bounds", "optimality_bound",
-    "upper_bounds",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, repr=False)
 class OptimalityBound(Tabular):

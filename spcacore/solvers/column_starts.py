@@ -32,17 +32,6 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from .starts import promising_variables
 
-__all__ = [
-    "Columns",
-    "LargestEntries",
-    "Promise",
-    "Run",
-    "ThresholdedEntries",
-    "begin_among",
-    "promising_columns",
-]
-
-
 Run = Callable[[Any, Index, Array], tuple[Index, Array, float] | None]
 
 

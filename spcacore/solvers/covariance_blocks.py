@@ -36,9 +36,6 @@ from ..operators.submatrix import rows_of
 from .exact_tree import Search
 from .solution import Report
 
-__all__ = ["BlockSearch", "block_bound", "large_entries", "threshold_bound"]
-
-
 # ---- a bound on x'Ax for wide data, of whose covariances only the large ones are kept -------------------
 # Let S(A, rho) be A with its entries off the diagonal moved towards 0 by rho, and to 0 where they are
 # smaller. What is left out is at most rho in magnitude, so that unit vectors x with at most k nonzeros have
@@ -124,11 +121,6 @@ class BlockSearch:
     `value` is what is to be exceeded, and rises with what is found; `support` is what was found. Of the
     rounding of covariances between blocks no more than `slack` is hidden.
     """
-
-    op: Any
-    k: int
-    value: float
-    margin: float
 
     def __init__(
         self, op: Any, diagonal: Array, k: int, large: _LargeEntries,

@@ -41,8 +41,6 @@ from ..operators.submatrix import rows_of
 from .exact_tree import Search
 from .solution import Report
 
-__all__ = ["knapsack", "strong_variables_bound"]
-
 _EPS = float(np.finfo(np.float64).eps)
 
 

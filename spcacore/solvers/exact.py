@@ -53,11 +53,6 @@ from .solution import Report, Solution, ended
 from .truncated_power import TruncatedPower
 from .unit_search import UnitTree
 
-__all__ = [
-    "ExactSearch", "Proof", "branch_and_bound", "refuse_large", "solve_to_optimality",
-    "surviving_variables",
-]  # fmt: skip
-
 
 @record
 class ExactSearch(Solver):

@@ -11,19 +11,17 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import FRONTIER_BYTES, NODE_CHILDREN, TREE_PENALTY
-from .._types import AnyArray, Array, Index
+from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from .refitting import refit
 from .solution import Solution
 
-__all__ = ["Node", "Search", "best_on_support"]
-
 _EPS = float(np.finfo(np.float64).eps)
-Node = tuple[float, int, int]
+_Node = tuple[float, int, NDArray[np.uint8]]  # minus what none exceeds, when it came, its row
 
 
 class Search:
-    """A tree whose nodes are rows of a pool, a byte a variable (branch_and_bound.c).
+    """A tree whose nodes are rows of a byte a variable (branch_and_bound.c).
 
     It begins with what is known of a support, given by positions in A, whose variables are `kept`.
 
@@ -31,15 +29,6 @@ class Search:
     that their number stops growing.
     """
 
-    vector: AnyArray
-    pool: NDArray[np.uint8]
-
-    tol: float
-    k: int
-    plain: bool
-    turn: int
-    index: Index
-    value: float
     pruning_level: float
 
     def __init__(
@@ -52,13 +41,12 @@ class Search:
         self.state: Any = state  # None of a matrix alone
         self.plain = state is None or not (state.quotient or state.constrained)
         self.gain: float = 1.0 if self.plain else np.inf  # of a bound by what exceeds the level
-        self.pool = np.ones((1, q), np.uint8)
-        self.free: list[int] = []
-        self.heap: list[Node] = [(-self._root_bound(check_limits), 0, 0)]
-        self.stack: list[Node] = []
+        root = np.ones(q, np.uint8)
+        self.heap: list[_Node] = [(-self._root_bound(check_limits), 0, root)]
+        self.stack: list[_Node] = []
         if state is not None:
             wanted = np.searchsorted(self.kept, state.supports.wanted)
-            self.pool[0, wanted] = 2
+            root[wanted] = 2
             if len(wanted) == self.k:  # there is nothing to divide
                 self.heap = []
         self.turn = 0
@@ -94,64 +82,49 @@ class Search:
 
     def step(self, count: int, check_limits: Callable[[int], object] = lambda _: None) -> int:
         """Divide up to `count` nodes; how many there were."""
-        nodes: list[Node] = []
+        nodes: list[_Node] = []
         while len(nodes) < count and (self.stack or self.heap):
             node = self.stack.pop() if self.stack else heapq.heappop(self.heap)
             if -node[0] > self.pruning_level:
                 nodes.append(node)
-            else:
-                self.free.append(node[2])
         if not nodes:
             return 0
-        empty = self._allocate_nodes(len(nodes) * NODE_CHILDREN).reshape(len(nodes), NODE_CHILDREN)
-        which = np.array([node[2] for node in nodes], np.intp)
+        n = len(nodes)
+        pool = np.empty((n * (1 + NODE_CHILDREN), len(self.A)), np.uint8)
+        pool[:n] = [row for *_, row in nodes]
+        empty = np.arange(n, len(pool)).reshape(n, NODE_CHILDREN)
         try:
             n_children, excess = _core.branch(
-                self.N, self.k, self.pool, which, empty, self.work, check_limits
+                self.N, self.k, pool, np.arange(n), empty, self.work, check_limits
             )
         except BaseException:
             for node in nodes:  # whose children are not known
                 heapq.heappush(self.heap, node)
             raise
-        self._keep(nodes, empty, n_children, excess)
-        return len(nodes)
-
-    def _allocate_nodes(self, count: int) -> Index:
-        if len(self.free) < count:
-            size, q = self.pool.shape
-            more = max(size, count)
-            self.pool = np.concatenate([self.pool, np.empty((more, q), np.uint8)])
-            self.free = [*range(size + more - 1, size - 1, -1), *self.free]
-        return np.array(self.free[: -count - 1 : -1], np.intp)
-
-    def _keep(
-        self,
-        nodes: list[Node],
-        empty: Index,
-        n_children: Index,
-        excess: Array,
-    ) -> None:
-        """Queue the children that a batch of nodes leaves, and try those that are a single support."""
-        del self.free[-empty.size :]
-        level, improved = self.pruning_level, False
-        waiting = self.stack if self.pool.nbytes > FRONTIER_BYTES else None
-        for (bound, _, slot), places, count, more in zip(nodes, empty, n_children, excess, strict=True):
-            self.free.append(slot)
-            self.free.extend(places[count:].tolist())
-            for place, e in zip(places[:count].tolist(), more[:count].tolist(), strict=True):
-                if e < 0:
-                    improved |= self._update_incumbent(np.flatnonzero(self.pool[place] == 2))
-                    self.free.append(place)
-                    continue
-                self.turn -= 1
-                above = -(level + e * self.gain) if self.gain < np.inf else bound
-                node = (max(bound, above), self.turn, place)
-                if waiting is None:
-                    heapq.heappush(self.heap, node)
-                else:
-                    waiting.append(node)
-        if improved:
+        found = [
+            self._keep(node[0], pool[places[:m]], more[:m])
+            for node, places, m, more in zip(nodes, empty, n_children, excess, strict=True)
+        ]
+        if any(found):
             self._set_level()
+        return n
+
+    def _keep(self, bound: float, rows: NDArray[np.uint8], excess: Array) -> bool:
+        """Queue the children of a node, and try those that are a single support; whether one is better."""
+        improved = False
+        many = (len(self.heap) + len(self.stack)) * len(self.A) >= FRONTIER_BYTES
+        for row, e in zip(rows, excess.tolist(), strict=True):
+            if e < 0:
+                improved |= self._update_incumbent(np.flatnonzero(row == 2))
+                continue
+            self.turn -= 1
+            above = -(self.pruning_level + e * self.gain) if self.gain < np.inf else bound
+            node = (max(bound, above), self.turn, row)
+            if many:
+                self.stack.append(node)
+            else:
+                heapq.heappush(self.heap, node)
+        return improved
 
     def _update_incumbent(self, support: Index) -> bool:
         """Whether the best values on a support make it the incumbent."""

@@ -62,8 +62,6 @@ from .solution import Begin, Report, Solution, Tally, ended
 from .starts import variances_tie
 from .swaps import swap_search
 
-__all__ = ["NORMAL_MEDIAN", "Continued", "FieldSearch", "rises_above_noise"]
-
 
 class Continued(Protocol):
     """What a field asks of a solver."""

@@ -43,8 +43,6 @@ from .refitting import Step, UnitSteps, refit
 from .solution import ProgressClock, Report, Solution, Tally, ended
 from .starts import Start, power_start, search_starts
 
-__all__ = ["GeneralizedPower", "gpower"]
-
 
 @record
 class GeneralizedPower(IterativeSolver):
@@ -129,7 +127,7 @@ class GeneralizedPower(IterativeSolver):
             else:
                 steps = UnitSteps(state.supports, Step.L0 if l0 else Step.L1, level=gamma)
                 found = steps.ascend(op, index, entries, *limits)
-                status, index, entries, objective, variance, n_iter = found
+                status, index, entries, objective, n_iter, variance = found
             runs += 1
             work += 2.0 * (op.p * len(index) if op.symmetric_form else problem.cost) * n_iter
             first_term = abs(variance) if l0 else math.sqrt(abs(variance))

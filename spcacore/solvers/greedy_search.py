@@ -49,8 +49,6 @@ from .starts import power_start
 from .swaps import Pencil, swap_search
 from .unit_search import brief_search, greedy_by_units
 
-__all__ = ["GreedySearch", "Search", "greedy", "greedy_or"]
-
 Search = Callable[..., Iterator[Solution]]
 
 

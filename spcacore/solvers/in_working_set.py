@@ -21,8 +21,6 @@ from ..operators.problem import Problem
 from ..operators.working_set import WorkingSet
 from .solution import Begin, Report, Solution, ended
 
-__all__ = ["Restrictable", "search_from_each", "search_in_working_set"]
-
 
 class Restrictable(ABC):
     """What a working set asks of a solver for which searching some variables will do."""

@@ -43,8 +43,6 @@ from .._types import Array, Index
 from .exact_tree import Search
 from .matrix_search import best_supports
 
-__all__ = ["Matrix", "in_fantope", "most_together", "recomposed", "relaxed_bound"]
-
 Matrix = Array
 _EPS = float(np.finfo(np.float64).eps)
 

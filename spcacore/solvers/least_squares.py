@@ -37,14 +37,12 @@ from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from ..supports.admissible import Supports, Units
+from ..supports.admissible import Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
 from .base import Solver, drop_zeros, run_one, shared_parameters
 from .share import Share, bisect
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
-
-__all__ = ["LeastSquaresSearch", "LeastSquaresSolver", "least_squares_component"]
 
 
 @record
@@ -120,14 +118,6 @@ def _of_all_variables(state: DeflatedOperator, x: Solution) -> Solution:
 
 class LeastSquaresSearch:
     """What the searches for several cardinalities in one matrix share."""
-
-    supports: Supports
-
-    solver: LeastSquaresSolver
-    problem: Problem
-    hook: Report | None
-    state: DeflatedOperator
-    ratio: Ratio
 
     def __init__(
         self, solver: LeastSquaresSolver, problem: Problem, state: DeflatedOperator, hook: Report | None,

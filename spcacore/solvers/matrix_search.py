@@ -33,8 +33,6 @@ from .._types import AnyArray, Index
 from ..operators.field import Field
 from .solution import Report, Tally, ended
 
-__all__ = ["BestSupports", "End", "Plan", "best_supports", "can_be_swapped", "ends_on_field"]
-
 Plan = tuple[Any, ...]  # what _core.search takes
 
 

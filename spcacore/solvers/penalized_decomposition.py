@@ -37,8 +37,6 @@ from .refitting import Step, UnitSteps, best_of_bounded, penalty_continuation
 from .solution import Report, Solution
 from .starts import Start, search_starts
 
-__all__ = ["BoundedSolver", "PenalizedDecomposition", "check_bound", "fewest_nonzeros", "pmd"]
-
 
 def check_bound(value: Any, name: str, size: int) -> float:
     """Validate the bound on the l1 norm of a unit vector."""
@@ -152,8 +150,7 @@ class PenalizedDecomposition(BoundedSolver):
             if not supports.shapes:
                 return op.pmd(index, entries, *limits)
             bounded = UnitSteps(supports, Step.L1_BOUND, level=l1_bound)
-            found = bounded.ascend(op, index, entries, *limits[2:5])
-            return *found[:4], found[5]
+            return bounded.ascend(op, index, entries, *limits[2:5])[:5]
 
         def run(
             operator: _core.Operator, index: Index, entries: AnyArray, _: tuple[int, ...]

@@ -22,22 +22,6 @@ from ..operators.submatrix import largest_submatrix
 from ..supports.admissible import Supports
 from .solution import Report, Solution, Tally, ended
 
-__all__ = [
-    "Rule",
-    "Run",
-    "Span",
-    "Step",
-    "UnitSteps",
-    "best_of_bounded",
-    "best_run",
-    "is_better",
-    "leading_vector",
-    "penalty_continuation",
-    "refit",
-    "same_support",
-]
-
-
 Run = Callable[[_core.Operator, Index, AnyArray], tuple[Any, ...]]
 
 
@@ -265,9 +249,6 @@ def _signed_vector(
 # ---- steps and ascents among supports of whole units and of given signs, by kernels (units.c, unit_ascent.c)
 
 
-Rule = Callable[[Array], tuple[Index, Array]]  # of A x
-
-
 class Step(IntEnum):
     """What a step keeps of A x; the numbers are those of spca.h."""
 
@@ -275,14 +256,15 @@ class Step(IntEnum):
 
 
 class UnitSteps:
-    """Steps of one kind, up to a cardinality, or with a penalty or a bound as their level."""
+    """Steps of one kind, up to a cardinality, or with a penalty or a bound as their level.
 
-    rule: Any
+    What a bound leaves is orthogonal to the columns of Q (unit_orthogonal.c).
+    """
 
-    supports: Supports
-
-    def __init__(self, supports: Supports, step: Step, count: int = 0, level: float = 0.0):
-        self.supports, self.rule = supports, supports.rule(step, count, level)
+    def __init__(
+        self, supports: Supports, step: Step, count: int = 0, level: float = 0.0, Q: AnyArray | None = None
+    ):  # fmt: skip
+        self.supports, self.rule = supports, supports.rule(step, count, level, Q)
 
     def __call__(self, y: Array) -> tuple[Index, Array]:
         """The support, and the next vector from y = A x, of any norm; x'Ax is taken as 1."""
@@ -292,17 +274,22 @@ class UnitSteps:
     def ascend(
         self, op: _core.Operator, index: Index, entries: AnyArray, max_iter: int, tol: float,
         hook: Report | None,
-    ) -> tuple[int, Index, AnyArray, float, float, int]:  # fmt: skip
+    ) -> tuple[int, Index, AnyArray, float, int, float]:  # fmt: skip
         """x <- the step of A x over its norm, until the objective rises no more; the best x met.
 
-        Returns status, as the kernels do, index, entries, objective, x'Ax and the number of iterations.
+        Returns status, as the kernels do, index, entries, objective, the number of iterations and x'Ax.
         """
         x = self.start(op, index, entries)
         status, x, units, objective, quadratic, n_iter = op.unit_ascend(self.rule, x, max_iter, tol, hook)
         if status < 0:
-            return status, index, entries, -math.inf, -math.inf, 0
+            return status, index, entries, -math.inf, 0, -math.inf
         support = self.supports.index(units)
-        return status, support, x[support].astype(op.dtype), objective, quadratic, n_iter
+        return status, support, x[support].astype(op.dtype), objective, n_iter, quadratic
+
+    def solution(self, *run: Any) -> Solution | None:
+        """What `ascend` finds, where x'Ax is the objective."""
+        status, index, entries, objective, n_iter, _ = self.ascend(*run)
+        return None if status < 0 else Solution(index, entries, objective, n_iter, status == 0)
 
     def start(self, op: _core.Operator, index: Index, entries: AnyArray) -> Array:
         """Dense; a variable alone stands for its group."""

@@ -41,10 +41,7 @@ from ..supports.admissible import Supports
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
 from .greedy_search import greedy_or
 from .refitting import refit
-from .shaped_relaxation import refuse_many, solve_shaped
 from .solution import Report, Solution, ended
-
-__all__ = ["SemidefiniteRelaxation", "dspca", "dual_bound", "shaped_bound"]
 
 
 @record
@@ -479,14 +476,42 @@ def _shaped(
     if state.quotient:
         raise ValueError("dspca takes include, groups and signs without deflation='generalized'")
     kept = _candidates(state, k)
-    refuse_many(len(kept), choice)
+    if len(kept) > SHAPED_ORDER:  # a step would take too long
+        raise ValueError(
+            f"{choice.shaping} requires at most {SHAPED_ORDER} variables in dspca, not {len(kept)}: exclude "
+            "some"
+        )
     A = _block(state.operator, kept)
     if A is None:
         return None
-    converged, M, primal, dual, n_iter, _ = solve_shaped(
-        A, choice, kept, k, penalty, solver.max_iter, solver.tol, hook
-    )
-    return _Relaxed(kept, M, primal, dual + _lost(state, kept), n_iter, converged)
+    relaxed, _ = solve_shaped(A, choice, kept, k, penalty, solver.max_iter, solver.tol, hook)
+    return replace(relaxed, dual=relaxed.dual + _lost(state, kept))
+
+
+def solve_shaped(
+    A: Array, choice: Supports, kept: Index, k: int | None, penalty: float, max_iter: int, tol: float,
+    hook: Report | None,
+) -> tuple[_Relaxed, Array]:  # fmt: skip
+    """By shaped.c, to the tolerance; and the A - Y of which the bound is the largest eigenvalue.
+
+    Let x = (x_u) by units u, of size m_u as the cardinality counts them, I those that are included and K what
+    k leaves for the others. By Cauchy and Schwarz (sum sqrt(m_u) ||x_u||)^2 <= K sum ||x_u||^2, over u not in
+    I, which is the constraint of M = xx' there. For a penalty on (sum ||x_u||)^2, m_u is 1 and K is 0.
+    """
+    names, place = np.unique(choice.unit[kept], return_inverse=True)
+    free = ~choice.included[names]
+    size = choice.size[names].astype(float) if k is not None else np.ones(len(names))
+    room = 0.0 if k is None else float(k - int(choice.size[choice.included].sum()))
+    root = np.where(free, np.sqrt(size), 0)
+    weights = np.outer(root, root)
+    np.fill_diagonal(weights, 0)
+    signs = None if choice.signs is None else np.ascontiguousarray(choice.signs[kept])
+    unit = float(np.abs(np.linalg.eigvalsh(A)).max())
+    status, M, primal, dual, n_iter, lowest = _core.shaped(
+        np.ascontiguousarray(A / unit), place.astype(np.intp), weights, np.where(free, size - room, 0)[place],
+        signs, k is not None, penalty / unit, max_iter, tol, hook,
+    )  # fmt: skip
+    return _Relaxed(kept, M, min(primal, dual) * unit, dual * unit, n_iter, status == 0), lowest * unit
 
 
 def _definite(state: DeflatedOperator) -> bool:

@@ -17,8 +17,6 @@ from .base import Solver, drop_zeros
 from .refitting import refit
 from .solution import Report, Solution, ended
 
-__all__ = ["Share", "SolveAt", "bisect", "fewest_variables"]
-
 SolveAt = Callable[[int, Solution | None], Solution | None]
 
 

@@ -12,8 +12,6 @@ from .._types import AnyArray, Index
 from .._validation import Hook
 from ..progress import Progress
 
-__all__ = ["Begin", "Ended", "ProgressClock", "ProgressHook", "Report", "Solution", "Tally", "ended"]
-
 Report = Callable[[int], object]  # told the number of iterations
 
 

@@ -25,8 +25,6 @@ from ..operators.submatrix import largest_submatrix
 from .refitting import leading_vector
 from .solution import Solution
 
-__all__ = ["Start", "power_start", "promising_variables", "search_starts", "variance_alone", "variances_tie"]
-
 Start = tuple[Index, AnyArray, tuple[int, ...]]
 
 

@@ -20,9 +20,6 @@ from .refitting import refit
 from .solution import ProgressClock, Report, Solution, ended
 from .unit_search import swap_units
 
-__all__ = ["Pencil", "best_swap", "swap_search", "within_reach"]
-
-
 # ---- what a variable more or less does to the largest eigenvalue of a support ---------------------------
 
 

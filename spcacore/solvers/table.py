@@ -23,9 +23,6 @@ from .solution import Ended, Report, Solution, ended
 from .starts import power_start
 from .truncated_power import TruncatedPower
 
-__all__ = ["SOLVERS"]
-
-
 # ---- simple thresholding: the leading eigenvector, truncated; the baseline of every other method --------
 
 

@@ -41,8 +41,6 @@ from .starts import promising_variables, search_starts
 from .swaps import swap_search
 from .unit_search import brief_search
 
-__all__ = ["TruncatedPower", "tpower"]
-
 
 @record
 class TruncatedPower(IterativeSolver):
@@ -283,8 +281,7 @@ class TruncatedPower(IterativeSolver):
                 return ends[0], run[0][0], run[1][0], run[2][0], run[3][0]
             if not supports.shapes:
                 return op.truncated_power(index, entries, width, *limits, self.nonnegative)
-            found = UnitSteps(supports, Step.TRUNCATION, width).ascend(op, index, entries, *limits)
-            return *found[:4], found[5]
+            return UnitSteps(supports, Step.TRUNCATION, width).ascend(op, index, entries, *limits)[:5]
 
         for width in path[-1:] if supports.shapes else path:
             status, index, entries, objective, n_iter = steps(running, index, entries, width)

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from .. import _core
 from .._limits import (
     BRIEF_FORMING,
     BRIEF_NODES,
@@ -38,20 +37,9 @@ from .refitting import refit
 from .solution import ProgressClock, Report, Solution, ended
 from .starts import power_start
 
-__all__ = ["UnitTree", "Variance", "brief_search", "greedy_by_units", "swap_units"]
-
 
 class Variance(Objective):
     """x'Ax, or x'Ax/x'Bx under generalized deflation, of the best feasible x on a support."""
-
-    slack: float
-    op: _core.Operator
-
-    state: DeflatedOperator
-    seed: tuple[int, ...]
-    most_tried: int
-    rise: float
-    matrix: LeadingSum | None
 
     def __init__(
         self, state: DeflatedOperator, k: int, A: Array | None = None, seed: tuple[int, ...] = (),

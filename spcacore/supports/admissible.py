@@ -25,8 +25,6 @@ from .._types import AnyArray, Array, Index, Mask
 from .._validation import group_labels, real_array
 from ..choice import Choice
 
-__all__ = ["Supports", "Unit", "Units", "knowledge", "variables_of", "with_unit"]
-
 Units = Mask
 Unit = int | np.integer[Any]
 
@@ -302,11 +300,14 @@ class Supports:
         """Of the entries of each unit."""
         return np.sqrt(np.bincount(self.unit, y.astype(np.float64) ** 2, minlength=len(self.allowed)))
 
-    def rule(self, step: int, count: int = 0, level: float = 0.0) -> _core.UnitRule:
+    def rule(
+        self, step: int, count: int = 0, level: float = 0.0, Q: AnyArray | None = None
+    ) -> _core.UnitRule:
         """A step among these supports (solvers/refitting)."""
         allowed, included = (np.array(mask, np.uint8) for mask in (self.allowed, self.included))
         size = np.ascontiguousarray(self.size)
-        return _core.UnitRule(self.unit, size, allowed, included, self.signs, step, count, level)
+        span = None if Q is None else np.asfortranarray(Q, np.float64)
+        return _core.UnitRule(self.unit, size, allowed, included, self.signs, step, count, level, span)
 
     def largest(self, norms: Array, count: int) -> Index:
         """The included units and, up to this cardinality, those of largest norms; ties to the first."""

@@ -16,8 +16,6 @@ from .._records import record
 from .._types import Array, Index
 from .admissible import Supports, Units, with_unit
 
-__all__ = ["Bound", "Objective", "of_each_size"]
-
 
 @record
 class Bound:

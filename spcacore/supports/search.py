@@ -15,29 +15,11 @@ from ..linalg.pencil import ties
 from .admissible import Units, with_unit
 from .objective import Objective
 
-__all__ = [
-    "Clock",
-    "Steps",
-    "ascend",
-    "backward",
-    "best_of",
-    "forward",
-    "forward_ways",
-    "growing",
-    "never",
-    "swap",
-]
-
 Clock = Callable[[int], bool]  # told the number of steps, 0 at first; True ends the search
 
 
 class Steps:
     """A clock of several searches: steps made, of `most`; `report` is told their number, True to end."""
-
-    most: int
-    report: Clock
-    done: int
-    ended: bool
 
     def __init__(self, most: int, report: Clock):
         self.most, self.report = most, report

@@ -12,11 +12,9 @@ import numpy as np
 from .._limits import DISJOINT_NODES, DISJOINT_SUPPORTS, RISE
 from .._records import record
 from .._types import Array, Index
-from .admissible import Supports, Units, with_unit
+from .admissible import Units, with_unit
 from .objective import Bound, Objective
 from .search import Clock
-
-__all__ = ["Proof", "Sets", "Tree", "enumerated", "prove", "splits_of"]
 
 
 @record
@@ -60,15 +58,6 @@ class _Node:
 
 class Tree:
     """The nodes that are open, and the best units so far with their value."""
-
-    supports: Supports
-
-    objective: Objective
-    tol: float
-    units: Units
-    value: float
-    turn: int
-    n_nodes: int
 
     def __init__(self, objective: Objective, begin: Units, tol: float):
         self.objective, self.supports, self.tol = objective, objective.supports, max(tol, objective.slack)

@@ -17,7 +17,7 @@
  * Y = sigma C is feasible for the dual at every step.  M keeps the few eigenvalues above a level,
  * so that a part of the spectrum will do.  Symmetric matrices are stored by columns, and only
  * their upper triangles are read. */
-#include "real.h"
+#include "spectrum.h"
 
 static const double OVER_RELAXATION = 1.6;
 static const double PRESENT = 1e-3; /* of the trace: variables in a solution without products */
@@ -26,45 +26,10 @@ enum {
     SLOWER_AFTER = 100  /* after which sigma changes a tenth as often, so that the steps converge */
 };
 
-typedef struct {
-    spca_int p;
-    double *vectors, *values, *work;
-    blas_int *iwork;
-} spectrum_t;
-
 /* max(-t, min(z, t)) */
 static double clipped(double z, double t)
 {
     return z > t ? t : z < -t ? -t : z;
-}
-
-/* The count largest eigenvalues of S (destroyed), ascending, and with job "V" their vectors. */
-static spca_status leading_part(spectrum_t *e, char *job, spca_int count, double *S)
-{
-    blas_int n = (blas_int)e->p, first = (blas_int)(e->p - count + 1),
-             lwork = (blas_int)(26 * e->p);
-    blas_int liwork = (blas_int)(10 * e->p), found = 0, info = 0;
-    double unused = 0;
-    spca_dblas.syevr(job, "I", "U", &n, S, &n, &unused, &unused, &first, &n, &unused, &found,
-                     e->values, e->vectors, &n, e->iwork + 10 * e->p, e->work, &lwork, e->iwork,
-                     &liwork, &info);
-    return ((info == 0) & (found == count)) ? SPCA_OK : SPCA_LAPACK_FAILED;
-}
-
-/* A bound on the largest eigenvalue of S (destroyed).  The eigenvalues computed are those of S + E
- * with ||E|| a modest multiple of epsilon ||S||; p epsilon ||S||_F is far more than is ever seen.
- */
-static spca_status eigenvalue_bound(spectrum_t *e, double *S, double *bound)
-{
-    double square = 0;
-    spca_status status;
-    for (spca_int j = 0; j < e->p; j++) {
-        square += 2 * strands_dot(j, S + j * e->p, S + j * e->p);
-        square += S[j + j * e->p] * S[j + j * e->p];
-    }
-    status = leading_part(e, "N", 1, S);
-    *bound = e->values[0] + (double)e->p * DBL_EPSILON * sqrt(square);
-    return status;
 }
 
 /* S = N - C + A/sigma, of which N = Z - C. */
@@ -76,22 +41,6 @@ static void gradient_step(spca_int p, const double *A, const double *Z, const do
             spca_int a = i + j * p;
             S[a] = 2 * N[a] - Z[a] + A[a] / sigma;
         }
-}
-
-/* The level c with sum of (values - c)_+ = 1, and how many exceed it; rank = count where more
- * values may be needed. */
-static double trace_level(spca_int count, const double *ascending, spca_int *rank)
-{
-    double sum = 0, level = 0;
-    *rank = 0;
-    for (spca_int a = count - 1; a >= 0; a--) {
-        double next = (sum + ascending[a] - 1) / (double)(*rank + 1);
-        if (!(ascending[a] > next)) break;
-        sum += ascending[a];
-        level = next;
-        ++*rank;
-    }
-    return level;
 }
 
 /* M = argmin ||M - N + C - A/sigma||_F, M semidefinite of trace 1.  rank: that of the last M in,
@@ -113,13 +62,7 @@ static spca_status project(spectrum_t *e, const double *A, const double *Z, cons
         }
         count = status < 0 ? p : 2 * count;
     }
-    for (spca_int a = count - *rank; a < count; a++)
-        scal(p, sqrt(e->values[a] - level), e->vectors + a * p);
-    {
-        const double *last = e->vectors + (count - *rank) * p;
-        return spca_dmatrix_product(1, p, p, *rank, last, p, last, p, 1, 0, NULL, NULL, NULL, 0,
-                                    NULL, M, p);
-    }
+    return composed(e, count, level, *rank, M);
 }
 
 /* t >= 0 with sum over i < j of (|Z_ij| - t)_+ = half, by Newton's method from a guess; 0 where the

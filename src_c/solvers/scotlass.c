@@ -88,30 +88,6 @@ static double curvature(spca_int p, spca_int t, const real *Q, const real *b, co
     return sqrt(norm);
 }
 
-/* x = (H + damping I)^-1 x by Cholesky, L in place of the lower triangle of H; 0 if indefinite. */
-static int solve(spca_int t, double damping, double *H, double *x)
-{
-    for (spca_int l = 0; l < t; l++) {
-        double pivot = H[l + l * t] + damping;
-        for (spca_int m = 0; m < l; m++) pivot -= H[l + m * t] * H[l + m * t];
-        if (!(pivot > 0)) return 0;
-        H[l + l * t] = sqrt(pivot);
-        for (spca_int i = l + 1; i < t; i++) {
-            for (spca_int m = 0; m < l; m++) H[i + l * t] -= H[i + m * t] * H[l + m * t];
-            H[i + l * t] /= H[l + l * t];
-        }
-    }
-    for (spca_int l = 0; l < t; l++) {
-        for (spca_int m = 0; m < l; m++) x[l] -= H[l + m * t] * x[m];
-        x[l] /= H[l + l * t];
-    }
-    for (spca_int l = t - 1; l >= 0; l--) {
-        for (spca_int m = l + 1; m < t; m++) x[l] -= H[m + l * t] * x[m];
-        x[l] /= H[l + l * t];
-    }
-    return 1;
-}
-
 spca_status SPCA(orthogonal_l1_threshold)(spca_int p, spca_int t, const real *a, const real *Q,
                                           double bound, spca_stop stop, void *ctx, double *mu,
                                           real *work, double *dwork, real *w)
@@ -129,7 +105,7 @@ spca_status SPCA(orthogonal_l1_threshold)(spca_int p, spca_int t, const real *a,
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         norm = curvature(p, t, Q, b, w, level, bound, gradient, z, H);
         for (spca_int l = 0; l < t; l++) step[l] = -norm * gradient[l];
-        if (!solve(t, damping, H, step)) {
+        if (!spca_solve_damped(t, damping, H, step)) {
             damping *= 10;
             continue;
         }

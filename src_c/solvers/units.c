@@ -257,11 +257,21 @@ static void threshold(const spca_rule *rule, double quadratic, double *norm, dou
         kept[first] = 1; /* norms tie beyond the bound */
 }
 
+spca_int spca_step_work(const spca_rule *rule)
+{
+    return spca_unit_work(&rule->of, rule->count) + spca_orthogonal_work(&rule->of, rule->t);
+}
+
 void spca_unit_step(const spca_rule *rule, double quadratic, double *x, double *work,
                     spca_int *iwork, uint8_t *kept)
 {
     const spca_supports *o = &rule->of;
     double *norm = work, *share = norm + o->units, size = 0, left = 0;
+    if (rule->t > 0) {
+        double *rest = work + spca_unit_work(o, rule->count);
+        spca_orthogonal_unit_step(rule, x, rest, work, iwork, kept);
+        return;
+    }
     spca_project_units(o, x);
     spca_unit_norms(o, x, norm);
     if (rule->step == SPCA_UNITS_TRUNCATED) {

@@ -54,6 +54,43 @@ static void check_all_finite(const trial_t *t, spca_int n, const real *x)
     CHECK(t, first == n || !SPCA(all_finite)(n, x));
 }
 
+/* Rows that count several times or not at all, of dense data or of compressed ones. */
+static void check_weights(trial_t *t, spca_int n, spca_int p, const table_t *d, const operator_t *A)
+{
+    double *weight = SCRATCH(t, n, double), *out = SCRATCH(t, 7 * p, double), total = 0;
+    for (spca_int i = 0; i < n; i++) total += weight[i] = (double)below(t, 4);
+    if (!(total > 0)) total = weight[0] = 1;
+    if (d)
+        CHECK(t, SPCA(weighted_statistics)(n, p, d->X, d->ld, d->row_major, weight, NULL, NULL, out,
+                                           out + p, out + 2 * p, out + 3 * p) == SPCA_OK);
+    else
+        CHECK(t, SPCA(weighted_compressed)(n, p, A->data, A->indptr, A->indices, A->wide,
+                                           A->row_major, weight, NULL, NULL, out, out + p,
+                                           out + 2 * p, out + 3 * p, out + 4 * p) == SPCA_OK);
+    for (spca_int j = 0; j < p; j++) {
+        double sum = 0, squares = 0, least = HUGE_VAL, most = -HUGE_VAL, top = 1;
+        real *column = WORK(t, n);
+        if (d)
+            for (spca_int i = 0; i < n; i++) column[i] = (real)entry(d, i, j);
+        else
+            CHECK(t, A->columns(A, 1, &j, NULL, NULL, WORK(t, p), column) == SPCA_OK);
+        for (spca_int i = 0; i < n; i++) {
+            double x = (double)column[i];
+            sum += weight[i] * x / total;
+            if (!(weight[i] > 0)) continue;
+            top = fmax(top, fabs(x));
+            least = fmin(least, x);
+            most = fmax(most, x);
+        }
+        for (spca_int i = 0; i < n; i++)
+            squares += weight[i] * ((double)column[i] - sum) * ((double)column[i] - sum);
+        CHECK(t, fabs(out[j] - sum) <= 1e-13 * top);
+        CHECK(t, fabs(out[j + p] - squares) <= 1e-12 * total * top * top);
+        CHECK(t, out[j + 2 * p] == least && out[j + 3 * p] == most);
+        CHECK(t, least < most || (out[j] == least && !(out[j + p] > 0)));
+    }
+}
+
 void SPCA(check_statistics)(trial_t *t)
 {
     table_t d = table_of(t, 0, 1);
@@ -93,6 +130,7 @@ void SPCA(check_statistics)(trial_t *t)
             CHECK(t, size[j] == sizes[j]);
         }
     }
+    if (d.style < SPREAD) check_weights(t, n, p, &d, NULL);
     status = SPCA(column_statistics)(n, p, d.X, d.ld, d.row_major, SCRATCH(t, 3 * p, double), means,
                                      variances);
     SPCA(digest)(t, status, p, means);
@@ -177,6 +215,7 @@ void SPCA(check_compressed_statistics)(trial_t *t)
         CHECK(t, fabs(mean[j] - sum) <= 1e-13 && fabs(square[j] - squares) <= 1e-12 * (double)n);
         CHECK(t, (spread[j] == 0) == constant);
     }
+    check_weights(t, n, p, NULL, A);
 }
 
 void SPCA(check_symmetry)(trial_t *t)

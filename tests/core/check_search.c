@@ -1,6 +1,7 @@
 /* check_search.c - branch and bound against enumeration, and convex problems against their
  * conditions of optimality; of double alone. */
 #include "core.h"
+#include "solvers/tree.h"
 
 /* Whether the support is one of the node. */
 static int belongs(spca_int p, spca_int k, const uint8_t *node, const spca_int *support)
@@ -181,6 +182,25 @@ void SPCA(check_dspca)(trial_t *t)
     do best = fmax(best, largest_eigenvalue(t, p, A, NULL, k, support)); /* of k variables */
     while (next_support(p, k, support));
     if (constrained) CHECK(t, (double)dual >= best - slack);
+    if (!constrained || p == 1) return;
+    /* the same as units of a variable each */
+    double *weight = SCRATCH(t, p * p, double), *diagonal = SCRATCH(t, p, double);
+    double *lowest = SCRATCH(t, p * p, double), bound = 0;
+    spca_int *unit = SCRATCH(t, p, spca_int);
+    size *= (double)p; /* no eigenvalue is larger */
+    for (spca_int i = 0; i < p * p; i++) {
+        a[i] /= size;
+        weight[i] = i % (p + 1) != 0;
+    }
+    for (spca_int j = 0; j < p; j++) {
+        unit[j] = j;
+        diagonal[j] = (double)(1 - k);
+    }
+    status = spca_shaped(p, p, a, unit, weight, diagonal, NULL, 1, 0, 200, tol, NULL, NULL,
+                         WORK(t, 6 * p * p + 28 * p), SCRATCH(t, 12 * p, blas_int), M, lowest,
+                         &primal, &bound, &n_iter);
+    CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED);
+    CHECK(t, bound * size >= best - slack && bound * size <= (double)dual * (1 + 10 * tol) + size);
 }
 
 /* What a guess of the support may be, and a variable that stays at the level. */
@@ -261,6 +281,42 @@ void SPCA(check_guesses)(trial_t *t)
     follow(t, &e, 0);
     CHECK(t, e.count == 1 && e.index[0] == 0 && e.level == e.floor);
     CHECK(t, NEAR(e.value[0], ((double)c[0] - (double)e.floor) / (double)size, 1));
+}
+
+/* A tree from any support, some nodes at a time: no support is above its bound, and in the end none
+ * above its value. */
+void SPCA(check_tree)(trial_t *t)
+{
+    spca_int p = between(t, 2, 9), k = between(t, 1, p - 1), whole = 400;
+    double *A = zeros(t, p * p), best = -HUGE_VAL, size = 0, near;
+    spca_int *support = SCRATCH(t, k, spca_int);
+    const spca_int *begin = SPCA(subset)(t, p, k);
+    spca_tree tree = {.p = p, .k = k, .most = chance(t, 50) ? whole : between(t, 1, 20)};
+    room_t room = {NULL, 0};
+    SPCA(symmetric)(t, p, SPCA(style)(t, 1), (int)chance(t, 70), A);
+    for (spca_int a = 0; a < p * p; a++) size = fmax(size, fabs(A[a]));
+    near = 1e-11 * size;
+    for (spca_int a = 0; a < k; a++) support[a] = a;
+    do best = fmax(best, largest_eigenvalue(t, p, A, NULL, k, support));
+    while (next_support(p, k, support));
+    spca_tree_room(&tree, &room);
+    room = (room_t){(char *)SCRATCH(t, (spca_int)room.used / 8 + 1, double), 0};
+    spca_tree_room(&tree, &room);
+    for (spca_int a = 0; a < p * p; a++) tree.N[a] = -A[a];
+    for (spca_int j = 0; j < p; j++) tree.diagonal[j] = A[j + j * p];
+    spca_tree_begin(&tree);
+    spca_tree_offer(&tree, begin, largest_eigenvalue(t, p, A, NULL, k, begin));
+    for (spca_int slots = tree.unused + tree.waiting, before = -1; tree.divided > before;) {
+        before = tree.divided;
+        CHECK(t, spca_tree_divide(&tree, between(t, 1, 3), NULL, NULL) >= 0);
+        CHECK(t, spca_tree_upper(&tree) >= best - near && tree.value <= best + near);
+        CHECK(t, fabs(largest_eigenvalue(t, p, A, NULL, k, tree.index) - tree.value) <= near);
+        CHECK(t, tree.unused + tree.waiting == slots);
+        for (spca_int a = 1; a < tree.waiting; a++) /* the first is the largest */
+            CHECK(t, tree.heap[a].bound <= tree.heap[0].bound);
+    }
+    CHECK(t, tree.divided <= tree.most && spca_tree_upper(&tree) >= fmax(best, tree.value));
+    CHECK(t, tree.most < whole || (tree.divided < whole && tree.value >= best - near));
 }
 
 /* A matrix that is indefinite by less than a unit of rounding, exactly: N = I - h (J - I) with

@@ -73,7 +73,7 @@ static double *step_of(trial_t *t, const spca_rule *rule, double quadratic, cons
 {
     double *out = SCRATCH(t, rule->of.p, double);
     memcpy(out, x, (size_t)rule->of.p * sizeof *out);
-    spca_unit_step(rule, quadratic, out, SCRATCH(t, spca_unit_work(&rule->of, rule->count), double),
+    spca_unit_step(rule, quadratic, out, SCRATCH(t, spca_step_work(rule), double),
                    SCRATCH(t, rule->of.units, spca_int), kept);
     for (spca_int u = 0; u < rule->of.units; u++)
         CHECK(t, kept[u] ? rule->of.allowed[u] : !rule->of.included[u]);
@@ -88,7 +88,8 @@ void SPCA(check_units)(trial_t *t)
     uint8_t *kept = SCRATCH(t, units, uint8_t);
     double *x = SCRATCH(t, p, double), *y = SCRATCH(t, p, double), *norm;
     long double sum = 0, want;
-    for (spca_int j = 0; j < p; j++) x[j] = (double)(below(t, 21) - 10) / 4;
+    int any = 0, fits = 0, found = 0, few = chance(t, 30) ? 85 : 0; /* percent of zeros */
+    for (spca_int j = 0; j < p; j++) x[j] = chance(t, few) ? 0 : (double)(below(t, 21) - 10) / 4;
     rule.count = between(t, least, p);
     norm = norms_of(t, &rule.of, x, y);
     want = best_of_sets(&rule.of, norm, rule.count);
@@ -96,8 +97,14 @@ void SPCA(check_units)(trial_t *t)
     for (spca_int u = 0; u < units; u++)
         sum += kept[u] ? (long double)norm[u] * (long double)norm[u] : 0;
     CHECK(t, fabsl(sum - want) <= 1e-12L * (1 + want));
-    for (spca_int j = 0; want > 0 && j < p; j++) /* else something, so that an ascent goes on */
+    for (spca_int j = 0; want > 0 && j < p; j++)
         CHECK(t, x[j] == (kept[rule.of.unit[j]] ? y[j] : 0));
+    for (spca_int u = 0; u < units; u++) {
+        any |= norm[u] > 0;
+        fits |= rule.of.size[u] <= rule.count;
+    }
+    for (spca_int j = 0; j < p; j++) found |= x[j] != 0;
+    CHECK(t, found == (any && fits)); /* something is kept, so that an ascent goes on */
 }
 
 /* The sum of the norms beside the units that are included, and the norm of all. */
@@ -179,6 +186,20 @@ void SPCA(check_unit_steps)(trial_t *t)
     }
 }
 
+/* By itself, and the solution of its Newton steps. */
+static void check_one_step(trial_t *t, const spca_rule *rule, const double *start, uint8_t *kept)
+{
+    spca_int p = rule->of.p, room = spca_unit_work(&rule->of, rule->count);
+    double *x = step_of(t, rule, 1, start, kept), *y = SCRATCH(t, p, double);
+    double *work = SCRATCH(t, spca_orthogonal_work(&rule->of, rule->t), double);
+    double H[4] = {4, 2, 0, 5}, b[2] = {8, 10}; /* by columns */
+    memcpy(y, start, (size_t)p * sizeof *y);
+    spca_orthogonal_unit_step(rule, y, work, SCRATCH(t, room, double),
+                              SCRATCH(t, rule->of.units, spca_int), kept);
+    CHECK(t, memcmp(x, y, (size_t)p * sizeof *x) == 0);
+    CHECK(t, spca_solve_damped(2, 0, H, b) && fabs(b[0] - 1.25) + fabs(b[1] - 1.5) < 1e-12);
+}
+
 /* The steps in turn: a feasible unit vector, its own objective, no less than after one step, and
  * no more than without any rule; and wherever it is stopped, it says so. */
 void SPCA(check_unit_ascent)(trial_t *t)
@@ -197,15 +218,26 @@ void SPCA(check_unit_ascent)(trial_t *t)
     for (spca_int j = 0; j < p; j++) start[j] = (double)(below(t, 9) - 4);
     rule.count = between(t, least > 0 ? least : 1, p);
     if (rule.step == SPCA_UNITS_BOUND) rule.level = 1 + (double)below(t, 33) / 16;
+    if (rule.step == SPCA_UNITS_BOUND && p > 1 && chance(t, 50)) {
+        double *Q = zeros(t, p), size = 0; /* an earlier loading */
+        for (spca_int j = 0; j < p; j++) {
+            Q[j] = (double)(1 + below(t, 4));
+            size += Q[j] * Q[j];
+        }
+        for (spca_int j = 0; j < p; j++) Q[j] /= sqrt(size);
+        rule.t = 1;
+        rule.Q = Q;
+    }
     if (rule.step == SPCA_UNITS_L0) rule.level *= scale / 16;
     if (rule.step == SPCA_UNITS_L1) rule.level *= sqrt(scale) / 16;
     q.stops.at = chance(t, 20) ? below(t, 6) : -1;
     status = SPCA(unit_ascent)(
         A, &rule, max_iter, 1e-9, q.stops.at >= 0 ? stop_at : NULL, &q.stops, start, WORK(t, room),
-        SCRATCH(t, 2 * p + spca_unit_work(o, rule.count), double), SCRATCH(t, p, spca_int), kept,
-        best, support, &objective, &quadratic, &n_iter);
+        SCRATCH(t, 2 * p + spca_step_work(&rule), double), SCRATCH(t, p, spca_int), kept, best,
+        support, &objective, &quadratic, &n_iter);
     digest_int(t, status);
     digest_int(t, n_iter);
+    if (rule.t) check_one_step(t, &rule, start, kept);
     CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED || status == SPCA_ZERO_VECTOR ||
                  (status == SPCA_STOPPED && q.stops.at >= 0 && q.stops.asked > q.stops.at));
     CHECK(t, n_iter >= 0 && n_iter <= max_iter);
@@ -219,6 +251,11 @@ void SPCA(check_unit_ascent)(trial_t *t)
         for (spca_int i = 0; i < p; i++) form += best[i] * q.dense[i + j * p] * best[j];
     }
     CHECK(t, NEAR(square, 1, 10));
+    for (spca_int l = 0; l < rule.t; l++) {
+        double product = 0;
+        for (spca_int j = 0; j < p; j++) product += rule.Q[l * p + j] * best[j];
+        CHECK(t, fabs(product) < 1e-10);
+    }
     sum = beside(o, norm, &all);
     if (rule.step == SPCA_UNITS_BOUND) CHECK(t, sum <= rule.level * (1 + 1e-9));
     if (rule.step == SPCA_UNITS_TRUNCATED) {

@@ -49,6 +49,7 @@
     ROW(threads, 400)
 #define DOUBLE_CHECKS(ROW)                                                                         \
     ROW(branch, 600)                                                                               \
+    ROW(tree, 400)                                                                                 \
     ROW(singular, 100)                                                                             \
     ROW(elastic_net, 400)                                                                          \
     ROW(unit_net, 400)                                                                             \

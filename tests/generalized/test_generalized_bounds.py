@@ -50,6 +50,19 @@ def test_no_support_has_a_ratio_above_the_bound(seeds):
         )
 
 
+@pytest.mark.parametrize("unit", [1, 2.0**-10])
+def test_no_ratio_exceeds_the_bound_of_a_tree_that_is_cut_off(unit):
+    """From any support; the smaller B, the more a ratio may exceed what the form of a node says."""
+    for seed in range(8):
+        rng = np.random.default_rng([seed, 7])
+        H, G = rng.standard_normal((10, 7)), rng.standard_normal((7, 7))
+        A, B, begin = G @ G.T, H.T @ H * unit, np.sort(rng.permutation(7)[:3])
+        for nodes in (1, 2, 4, 8, 16):
+            tree = ratio_bounds._Tree(A, B, 3, np.linalg.eigvalsh(B)[0] * (1 - 1e-9), None, begin)
+            tree.run(nodes, at_a_time=1)
+            assert tree.upper() >= optimum(A, B, 3) * (1 - 1e-10), (seed, nodes)
+
+
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 10_012), marks=pytest.mark.slow)], ids=str)
 def test_no_pair_is_more_correlated_than_the_bound(seeds):
     for seed in seeds:

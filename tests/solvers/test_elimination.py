@@ -65,11 +65,14 @@ def test_no_support_is_above_the_bound(seeds, monkeypatch):
     assert between > 0.02 * len(seeds)
 
 
-@pytest.mark.parametrize(("k", "low"), [(100, 5), (200, 7), (200, 1)])
-def test_a_bound_whose_sums_are_rounded_down(k, low, monkeypatch):
-    """k equal weak variables have the largest value, k (1 + low 2^-26)^2, whose last bits their sum loses."""
+@pytest.mark.parametrize(("k", "low", "strong"), [(100, 5, 100), (200, 7, 200), (200, 1, 200), (100, 5, 199)])
+def test_a_bound_whose_sums_are_rounded_down(k, low, strong, monkeypatch):
+    """k equal variables have the largest value, k (1 + low 2^-26)^2, whose last bits their sum loses.
+
+    All are weak, or nearly all strong.
+    """
     monkeypatch.setattr(elimination, "STRONG_NODES", 0)
-    monkeypatch.setattr(elimination, "STRONG_VARIABLES", (k,))
+    monkeypatch.setattr(elimination, "STRONG_VARIABLES", (strong,))
     variance = (1 + low * 2.0**-26) ** 2
     assert Fraction(variance) == (1 + Fraction(low, 2**26)) ** 2
     A = np.zeros((2 * k, 2 * k))
