@@ -97,8 +97,8 @@ class Method(Checked):
         fixed point of the iteration over all columns, and often better than with "none"; for "greedy" it
         is the same up to rounding. The search goes on among all columns if the set would not fit, or if an
         earlier component needs all columns. It is refused where the first component would: with a start,
-        `n_starts`, ``deflation="hotelling"``, most constraints, included variables, groups or signs, or NaN
-        entries.
+        `n_starts` above 1, ``deflation="hotelling"``, most constraints, included variables, groups or signs,
+        or NaN entries.
 
         "auto" chooses by the size and kind of X and the memory available. It takes "gram" with up to 1000
         variables and as many rows, for tall data of up to a few thousand variables, and for blocks of rows

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ._validation import Hook
 
@@ -126,19 +126,26 @@ def refuse_ended(done: int, what: str, least: int = 2) -> None:
         raise RuntimeError(f"the callback ended the selection before two {what} were done: nothing is chosen")
 
 
-class _Bar(Protocol):
-    total: int
-    n: int
+class _Line:
+    """A line that is written again; what other bars do instead."""
 
-    def show(self, done: int, text: str) -> None: ...
-    def close(self) -> None: ...
+    def __init__(self, total: int):
+        self.total, self.n, self._width = total, 0, 0
+
+    def show(self, done: int, text: str) -> None:
+        line = f"{done}/{self.total}, {text}" if done else text
+        print(f"\r{line:{self._width}}", end="", file=sys.stderr, flush=True)
+        self.n, self._width = done, len(line)
+
+    def close(self) -> None:
+        print(file=sys.stderr)
 
 
-class _Tqdm:
+class _Tqdm(_Line):
     def __init__(self, total: int, **options: Any):
         from tqdm.auto import tqdm
 
-        self.total, self.n = total, 0
+        super().__init__(total)
         self._bar = tqdm(**options)
 
     def show(self, done: int, text: str) -> None:
@@ -152,12 +159,12 @@ class _Tqdm:
         self._bar.close()
 
 
-class _Rich:
+class _Rich(_Line):
     def __init__(self, total: int):
         from rich.console import Console
         from rich.progress import Progress as RichProgress
 
-        self.total, self.n = total, 0
+        super().__init__(total)
         self._bar = RichProgress(console=Console(stderr=True))
         self._task = self._bar.add_task("", total=None)
         self._bar.start()
@@ -169,19 +176,6 @@ class _Rich:
 
     def close(self) -> None:
         self._bar.stop()
-
-
-class _Line:
-    def __init__(self, total: int):
-        self.total, self.n, self._width = total, 0, 0
-
-    def show(self, done: int, text: str) -> None:
-        line = f"{done}/{self.total}, {text}" if done else text
-        print(f"\r{line:{self._width}}", end="", file=sys.stderr, flush=True)
-        self.n, self._width = done, len(line)
-
-    def close(self) -> None:
-        print(file=sys.stderr)
 
 
 class ProgressBar:
@@ -212,7 +206,7 @@ class ProgressBar:
     ...     path = spcacore.sparsity_path(X, spcacore.sparse_pca, [5, 10, 20], callback=bar)
     """
 
-    _bar: _Bar | None = None
+    _bar: _Line | None = None
 
     def __init__(self, **options: Any):
         if options and not _is_installed("tqdm.auto"):
@@ -222,7 +216,7 @@ class ProgressBar:
             )
         self._options = options
 
-    def _new(self, total: int) -> _Bar:
+    def _new(self, total: int) -> _Line:
         if _is_installed("tqdm.auto"):
             return _Tqdm(total, **self._options)
         return _Rich(total) if _is_installed("rich.progress") else _Line(total)

@@ -121,9 +121,9 @@ CHECKS = {
     "unit_net.c": "unit_net",
     "unit_orthogonal.c": "unit_ascent",
     "units.c": "units unit_steps unit_ascent",
-    "shaped.c": "dspca",
+    "shaped.c": "shaped dspca",
     "spectrum.h": "dspca tight_bounds",
-    "weighted.c": "statistics",
+    "weighted.c": "statistics compressed_statistics",
 } | dict.fromkeys(JOINT, "joint")
 TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300}  # the others 100
 

@@ -81,13 +81,13 @@ def places(saved: Saved, table: Table, source: object) -> list[int]:
     if not set(wanted) <= set(names):
         wanted = list(map(unquoted, wanted))
     nameless = not set(wanted) <= set(names) and (table.names is None or saved.names is None)
-    if wanted == names or (nameless and len(wanted) == len(names)):  # though some may be the same
-        return [*range(len(names))]
-    if nameless:
+    if nameless and len(wanted) != len(names):
         here, there = (counted(len(one), "variable") for one in (names, wanted))
         raise UserError(
             f"{source} has {here}, {saved.path} has {there}, and they cannot be matched without names"
         )
+    if nameless or wanted == names:  # though some may be the same
+        return [*range(len(names))]
     wrong = wrong_labels([name for name in names if name in set(wanted)], wanted)
     if wrong:
         raise UserError(f"{source} does not have the variables of {saved.path}: it is {wrong}")

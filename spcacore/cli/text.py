@@ -93,7 +93,8 @@ def read_text(source: Source, args: Arguments) -> Table:
     names, second = top[0], top[-1]
     cells = _read(names[1:] or names, args)
     blank = len(names) > 1 and not names[0].strip()
-    by_name = len(names) + 1 == len(second) and (args.row_names or number(second[0]) is None)  # as R writes
+    one_more = len(names) + 1 == len(second)
+    by_name = one_more and (args.row_names or number(second[0]) is None)  # as R writes
     header = _are_words(cells) or by_name or blank if args.header is None else args.header
     if header and len(top) == 1:
         raise UserError(f"{source} has a header but no rows")
@@ -113,12 +114,14 @@ def read_text(source: Source, args: Arguments) -> Table:
     if not header:
         return table_of(frame, None, source, args)
     if not isinstance(frame.index, pandas.RangeIndex):  # the lines have more cells than the header
-        if not by_name:
+        ended = one_more and frame.iloc[:, -1].isna().all()  # a comma ends each line
+        if not (by_name or ended):
             raise UserError(
                 f"{source}: the header has {counted(len(names), 'cell')}, the next line {len(second)}; "
                 "--comment says how lines of comments begin, --row-names that column 1 names the rows"
             )
-        frame, names = frame.reset_index(), ["", *names]
+        frame = frame.reset_index().iloc[:, : -1 if ended else None]
+        names = names if ended else ["", *names]
     while len(names) > 1 and not names[-1].strip() and frame.iloc[:, len(names) - 1].isna().all():
         names.pop()  # a comma ends each line
     return table_of(frame.iloc[:, : len(names)], names, source, args)

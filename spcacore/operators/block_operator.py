@@ -383,8 +383,6 @@ class BlockOperator:
     def __init__(self, gram: Gram, inner: _core.Operator, removed: LowRank | None = None) -> None:
         self.gram, self.inner, self.n = gram, inner, gram.blocks.shape[0]
         self.removed: LowRank = LowRank.none(gram.p) if removed is None else removed
-        self.p, self.m, self.t = inner.p, inner.m, inner.t
-        self.dtype, self.single = gram.dtype, inner.single
 
     def __getattr__(self, name: str) -> Any:
         if name in ("outer", "row_weighted", "screened"):

@@ -278,7 +278,7 @@ class DaskBlocks(RowBlocks):
         )
 
     def _slice(self, b: int, i: int) -> Any:
-        return dask.compute(dask.delayed(_one_row)(self.blocks[b], i))[0]
+        return dask.compute(self.blocks[b][i : i + 1])[0]
 
     def _parted_like(self, other: RowBlocks) -> RowBlocks:
         if self.starts == other.starts:
@@ -295,9 +295,8 @@ class DaskBlocks(RowBlocks):
         else:
             chunks = self.array.chunks[0], other.shape[1]
             blocks = da.from_array(rows.source, chunks, asarray=False).to_delayed().ravel()
-        check = dask.delayed(_checked, pure=False)
         pairs = zip(blocks, other.expected(), self.split_or_none(a), strict=True)
-        return [(check(block, expected), part) for block, expected, part in pairs]
+        return [(dask.delayed(own.check, pure=False)(block), part) for block, own, part in pairs]
 
 
 def _as_numbers(frame: Any) -> Any:
@@ -318,10 +317,6 @@ def _run(
 ) -> Any:
     expected, first = own
     return task(expected.check(block), *first, *arguments)
-
-
-def _checked(block: Any, expected: Expected) -> Any:
-    return expected.check(block)
 
 
 def _fingerprint(block: Any, expected: Expected) -> int:
@@ -358,10 +353,6 @@ def _let_go() -> None:
 
 
 AFTER_ERRORS.append(_let_go)
-
-
-def _one_row(block: Any, i: int) -> Any:
-    return block[i : i + 1]
 
 
 def _is_future(value: Any) -> bool:

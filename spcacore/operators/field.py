@@ -56,12 +56,10 @@ class Field:
                 if op.symmetric_form:
                     A[rows] = op.columns(index[rows])[:, index]
                     continue
-                others = np.concatenate((index[rows], index[:first], index[rows.stop :]))
-                gram = op.gram(others, None, len(index[rows]))
+                gram = op.gram(np.ascontiguousarray(index[first:]), None, len(index[rows]))
                 assert gram is not None  # no callback can have ended it
-                here = len(gram)
-                A[rows, rows], A[rows, :first] = gram[:, :here], gram[:, here : here + first]
-                A[rows, rows.stop :] = gram[:, here + first :]
+                A[rows, first:] = gram
+                A[rows.stop :, rows] = A[rows, rows.stop :].T
             return A
         C = np.empty((w, op.m), np.float32)
         for first in range(0, w, FIELD_COLUMNS):

@@ -303,7 +303,7 @@ class IterativeSolver(Solver):
         return self.start if isinstance(self.start, Solution) else None
 
     def restrictable(self, state: DeflatedOperator) -> bool:
-        default = self.n_starts is None and (self.start is None or isinstance(self.start, str))
+        default = self.n_starts in (None, 1) and (self.start is None or isinstance(self.start, str))
         usual = self.nearby() is not None or (default and self.start != "eigenvector")
         return (
             usual and self.max_iter > 0 and state.constraint is None and state.deflation.semidefinite

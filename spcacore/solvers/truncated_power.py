@@ -16,6 +16,7 @@ from .._limits import (
     QUOTIENT_ROUNDS,
     RACE_ALL,
     RACE_ITERATIONS,
+    SUBMATRIX_ORDER,
     SWAP_WORK,
     SWAPPED_ENDS,
     TALLY_TIE,
@@ -188,7 +189,9 @@ class TruncatedPower(IterativeSolver):
             asked = near.working_set is not None and near.working_set.asked
             few = formed or problem.p <= BRIEF_ORDER or self.start is not None or asked
             first = self if few else replaced(self, n_starts=1)  # a race follows
-            best = super(TruncatedPower, first).find(problem, state, sparsity, seed, hook)
+            large = not few and WORKING_SET_FACTOR * sparsity > SUBMATRIX_ORDER  # costs more than it saves
+            all_columns = replaced(problem, working_set=None) if large else problem
+            best = super(TruncatedPower, first).find(all_columns, state, sparsity, seed, hook)
         if best is None and state.constrained and not formed and not ended(hook):
             best = super().find(problem, state, sparsity, seed, hook)  # from single variables too
         if best is None or best.proved or ended(hook) or not best.objective > 0:

@@ -63,6 +63,7 @@ def test_chosen_variables_are_printed_and_many_are_listed(output, tmp_path, file
     used = np.flatnonzero(result.loadings.any(axis=1))
     assert result.summary(0).partition("\n\n")[2] in out
     assert re.findall(r"^x(\d)", out, re.M) == [str(j + 1) for j in used]
+    assert "contributions" not in out
     X, _ = spcacore.datasets.make_spiked(40, 200, cardinality=70, rng=1)
     X[:, ::3] *= -1
     np.savez(tmp_path / "m.npz", X=X, names=[f"n\x1b[31m{j}" for j in range(200)])

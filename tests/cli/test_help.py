@@ -102,6 +102,11 @@ def test_completions(line, words):
     assert {one.value for one in found} == set(words)
 
 
+def test_the_script_of_completions_for_a_shell(run, monkeypatch):
+    monkeypatch.setenv("_SPCACORE_COMPLETE", "bash_source")
+    assert "_SPCACORE_COMPLETE" in run()[1]
+
+
 def test_a_file_name_as_the_command_gets_the_right_advice(run):
     for argv, words in (
         (["data.csv"], "No such command 'data.csv'; to analyze a file: spcacore fit FILE"),

@@ -57,6 +57,7 @@ TWO = [[1, 2], [3, 5]]
         (" 1 , -2e-3\n+3.,.5\n", (), [[1, -0.002], [3, 0.5]], None, None, ""),
         ("day,a\n2020-01-01,5\n2020-01-02,7\n", (), [[5], [7]], ("a",), ("2020-01-01", "2020-01-02"), ""),
         ("iso,a\nNA,5\nFR,7\n", (), [[5], [7]], ("a",), ("NA", "FR"), ""),
+        ("a,b\n1,2,\n3,5,\n", (), TWO, AB, None, ""),
         ("a,b,\n1,2\n3,5\n", (), TWO, AB, None, ""),
         ("a,b,\n1,2,\n3,5,\n", (), TWO, AB, None, ""),
         # other marks
@@ -365,7 +366,7 @@ BAD_TEXT = [
     ("s\nt\n", ("--no-header",), "m.csv has no column of numbers, but names of rows, or words"),
     ("1,2,3\n4,5,6\n\n7,8,9,10\n", (), "m.csv: Expected 3 fields in line 4, saw 4; --comment says how"),
     ("a,b\n1,2,3,4\n", (), "the header has 2 cells, the next line 4"),
-    ("a,b\n1,2,\n3,5,\n", (), "the header has 2 cells, the next line 3; --comment says"),
+    ("a,b\n1,2,\n3,5,7\n", (), "the header has 2 cells, the next line 3; --comment says"),
     ("1,2\n3,\n", ("--impute", "mean", "--covariance"), "--impute: for dense data, not a covariance"),
     ("!made,by\na,b,c\n1,2,3\n", (), "row 1, column '!made' is not a number: 'b'"),
     ('a,b\n1,2\n3,"4\n', (), "m.csv: EOF inside string"),

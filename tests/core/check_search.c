@@ -196,11 +196,93 @@ void SPCA(check_dspca)(trial_t *t)
         unit[j] = j;
         diagonal[j] = (double)(1 - k);
     }
-    status = spca_shaped(p, p, a, unit, weight, diagonal, NULL, 1, 0, 200, tol, NULL, NULL,
+    status = spca_shaped(p, p, a, unit, weight, diagonal, NULL, 1, 0, 1000, tol, NULL, NULL,
                          WORK(t, 6 * p * p + 28 * p), SCRATCH(t, 12 * p, blas_int), M, lowest,
                          &primal, &bound, &n_iter);
     CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED);
-    CHECK(t, bound * size >= best - slack && bound * size <= (double)dual * (1 + 10 * tol) + size);
+    CHECK(t, bound * size >= best - slack && bound * size <= (double)dual + 5 * tol * size);
+}
+
+/* The relaxation under groups and signs, with a cardinality or a penalty, against vectors that have
+ * them: of each set of units its leading eigenvector, or any of the signs. */
+void SPCA(check_shaped)(trial_t *t)
+{
+    spca_int p = between(t, 1, 7), units = between(t, 1, p), K = 0, n_iter = 0;
+    spca_int *unit = SCRATCH(t, p, spca_int), *S = SCRATCH(t, p, spca_int);
+    double *A = zeros(t, p * p), *m = zeros(t, units), *weight = zeros(t, units * units), *x;
+    double *d = zeros(t, p), *M = WORK(t, p * p), *lowest = WORK(t, p * p), *G = zeros(t, p * p);
+    double *values = zeros(t, p), *V = zeros(t, p * p), size = 1e-300, cost = 0, trace = 0;
+    double primal = 0, dual = 0, tol = 1e-3, product = 0;
+    int constrained = chance(t, 50), sized = chance(t, 50);
+    int8_t *signs = chance(t, 50) ? SCRATCH(t, p, int8_t) : NULL;
+    double penalty = constrained ? 0 : (double)below(t, 50) / 100;
+    SPCA(symmetric)(t, p, SPCA(style)(t, 1), chance(t, 70), A);
+    for (spca_int a = 0; a < p * p; a++) size = fmax(size, (double)p * fabs(A[a]));
+    for (spca_int a = 0; a < p * p; a++) A[a] /= size;
+    for (spca_int j = 0; j < p; j++) {
+        unit[j] = j < units ? j : below(t, units);
+        m[unit[j]] = sized ? m[unit[j]] + 1 : 1;
+        if (signs) signs[j] = (int8_t)(below(t, 3) - 1);
+    }
+    for (spca_int u = 0; u < units; u++) {
+        if (chance(t, 15)) m[u] = 0; /* included */
+        K += (spca_int)m[u];
+    }
+    K = between(t, 0, K);
+    for (spca_int u = 0; u < units * units; u++)
+        weight[u] = u % (units + 1) == 0 ? 0 : sqrt(m[u % units] * m[u / units]);
+    for (spca_int j = 0; j < p; j++) d[j] = m[unit[j]] - (constrained ? (double)K : 0);
+    spca_status status =
+        spca_shaped(p, units, A, unit, weight, d, signs, constrained, penalty, between(t, 0, 200),
+                    tol, NULL, NULL, WORK(t, 5 * p * p + 28 * p + units * units),
+                    SCRATCH(t, 12 * p, blas_int), M, lowest, &primal, &dual, &n_iter);
+    CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED);
+    CHECK(t, status != SPCA_OK || dual - primal <= tol * fabs(dual) + 1e-12);
+    for (spca_int u = 0; u < units * units; u++) {
+        double square = 0;
+        for (spca_int a = 0; a < p * p; a++)
+            if (unit[a % p] == u % units && unit[a / p] == u / units) square += M[a] * M[a];
+        cost += weight[u] * sqrt(square);
+    }
+    for (spca_int a = 0; a < p * p; a++) {
+        product += A[a] * M[a];
+        trace += a % (p + 1) == 0 ? M[a] : 0;
+        cost += a % (p + 1) == 0 ? d[a / p] * M[a] : 0;
+        CHECK(t, M[a] == M[a % p * p + a / p]);
+        G[a] = lowest[a];
+    }
+    CHECK(t, NEAR(trace, 1, p));
+    if (n_iter > 0) CHECK(t, fabs(primal - product + penalty * cost) <= 1e-10);
+    CHECK(t, jacobi(p, G, values, V) && values[p - 1] <= dual + 1e-12);
+    memcpy(G, A, (size_t)(p * p) * sizeof *G);
+    CHECK(t, jacobi(p, G, values, V) && dual <= values[p - 1] + 1e-10);
+    x = values;
+    for (unsigned of = 1; of < 1U << units; of++) {
+        double count = 0, square = 0, form = 0;
+        spca_int n = 0;
+        for (spca_int u = 0; u < units; u++) count += of >> u & 1 ? m[u] : 0;
+        if (constrained && count > (double)K) continue;
+        for (spca_int j = 0; j < p; j++) {
+            x[j] = of >> unit[j] & 1 ? (double)(below(t, 21) - 10) / 10 : 0;
+            if (signs && signs[j] != 0) x[j] = fabs(x[j]) * signs[j];
+            square += x[j] * x[j];
+            if (of >> unit[j] & 1) S[n++] = j;
+        }
+        if (constrained && !signs)
+            CHECK(t, dual >= largest_eigenvalue(t, p, A, NULL, n, S) - 1e-12);
+        if (!(square > 0)) continue;
+        for (spca_int a = 0; a < p * p; a++) form += A[a] * x[a % p] * x[a / p] / square;
+        for (spca_int u = 0; u < units * units && !constrained; u++) {
+            double one = 0, other = 0;
+            for (spca_int j = 0; j < p; j++) {
+                one += unit[j] == u % units ? x[j] * x[j] / square : 0;
+                other += unit[j] == u / units ? x[j] * x[j] / square : 0;
+            }
+            form -= penalty * weight[u] * sqrt(one * other);
+        }
+        for (spca_int j = 0; j < p; j++) form -= penalty * d[j] * x[j] * x[j] / square;
+        CHECK(t, dual >= form - 1e-12);
+    }
 }
 
 /* What a guess of the support may be, and a variable that stays at the level. */

@@ -61,6 +61,7 @@
     ROW(fingerprint, 200)                                                                          \
     ROW(guesses, 400)                                                                              \
     ROW(dspca, 60)                                                                                 \
+    ROW(shaped, 200)                                                                               \
     ROW(tight_bounds, 400)                                                                         \
     ROW(early_searches, 60)                                                                        \
     ROW(search_corners, 1)                                                                         \

@@ -88,6 +88,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
          "certify": "jointly"},
         "renormalize=True": {"method": "least_squares", "cardinality": 2, "renormalize": False},
         "share has 1 entry for 2 components": {"cardinality": Explained([0.9])},
+        "takes l1_bound; Explained requires": {"method": "pmd", "l1_bound": Explained(0.9)},
         r"share\[1\] must be positive and at most 1": {"cardinality": Explained([0.9, 2])},
         r"Total must be in \[2, 24\], not 1: 2 components": {"cardinality": Total(1)},
         r"must be in \[4, 24\], not 3: 2 variables included": {"cardinality": Total(3), "include": [0, 1]},
