@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "AnyArray", "Array", "Blocks", "Counted", "Definition", "Deflation", "Estimator", "Grid", "Groups",
     "Index", "Kind", "LinearOperator", "Mask", "MatrixLike", "MethodName", "Metric", "ModelLike",
-    "OperatorLike", "RandomSource", "Resampling", "Rotation", "Rule", "ScreeningMode", "ShareOf",
-    "SparseMatrix", "StartLike", "Switch", "ThresholdRule", "Variables", "Weights",
+    "OperatorLike", "RandomSource", "RandomState", "Resampling", "Rotation", "Rule", "ScreeningMode",
+    "ShareOf", "SparseMatrix", "StartLike", "Switch", "ThresholdRule", "Variables", "Weights",
 ]  # fmt: skip
 
 
@@ -61,6 +61,7 @@ Groups: TypeAlias = ArrayLike | Mapping[str, object] | None
 Counted: TypeAlias = Literal["groups", "variables"]
 StartLike: TypeAlias = str | ArrayLike | None
 RandomSource: TypeAlias = int | np.random.Generator | None
+RandomState: TypeAlias = RandomSource | np.random.RandomState  # as scikit-learn takes them
 ModelLike: TypeAlias = Callable[..., object] | Estimator  # a partial is a callable, too
 Grid: TypeAlias = Sequence[float] | Sequence[Sequence[float]] | AnyArray | Mapping[str, ArrayLike]
 

@@ -32,6 +32,7 @@ __all__ = [
     "is_table",
     "labels",
     "loadings_in",
+    "names_of_sides",
 ]
 
 _ELSEWHERE = {  # what other packages call an attribute: where it is here
@@ -465,6 +466,15 @@ def loadings_in(x: Any) -> Any:
 def labels(names: Sequence[str] | None, count: int, letter: str = "x") -> list[str]:
     """The names of `count` variables, x1, x2, ... where they have none."""
     return [f"{letter}{j + 1}" for j in range(count)] if names is None else list(names)
+
+
+def names_of_sides(result: HasLoadings) -> list[str]:
+    """Of all variables; x1, x2, ... and y1, y2, ... where a set has no names."""
+    return [
+        name
+        for mark, loadings, own in result._sides()
+        for name in labels(own, len(loadings), mark.lower() or "x")
+    ]
 
 
 def frame(columns: dict[str, Any], index: Sequence[Any], index_name: str) -> Any:

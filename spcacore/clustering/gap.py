@@ -27,7 +27,7 @@ from .columns import (
 )
 from .dissimilarity import METRICS, best_weights, check_iterations, starting_vectors
 from .kmeans import as_kmeans_input, best_partition, first_partitions
-from .kmeans_blocks import BlockColumns
+from .kmeans_blocks import AnyColumns
 
 
 @frozen_record
@@ -225,7 +225,7 @@ def sparse_kmeans_gap(
     bounds = check_l1_bounds(l1_bounds, columns.p)
     check_number_range(columns, 2, bounds[-1])
 
-    def solve(columns: Columns | BlockColumns, generator: np.random.Generator) -> list[Fit]:
+    def solve(columns: AnyColumns, generator: np.random.Generator) -> list[Fit]:
         starts = first_partitions(columns, n_clusters, n_init, generator)
         return [best_partition(columns, n_clusters, c, starts, max_iter, generator) for c in bounds]
 
@@ -243,7 +243,7 @@ class _Permutations:
 
     def gap(
         self,
-        columns: Columns | BlockColumns,
+        columns: AnyColumns,
         bounds: list[float],
         exponent: int,
         solve: Callable[[Any, np.random.Generator], list[Fit]],

@@ -30,7 +30,6 @@ from ..progress import Callback, Progress, check_callback
 from .columns import (
     PAIRS,
     Array,
-    Columns,
     Fit,
     Search,
     Step,
@@ -43,7 +42,7 @@ from .columns import (
     sums_of_squares,
     warn_unless_converged,
 )
-from .kmeans_blocks import BlockColumns
+from .kmeans_blocks import AnyColumns, BlockColumns
 
 
 @frozen_record
@@ -212,7 +211,7 @@ def nearest_clusters(X: Any, centers: AnyArray, weights: AnyArray) -> Index:
     return np.asarray(np.argmax(nearness, axis=1))
 
 
-def as_kmeans_input(X: Any, sample_weight: Any = None) -> Columns | BlockColumns:
+def as_kmeans_input(X: Any, sample_weight: Any = None) -> AnyColumns:
     """Dense data by variables; sparse data and row blocks by blocks of rows."""
     if not (is_sparse(X) or is_row_blocks(X)):
         return as_columns(X, sample_weight)
@@ -228,7 +227,7 @@ def as_kmeans_input(X: Any, sample_weight: Any = None) -> Columns | BlockColumns
 
 
 def first_partitions(
-    columns: Columns | BlockColumns, n_clusters: int, n_init: int, generator: np.random.Generator
+    columns: AnyColumns, n_clusters: int, n_init: int, generator: np.random.Generator
 ) -> list[Any]:
     """Partitions by K-means on all variables, equally weighted, and as many each on a single one.
 
@@ -242,7 +241,7 @@ def first_partitions(
 
 
 def best_partition(
-    columns: Columns | BlockColumns,
+    columns: AnyColumns,
     n_clusters: int,
     bound: float,
     starts: list[Any],
@@ -269,7 +268,7 @@ def best_partition(
 
 
 def _from_partitions(
-    columns: Columns | BlockColumns,
+    columns: AnyColumns,
     n_clusters: int,
     bound: float,
     starts: list[Any],
@@ -310,7 +309,7 @@ def _add_if_new(key: Any, seen: set[Any]) -> bool:
 
 
 def _kmeans_runs(
-    columns: Columns | BlockColumns,
+    columns: AnyColumns,
     weights: list[Array],
     n_clusters: int,
     generator: np.random.Generator,
@@ -329,7 +328,7 @@ def _kmeans_runs(
     return columns.run_searches([(own, run(*start)) for own, start in zip(weights, starts, strict=True)])
 
 
-def lloyd(columns: Columns | BlockColumns, begin: Any, n_clusters: int) -> Search:
+def lloyd(columns: AnyColumns, begin: Any, n_clusters: int) -> Search:
     """Lloyd's steps and, where they end, moves of single points, until neither helps (Hartigan 1975).
 
     They begin with a partition, or with a step. Returns the partition and its sum of squares between
@@ -355,9 +354,7 @@ def lloyd(columns: Columns | BlockColumns, begin: Any, n_clusters: int) -> Searc
     return at.partition, value
 
 
-def _hartigan_moves(
-    columns: Columns | BlockColumns, step: Step, candidates: Array, points: Array, least: float
-) -> Step:
+def _hartigan_moves(columns: AnyColumns, step: Step, candidates: Array, points: Array, least: float) -> Step:
     """The step after the candidates moved, each if that still gains, in turn."""
     for (i, own), point in zip(candidates[:, :2].astype(np.intp).tolist(), points, strict=True):
         m, counts = columns.mass[i], step.counts
@@ -370,9 +367,7 @@ def _hartigan_moves(
     return step
 
 
-def _moved(
-    columns: Columns | BlockColumns, step: Step, moves: dict[int, tuple[int, int]], points: Array
-) -> Step:
+def _moved(columns: AnyColumns, step: Step, moves: dict[int, tuple[int, int]], points: Array) -> Step:
     """The step after points have moved from one cluster to another."""
     sums, counts, sizes = step.sums.copy(), step.counts.copy(), step.sizes.copy()
     for (i, (own, to)), point in zip(moves.items(), points, strict=True):
@@ -384,7 +379,7 @@ def _moved(
     return step._replace(partition=partition, sums=sums, counts=counts, sizes=sizes)
 
 
-def _without_empty_clusters(columns: Columns | BlockColumns, step: Step) -> Search:
+def _without_empty_clusters(columns: AnyColumns, step: Step) -> Search:
     """The step with the point farthest from its center in every empty cluster."""
     sizes, left = step.sizes.copy(), step.far[:, :2].astype(np.intp).tolist()
     moves: dict[int, tuple[int, int]] = {}
@@ -400,7 +395,7 @@ def _without_empty_clusters(columns: Columns | BlockColumns, step: Step) -> Sear
     return _moved(columns, step, moves, points)._replace(gains=gains)
 
 
-def _kmeans_plus_plus(columns: Columns | BlockColumns, first: int, keys: list[int]) -> Search:
+def _kmeans_plus_plus(columns: AnyColumns, first: int, keys: list[int]) -> Search:
     """The step from random centers far apart (k-means++: Arthur and Vassilvitskii 2007, SODA, 1027-1035)."""
     centers = yield "rows", [first]
     near, i = None, first

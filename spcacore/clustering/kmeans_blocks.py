@@ -25,7 +25,7 @@ from ..operators.blocks import RowBlocks, locate_not_finite
 from ..operators.partition import row_blocks
 from ..operators.sparse import permuted_columns
 from ..operators.statistics import Statistics, merged
-from .columns import Labels, Points, Step, Weighted, largest, split_weight
+from .columns import Columns, Labels, Points, Step, Weighted, largest, split_weight
 
 _KEY = 7  # of the numbers of rows, by whose sums partitions are compared
 
@@ -61,9 +61,9 @@ class BlockColumns:
         blocks = source if self.kept is None else source.taken(self.kept)
         self.source, self.blocks, self.poll, self.names = source, blocks, poll, blocks.names
         (self.n, self.p), self.dtype = blocks.shape, float_type(blocks.dtype)
-        self.mass: Array = np.ones(self.n) if self.weight is None else self.weight
+        self.mass = np.ones(self.n) if self.weight is None else self.weight
         self.own = list(zip(blocks.starts, blocks.placed(self.weight), strict=True))
-        self.everything: Array = np.ones(self.p)
+        self.everything = np.ones(self.p)
         stats: Statistics = blocks.reduced(merged, statistics)
         if not all(np.isfinite(a).all() for a in (stats.mean, stats.low, stats.high)):
             locate_not_finite(blocks)
@@ -72,8 +72,8 @@ class BlockColumns:
         if self.n > 1 and not half_range > 0:
             raise ValueError("X has no variance: all its rows are equal")
         self.mean: AnyArray = np.where(stats.low == stats.high, stats.low, stats.mean)
-        self.exponent: int = math.frexp(half_range)[1]
-        self.unit: float = math.ldexp(1.0, -self.exponent)
+        self.exponent = math.frexp(half_range)[1]
+        self.unit = math.ldexp(1.0, -self.exponent)
         if self.weight is not None:
             everyone = Assigned(self.everything, np.zeros((1, self.p)), {}, np.zeros(1, np.uint64))
             (step,) = self._sums([everyone], 1)
@@ -185,6 +185,8 @@ class BlockColumns:
         parts = np.split(rows, np.cumsum([len(some) for some in chosen])[:-1])
         return [part[:, w > 0] * np.sqrt(w[w > 0]) for w, part in zip(weights, parts, strict=True)]
 
+
+AnyColumns = Columns | BlockColumns
 
 # ---- one block --------------------------------------------------------------------------------------
 

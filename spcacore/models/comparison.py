@@ -30,7 +30,7 @@ from ..operators.gram import dense_shares
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..readable import Listing, Tabular, as_result
-from .variance import VARIANCE_DEFINITIONS, checked_loadings, operator_variances
+from .variance import VARIANCE_DEFINITIONS, checked_loadings, images_of, operator_variances
 
 if TYPE_CHECKING:
     pass
@@ -410,10 +410,9 @@ def _place_of(reference: Any, labels: tuple[str, ...]) -> int:
 
 def _unit_loadings(result: Any, label: str, p: int, names: tuple[str, ...] | None) -> Array:
     try:
-        V = checked_loadings(result, p, names, (1, 2))
+        return checked_loadings(result, p, names, (1, 2))
     except (TypeError, ValueError) as error:
         raise type(error)(f"results[{label!r}]: {error}") from None
-    return V[:, None] if V.ndim == 1 else V
 
 
 def option_of(result: Any, name: str) -> Any:
@@ -451,14 +450,10 @@ def _correlations(problem: Problem, V: list[Array], place: int) -> list[Array]:
     """Correlations of the scores of each result with those of one, by V'AV; 0 where a score does not vary."""
     op = problem.operator
     together = np.concatenate(V, axis=1)
-    index = [np.flatnonzero(v) for v in together.T]
     if op.by_passes:  # rows in blocks are read once
         M = together.T @ op.apply_block(np.asfortranarray(together, op.dtype))
     else:  # of data only the columns in use are read
-        images = np.zeros((len(index), op.m))
-        for t, used in enumerate(index):
-            if len(used):
-                images[t] = op.forward(used, together[used, t].astype(op.dtype))
+        images = images_of(op, together)
         M = images @ (together if op.symmetric_form else images.T)
     M = (M + M.T) / 2
     deviation = np.sqrt(np.maximum(M.diagonal(), 0))

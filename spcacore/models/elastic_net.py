@@ -41,7 +41,7 @@ from ..supports.admissible import knowledge
 from .joint_search import as_matrix, in_turn
 from .net_steps import ElasticNets, Space, Thresholds, Wanted, space_of
 from .refinement import refined_from
-from .variance import VariancesResult, operator_variances
+from .variance import VariancesResult, nonzeros_of, operator_variances
 
 
 @frozen_record(kw_only=True)
@@ -332,7 +332,7 @@ def _refined(problem: Problem, found: _Found, sizes: tuple[int, ...], anew: bool
         among = among if problem.p <= REFINED_ORDER else np.unique(np.concatenate([V.nonzero()[0], *best]))
         A = problem.operator.submatrix(among)
         inside = of_matrix(inside, (A + A.T) / 2)
-    starts = [[(np.flatnonzero(v), v[v != 0]) for v in V[among].T]]
+    starts = [nonzeros_of(V[among])]
     if anew:
         starts.append(in_turn(inside, sizes, 0))
     loadings = refined_from(inside, [s for s in starts if len(s) == len(sizes)], sizes)

@@ -19,11 +19,18 @@ from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER
 from .._messages import counted, warn
 from .._types import AnyArray, Array, Index, Mask
 from .._validation import Hook, is_operator, is_sparse, real_array, refuse_not_finite
-from ..linalg.eigen import interruptible, largest_eigenpairs, leading_eigenpairs, products_of
-from ..linalg.orthogonal import inner_products, tall_product
+from ..linalg.eigen import (
+    interruptible,
+    largest_eigenpairs,
+    leading_eigenpairs,
+    leading_eigenvectors,
+    products_of,
+)
+from ..linalg.orthogonal import inner_products, tall_product, unit_columns
 from ..linalg.scaling import beyond_range
 from ..operators.problem import Problem
 from ..progress import Progress
+from .gram import blocks
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -134,7 +141,8 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
         raise ValueError(f"X has at most rank {min(rows - center, p)}; n_components is {r}")
     patterns, which = _missing_patterns(seen == 0)
     masks = (~patterns).astype(np.float64)
-    values, U = _initial_eigenpairs(Y, r)
+    U = leading_eigenvectors(problem.operator, r)[1].astype(np.float64)
+    values = np.sum((Y @ U) ** 2, axis=0) / n
     floor = float(np.sum(Y**2)) / count
     noise = max((float(np.sum(Y**2)) / n - values.sum()) / p, 1e-3 * floor)
     W, mu = U * np.sqrt(np.maximum(values, noise)), np.zeros(p)
@@ -170,17 +178,6 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
         mean = problem.mean + change * (1 if problem.scale is None else problem.scale)
         mean = mean.astype(problem.operator.dtype)
     return Fit(U, s**2 + noise, noise, n, likelihood - shift, np.array(trace) - shift, converged, mean)
-
-
-def _initial_eigenpairs(Y: Array, r: int) -> tuple[Array, Array]:
-    """Leading eigenvalues of Y'Y/n and their vectors, for the start."""
-    n, p = Y.shape
-    wide = n < p
-    G = Y @ Y.T if wide else Y.T @ Y
-    values, V, _ = leading_eigenpairs(G, r)
-    if wide:
-        V = linalg.qr(Y.T @ V, mode="economic")[0]
-    return np.maximum(values, 0) / n, V
 
 
 def _em_step(
@@ -286,27 +283,23 @@ def _eigenvectors(A: AnyArray, r: int) -> tuple[Array, Array]:
 def _by_products(problem: Problem, X: Any, r: int, dtype: np.dtype[Any]) -> tuple[Array, Array]:
     """By the smaller of F'F and FF', a sum over blocks that are copied as `dtype`."""
     n, p = problem.operator.n, problem.p
-    all_, step = slice(None), max(1, COPIED_ENTRIES // min(n, p))
+    wide, parts = n < p, list(blocks(max(n, p), min(n, p)))
+
+    def block(part: slice) -> AnyArray:
+        """Rows of F, or columns of wide data as rows."""
+        where = (slice(None), part) if wide else (part, slice(None))
+        F = _centered(problem, X, *where, dtype)
+        return F.T if wide else F
+
     G = np.zeros((min(n, p),) * 2)
-    if p <= n:
-        for start in range(0, n, step):
-            F = _centered(problem, X, slice(start, start + step), all_, dtype)
-            G += inner_products(F)
-        G /= n - 1
-        return _eigenvectors(G.astype(dtype), r)
-    blocks = [slice(start, start + step) for start in range(0, p, step)]
-    for columns in blocks:
-        F = _centered(problem, X, all_, columns, dtype)
-        G += inner_products(F.T)
-    G /= n - 1
-    values, Z = _eigenvectors(G.astype(dtype), r)
-    U = np.empty((p, r))
-    for columns in blocks:
-        if len(blocks) > 1:
-            F = _centered(problem, X, all_, columns, dtype)
-        U[columns] = inner_products(F, Z)
-    norm = np.linalg.norm(U, axis=0)
-    return values, U / np.where(norm > 0, norm, 1)
+    for part in parts:
+        F = block(part)
+        G += inner_products(F)
+    values, Z = _eigenvectors((G / (n - 1)).astype(dtype), r)
+    if not wide:
+        return values, Z
+    U = [inner_products((block(part) if len(parts) > 1 else F).T, Z) for part in parts]
+    return values, unit_columns(np.concatenate(U))
 
 
 def _by_lanczos(op: Any, r: int) -> tuple[Array, Array]:

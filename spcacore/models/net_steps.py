@@ -17,6 +17,7 @@ from ..linalg.orthogonal import inner_products, procrustes
 from ..operators.problem import Problem
 from ..solvers.refitting import Step
 from ..supports.admissible import Supports
+from .variance import images_of
 
 
 def space_of(problem: Problem) -> Space:
@@ -81,12 +82,7 @@ class _SampleSpace:
 
     def forward(self, B: Array) -> Array:
         """F B."""
-        f = np.zeros((self.op.m, B.shape[1]))
-        for j, b in enumerate(B.T):
-            index = np.flatnonzero(b)
-            if len(index):
-                f[:, j] = self.op.forward(index, b[index].astype(self.op.dtype)) / self.unit
-        return f
+        return images_of(self.op, B).T / self.unit
 
     def products(self, f: Array) -> Array:
         """F'f."""
@@ -122,11 +118,12 @@ class Wanted:
         return choice.rule(Step.L1, level=self.floor)
 
 
+@record
 class Thresholds:
     """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
 
-    def __init__(self, wanted: tuple[Wanted, ...], choice: Supports):
-        self.wanted, self.choice = wanted, choice
+    wanted: tuple[Wanted, ...]
+    choice: Supports
 
     def solve(self, C: Array) -> tuple[Array, Array]:
         """B, and half of the penalties."""
@@ -158,8 +155,8 @@ class ElasticNets:
         choice: Supports,
     ):  # fmt: skip
         self.op, self.space, self.wanted, self.ridge, self.choice = op, space, wanted, ridge, choice
-        self.levels: Array = np.zeros(len(wanted))
-        self.eps: float = float(np.finfo(op.dtype).eps)
+        self.levels = np.zeros(len(wanted))
+        self.eps = float(np.finfo(op.dtype).eps)
         self.working = np.zeros(0, np.intp)
         self.B: Array | None = None
 

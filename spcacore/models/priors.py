@@ -38,35 +38,6 @@ if TYPE_CHECKING:
 
 
 @record
-class Isotropic:
-    """L = I."""
-
-    p: int
-
-    def solve(self, a: float, V: Array, guess: Array | None = None) -> Array:
-        return V / (a + 1)
-
-    def product(self, v: Array) -> Array:
-        return v
-
-    def trace(self, a: float) -> float:
-        return self.p / (a + 1)
-
-    def logdet(self, a: float) -> float:
-        return self.p * float(np.log1p(a))
-
-    def restricted(self, index: Index) -> Isotropic:
-        return Isotropic(len(index))
-
-    @property
-    def diagonal(self) -> Array:
-        return np.ones(self.p)
-
-    def rows(self, S: Index) -> Array:
-        return np.equal.outer(S, np.arange(self.p)).astype(np.float64)
-
-
-@record
 class Diagonal:
     """L = diag(theta)."""
 
@@ -88,6 +59,20 @@ class Diagonal:
 
     def logdet(self, a: float) -> float:
         return float(np.sum(np.log(a + self.theta)))
+
+
+class Isotropic(Diagonal):
+    """L = I."""
+
+    @property
+    def diagonal(self) -> Array:
+        return self.theta
+
+    def restricted(self, index: Index) -> Isotropic:
+        return Isotropic(self.theta[index])
+
+    def rows(self, S: Index) -> Array:
+        return np.equal.outer(S, np.arange(self.p)).astype(np.float64)
 
 
 @record
@@ -242,9 +227,10 @@ def as_prior(
     """The prior, and the number that times L is the caller's precision."""
     covariance, precision = (None, None) if given is None else (given.covariance, given.precision)
     if covariance is None and precision is None:
-        return Isotropic(p), 1.0
+        return Isotropic(np.ones(p)), 1.0
     if covariance is not None:
-        C, size = _square(covariance, "covariance of the prior", p, names)
+        C, size = _symmetric(covariance, "covariance of the prior", p, names)
+        C = C.toarray() if is_sparse(C) else C
         values, U = interruptible(lambda: linalg.eigh(C))
         if values[0] < -1e-9 * abs(values[-1]) or not values[-1] > 0:
             raise ValueError(
@@ -257,25 +243,13 @@ def as_prior(
             )
         theta = values[-1] / values
         return Spectral(theta, U, (U * theta) @ U.T), 1 / max(float(size * values[-1]), np.finfo(float).tiny)
-    if not is_sparse(precision):
-        matrix, largest = _square(precision, "precision of the prior", p, names)
-    else:
-        L = compressed(precision, "precision of the prior").tocsr().astype(np.float64)
-        if L.shape != (p, p):
-            raise ValueError(f"precision of the prior has shape {L.shape} for {counted(p, 'variable')}")
-        refuse_not_finite(L.data, "precision of the prior, data")
-        largest = float(np.abs(L.data).max(initial=0.0))
-        if largest == 0:
-            raise ValueError("precision of the prior is zero")
-        L = L / largest
-        if abs(L - L.T).max() > 1e-8:
-            raise ValueError("precision of the prior must be symmetric")
-        if p > SPECTRAL_ORDER:  # its smallest eigenvalue is unknown
-            from scipy.sparse import eye_array
+    L, largest = _symmetric(precision, "precision of the prior", p, names)
+    if is_sparse(L) and p > SPECTRAL_ORDER:  # its smallest eigenvalue is unknown
+        from scipy.sparse import eye_array
 
-            shift = PRIOR_SHIFT * float(L.diagonal().mean())
-            return Sparse.of((L + shift * eye_array(p, format="csr")).tocsr(), seed), largest
-        matrix = L.toarray()
+        shift = PRIOR_SHIFT * float(L.diagonal().mean())
+        return Sparse.of((L + shift * eye_array(p, format="csr")).tocsr(), seed), largest
+    matrix = L.toarray() if is_sparse(L) else L
     theta, U = interruptible(lambda: linalg.eigh(matrix))
     refuse_negative(theta, "precision of the prior")
     # In a direction of precision 0 the free energy would grow without bound.
@@ -283,18 +257,20 @@ def as_prior(
     return Spectral(theta + shift, U, matrix + shift * np.eye(p)), largest
 
 
-def _square(x: Any, name: str, p: int, names: tuple[str, ...] | None) -> tuple[Array, float]:
-    """A symmetric matrix divided by its largest magnitude, and that."""
+def _symmetric(x: Any, name: str, p: int, names: tuple[str, ...] | None) -> tuple[Any, float]:
+    """A symmetric matrix, dense or sparse, divided by its largest magnitude, and that."""
     if is_sparse(x):
-        x = compressed(x, name).toarray()
-    a = real_array(symmetric(x, names, name), name, ndim=2).astype(np.float64)
+        a: Any = compressed(x, name).tocsr().astype(np.float64)
+        refuse_not_finite(a.data, f"{name}, data")
+    else:
+        a = real_array(symmetric(x, names, name), name, ndim=2).astype(np.float64)
     if a.shape != (p, p):
         raise ValueError(f"{name} has shape {a.shape} for {counted(p, 'variable')}")
-    largest = float(np.abs(a).max())
+    largest = float(abs(a).max())
     if largest == 0:
         raise ValueError(f"{name} is zero")
     a = a / largest
-    if np.abs(a - a.T).max() > 1e-8:
+    if abs(a - a.T).max() > 1e-8:
         raise ValueError(f"{name} must be symmetric")
     return (a + a.T) / 2, largest
 

@@ -31,7 +31,7 @@ from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
 from .joint_search import Loading, as_matrix, ascended, searched
-from .variance import checked_loadings, operator_variances
+from .variance import checked_loadings, nonzeros_of, operator_variances
 
 _ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
 NOT_CONVERGED = "refinement not converged in {} rounds"
@@ -55,7 +55,7 @@ def refine(
     variables, until none gains. A search of other loadings follows: one or more are sought again, some
     variables are replaced, loadings are rotated within their span and truncated, or taken from different
     results; each such change ascends too. Several searches begin from random loadings. The search ends when
-    three of them come to the same loadings, or after a fixed amount of work. A single loading is sought as
+    six of them come to the same loadings, or after a fixed amount of work. A single loading is sought as
     `sparse_pca` seeks one by default, from itself and from all other starts.
 
     The result explains at least as much as the given loadings. There is one exception: loadings that must
@@ -75,8 +75,8 @@ def refine(
         the sum of their variances is raised. The search is the same: each loading ascends given the others
         under a penalty on what the constraint forbids. As it grows, loadings come near the constraint. Then
         the values on all supports are chosen together, so that they meet it, and variables are exchanged.
-        It begins, too, from loadings without the constraint, or from uncorrelated ones. Some of those are
-        sought again at random, each uncorrelated with the others. If no loadings are found that meet the
+        It begins, too, from loadings without the constraint, and seeks some again from random ones, each
+        orthogonal to the others, or uncorrelated with them. If no loadings are found that meet the
         constraint, as with too few variables, a ValueError is raised.
     choice : Choice, optional
         What is known of the variables. All but signs can be combined with a constraint.
@@ -149,7 +149,7 @@ def refine(
     max_iter = integer(max_iter, "max_iter", 1)
     seed = as_seed(rng)
     hook = check_callback(callback)
-    start = [(np.flatnonzero(v), v[v != 0].astype(problem.operator.dtype)) for v in V.T]
+    start = nonzeros_of(V.astype(problem.operator.dtype))
     best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, seed, hook)
     if not (converged or (hook is not None and hook.ended)):
         warn(NOT_CONVERGED.format(max_iter))

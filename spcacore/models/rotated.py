@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .. import _core
 from .._messages import convergence, counted, warn
 from .._records import frozen_record
-from .._types import AnyArray, Array, Index, Kind, MatrixLike, Rotation, Switch, ThresholdRule, Weights
+from .._types import AnyArray, Array, Kind, MatrixLike, Rotation, Switch, ThresholdRule, Weights
 from .._validation import (
     Hook,
     check_bool,
@@ -23,23 +23,23 @@ from .._validation import (
     real_array,
     several,
 )
-from ..linalg.orthogonal import inner_products, inverse_root, orthonormal, polar_factor
+from ..linalg.orthogonal import inner_products, inverse_root, polar_factor
 from ..operators.degrees import degree_problem, degree_weight, row_shift
 from ..operators.gram import cheap_dense_shares, leading_vectors, negligible
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
-from ..results import LoadingsResult
 from ..solvers.base import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
+from .variance import VariancesResult, operator_variances
 
 _ROTATIONS = ("varimax", "l1", "none")
 _THRESHOLDS = ("soft", "hard")
 
 
-@frozen_record
-class RotatedResult(LoadingsResult):
+@frozen_record(kw_only=True)
+class RotatedResult(VariancesResult):
     """Sparse loadings of a rotated basis, from `sca` or `sma`.
 
     `transform` gives the weighted sums of the variables of each row; for `sma` these are not Z. `reconstruct`
@@ -53,8 +53,12 @@ class RotatedResult(LoadingsResult):
     scores : ndarray of shape (n, r) or None
         For `sca`: the centered and scaled data times the loadings; None for a covariance, and for rows in
         blocks. For `sma`: the sparse matrix Z.
-    pve : ndarray of shape (r,)
-        Proportion of the variance explained: cumulative, after each loading.
+    explained_variance, explained_variance_ratio : ndarray of shape (r,)
+        Additional variance of each component given the earlier ones, as in `SparsePCAResult`.
+    cardinality : ndarray of shape (r,), int
+        Number of nonzeros of each loading.
+    n_samples : int or None
+        None for a covariance.
     n_iter : int
     converged : bool
     method : {"sca", "sma"}
@@ -83,43 +87,24 @@ class RotatedResult(LoadingsResult):
     ((100, 2), [0.5, 0.9])
     """
 
-    loadings: AnyArray
-    scores: AnyArray | None
-    pve: Array
+    explained_variance_ratio: Array
     n_iter: int
     converged: bool
-    method: str
-    names: tuple[str, ...] | None
     middle: Array | None = None
-    mean: AnyArray | None = None
-    scale: AnyArray | None = None
-    total_variance: float = 0.0
     row_shift: float | None = None
     dense_ratio: Array | None = None
-    kind: str = "data"
     missing_entries: int = 0
 
     @property
-    def cardinality(self) -> Index:
-        """Number of nonzeros of each loading, (r,)."""
-        return np.count_nonzero(self.loadings, axis=0)
-
-    @property
-    def explained_variance_ratio(self) -> Array:
-        """What each component adds to `pve`, (r,)."""
-        return np.diff(self.pve, prepend=0.0)
-
-    @property
-    def explained_variance(self) -> Array:
-        """Additional variance of each component given the earlier ones, (r,), as in `SparsePCAResult`."""
-        return self.explained_variance_ratio * self.total_variance
+    def pve(self) -> Array:
+        """Proportion of the variance explained, (r,): cumulative, after each loading."""
+        return np.cumsum(self.explained_variance_ratio)
 
     def _row_weight(self, X: Any) -> AnyArray | None:
         return None if self.row_shift is None else degree_weight(X, self.row_shift)
 
     def _facts(self) -> list[str]:
-        share = f"{100 * float(self.pve[-1]):.1f} % of the variance explained"
-        return [f"method={self.method!r}", *self._sizes(), share, convergence(self.converged, self.n_iter)]
+        return [*super()._facts(), convergence(self.converged, self.n_iter)]
 
 
 def prs(
@@ -371,14 +356,12 @@ def _result(
     problem: Problem, method: str, Y: Array, scores: AnyArray | None, ended: tuple[int, bool],
     middle: Array | None = None,
 ) -> RotatedResult:  # fmt: skip
-    return RotatedResult(
-        loadings=(Y + 0.0).astype(problem.operator.dtype),  # no zero with a sign
-        scores=scores, pve=_pve(problem, Y), n_iter=ended[0], converged=ended[1], method=method,
-        names=problem.names, middle=middle, mean=problem.mean, scale=problem.scale,
-        total_variance=problem.total_variance or 0.0, row_shift=row_shift(problem),
-        dense_ratio=cheap_dense_shares(problem, Y.shape[1]),
-        kind="covariance" if problem.n_samples is None else "data",
-        missing_entries=problem.missing_entries,
+    variances = operator_variances(problem, Y, "cumulative")
+    return RotatedResult.of(
+        problem, Y + 0.0, variances, np.asarray(problem.in_units(variances)),  # no zero with a sign
+        scores=scores, n_iter=ended[0], converged=ended[1], method=method, middle=middle,
+        row_shift=row_shift(problem), dense_ratio=cheap_dense_shares(problem, Y.shape[1]),
+        kind="covariance" if problem.n_samples is None else "data", missing_entries=problem.missing_entries,
     )  # fmt: skip
 
 
@@ -579,11 +562,3 @@ def _ordered(Y: Array, Z: Array, B: Array) -> tuple[Array, Array, Array]:
         else:
             Z, B = side * signs, B[order] * signs[:, None]
     return Y, Z, B
-
-
-def _pve(problem: Problem, Y: Array) -> Array:
-    """Cumulative proportion of the variance that the loadings explain."""
-    norm = np.linalg.norm(Y, axis=0)
-    Q = np.asfortranarray(orthonormal(Y / np.where(norm > 0, norm, 1)))
-    variances = np.einsum("ij,ij->j", Q, problem.operator.apply_block(Q))
-    return np.cumsum(variances) / problem.trace

@@ -16,7 +16,7 @@ from .._messages import counted
 from .._records import frozen_record
 from .._types import AnyArray, Array, Definition, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import check_bool, check_choice, real_array
-from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit
+from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit_columns
 from ..operators.gram import cheap_dense_shares
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -116,20 +116,16 @@ def explained_variance(
 def checked_loadings(
     loadings: Any, p: int, names: tuple[str, ...] | None, ndim: int | tuple[int, ...] = 2
 ) -> Array:
-    """As float64, with columns of unit norm, or zero, and rows in the order of these names."""
+    """As float64 columns of unit norm, or zero, with rows in the order of these names."""
     source = as_result(loadings)
     found = loadings_in(source)
     V = real_array(found, "loadings", ndim=ndim, labels=names).astype(np.float64)
     if found is not loadings:
         V = reordered(V, getattr(source, "names", None), names, "loadings")
-    one = V.ndim == 1
-    V = V[:, None] if one else V
-    if V.shape[0] != p:
+    V = V.reshape(len(V), -1)
+    if len(V) != p:
         raise ValueError(f"loadings have {counted(V.shape[0], 'row')} for {counted(p, 'variable')}")
-    for t in range(V.shape[1]):
-        v = unit(V[:, t])
-        V[:, t] = 0 if v is None else v
-    return V[:, 0] if one else V
+    return unit_columns(V)
 
 
 def operator_variances(
@@ -146,24 +142,37 @@ def operator_variances(
     whole, V = V, V[used]
     if definition != "raw":  # what is new of each loading, of which rounding takes a share, not of all of it
         V = orthonormal(V, max(float(np.finfo(t).eps) for t in (op.dtype, np.dtype(given))))
-    if definition in ("adjusted", "regression"):
-        Q = np.zeros(whole.shape)
-        Q[used] = V
-        if definition == "adjusted":
-            return (Q * whole).sum(axis=0) ** 2 * _adjusted(op, Q)
+    Q = np.zeros(whole.shape)
+    Q[used] = V
+    if definition == "adjusted":
+        return (Q * whole).sum(axis=0) ** 2 * _adjusted(op, Q)
+    if definition == "regression":
         additional = Additional(op, definition)
-        return np.array([additional(index, q[index]) for q in Q.T for index in [np.flatnonzero(q)]])
+        return np.array([additional(*x) for x in nonzeros_of(Q)])
     if op.by_passes and len(used) <= largest_submatrix(op):  # one pass over blocks
         A = op.submatrix(used).astype(np.float64)
         return np.asarray(((A @ V) * V).sum(axis=0))
     out = np.zeros(V.shape[1])
-    for t, v in enumerate(V.T):
-        index = used[v != 0]
+    for t, (index, entries) in enumerate(nonzeros_of(Q)):  # in turn, since F v may have many entries
         if len(index):
-            value = v[v != 0].astype(op.dtype)
+            value = entries.astype(op.dtype)
             f = op.forward(index, value).astype(np.float64)
             out[t] = value @ f[index] if op.symmetric_form else f @ f / max(op.n - 1, 1)
     return out
+
+
+def images_of(op: _core.Operator, V: AnyArray) -> Array:
+    """F v, or A v, of each column, a row for each: only what its nonzeros multiply is read."""
+    images = np.zeros((V.shape[1], op.m))
+    for t, (index, entries) in enumerate(nonzeros_of(V)):
+        if len(index):
+            images[t] = op.forward(index, entries.astype(op.dtype))
+    return images
+
+
+def nonzeros_of(V: AnyArray) -> list[tuple[Index, AnyArray]]:
+    """The nonzeros of each column: where, and which."""
+    return [(np.flatnonzero(v), v[v != 0]) for v in V.T]
 
 
 class Additional:
@@ -225,11 +234,7 @@ class TotalShare:
 def _adjusted(op: _core.Operator, V: AnyArray) -> Array:
     """Squared diagonal of R in A^(1/2) V = QR; 0 where a score lies in the span of the earlier ones."""
     out = np.zeros(V.shape[1])
-    images = np.zeros((V.shape[1], op.m))
-    for t, v in enumerate(V.T):
-        index = np.flatnonzero(v)
-        if len(index):
-            images[t] = op.forward(index, v[index].astype(op.dtype))
+    images = images_of(op, V)
     if not op.symmetric_form:
         basis: list[AnyArray] = []
         for t, f in enumerate(images):
@@ -298,15 +303,12 @@ def renormalize(
     )
     op = problem.operator
     V = checked_loadings(loadings, problem.p, problem.names, (1, 2))
-    one = V.ndim == 1
-    V = V[:, None] if one else V
     out = np.zeros(V.shape, op.dtype)
-    for t, v in enumerate(V.T):
-        index = np.flatnonzero(v)
+    for t, (index, entries) in enumerate(nonzeros_of(V)):
         if len(index):
-            value, _ = leading_vector(op, index, v[index].astype(op.dtype))
+            value, _ = leading_vector(op, index, entries.astype(op.dtype))
             out[index, t] = fix_sign(value)
-    return out[:, 0] if one else out
+    return out[:, 0] if np.ndim(loadings_in(as_result(loadings))) == 1 else out
 
 
 # ---- loadings of any other program, with what they explain of X -----------------------------------------
@@ -445,7 +447,6 @@ def from_loadings(
     own = problem.names if names is None else check_names(names, problem.p)
     V = checked_loadings(loadings, problem.p, own, (1, 2))
     own = _names_of(loadings) if own is None else own
-    V = V[:, None] if V.ndim == 1 else V
     variances = operator_variances(problem, V, "cumulative")
     V = V.astype(problem.operator.dtype)
     return GivenLoadings.of(

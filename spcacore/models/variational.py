@@ -50,7 +50,7 @@ class Residual:
     def __init__(self, problem: Problem, n: float, orthogonal: bool, wanted: int):
         self.op, self.n, self.orthogonal, self.wanted = problem.operator, n, orthogonal, wanted
         self.eigenvectors = np.zeros((problem.p, 0))
-        self.total: float = problem.trace * (n - 1)
+        self.total = problem.trace * (n - 1)
         self.square = self.total
         self.B = self.M = self.AB = np.zeros((problem.p, 0))
         self.term = LowRank.none(problem.p)

@@ -10,7 +10,7 @@ import numpy as np
 from .._rendering import shortened
 from .._types import AnyArray, Array
 from .._validation import integer, real_array
-from ..readable import HasLoadings, labels, loadings_in
+from ..readable import HasLoadings, labels, loadings_in, names_of_sides
 from ..results import check_names
 
 if TYPE_CHECKING:
@@ -84,11 +84,7 @@ def variable_names(result: Any, names: Any, p: int) -> list[str]:
         return list(check_names(names, p))
     if not isinstance(result, HasLoadings):
         return labels(getattr(result, "names", None), p)
-    return [
-        name
-        for mark, loadings, own in result._sides()
-        for name in labels(own, len(loadings), mark.lower() or "x")
-    ]
+    return names_of_sides(result)
 
 
 def variance_shares(result: Any, r: int, chosen: Sequence[int] | None = None) -> Array | None:

@@ -331,11 +331,12 @@ def _shown(value: Any) -> str:
 # ---- data whose rows can be weighed or taken, with the names of their columns ---------------------------
 
 
+@record
 class NamedArray:
     """An array with the names of its columns."""
 
-    def __init__(self, array: AnyArray, columns: tuple[str, ...] | None):
-        self.array, self.columns = array, columns
+    array: AnyArray
+    columns: tuple[str, ...] | None
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from ..linalg.threads import Report, in_threads
 from ..models.alternation import explained_together, problem_of, refine_all, search
 from ..models.components import SparsePCAResult, components_result
 from ..models.request import Request
-from ..models.variance import DEFINITIONS, operator_variances
+from ..models.variance import DEFINITIONS, nonzeros_of, operator_variances
 from ..operators.gram import dense_shares, formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
@@ -178,8 +178,8 @@ class SearchPlan(Plan):
         self.method, self.deflation = first.method.name, first.constraint or first.removal
         self.kind: Any = first.kind
         self.checked: Any = self.requests
-        self.problem: Problem = formed(self.problem)
-        self.seed: int = as_seed(rng) if model.has_seed else first.seed
+        self.problem = formed(self.problem)
+        self.seed = as_seed(rng) if model.has_seed else first.seed
         self.solutions: list[list[Solution]] = []
 
     def begin(self, earlier: tuple[int, ...]) -> None:
@@ -283,13 +283,13 @@ class FitPlan(Plan):
         center, scale = model.said("center", True), model.said("scale", False)
         if center is None:  # `sca` centers, but for a graph scaled by degrees
             center = not isinstance(scale, str)
-        self.treatment: dict[str, Any] = {"center": center, "scale": scale}
-        self.weight: Any | None = model.keywords.get("sample_weight")
+        self.treatment = {"center": center, "scale": scale}
+        self.weight = model.keywords.get("sample_weight")
         if not all(isinstance(value, bool) for value in self.treatment.values()):
             raise TypeError("center and scale must be True or False when the sparsity is chosen")
-        self.problem: Problem = as_problem(X, sample_weight=self.weight, **self.treatment)
+        self.problem = as_problem(X, sample_weight=self.weight, **self.treatment)
         most = min(self.problem.p, self.problem.n_samples or self.problem.p)
-        self.r: int = integer(model.n_components, "n_components", 1, most)
+        self.r = integer(model.n_components, "n_components", 1, most)
         for t, grid in enumerate(self.grids or ()):
             if self.parameter == "cardinality":
                 integer(grid[-1], f"cardinality[{t}][{len(grid) - 1}]", 1, self.problem.p)
@@ -324,12 +324,8 @@ def _rows_of(grids: list[AnyArray]) -> list[list[Any]]:
 
 def _solutions(loadings: AnyArray, problem: Problem) -> list[Solution]:
     """The loadings of unit length, but for those without nonzeros."""
-    out = []
-    for v in unit_columns(np.asarray(loadings, np.float64)).T:
-        index = np.flatnonzero(v)
-        if len(index):
-            out.append(Solution(index, v[index].astype(problem.operator.dtype), 0.0, 0, True))
-    return out
+    unit = unit_columns(np.asarray(loadings, np.float64)).astype(problem.operator.dtype)
+    return [Solution(*x, 0.0, 0, True) for x in nonzeros_of(unit) if len(x[0])]
 
 
 # ---- the score of left-out entries ----------------------------------------------------------------------
@@ -409,7 +405,7 @@ class _HeldOutRows:
         if problem.scale is not None:  # where the fit saw no variance there is no unit
             assert problem.diagonal is not None
             scale = np.where(problem.diagonal > 0, problem.scale, np.inf)
-        self.units: _Units = _Units(mean, scale)
+        self.units = _Units(mean, scale)
         largest = max(self._per_block(_largest))
         if not math.isfinite(largest):
             raise ValueError("the left-out rows exceed the number range; rescale X")

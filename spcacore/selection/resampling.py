@@ -33,11 +33,12 @@ from ..methods import TPower
 from ..models.alternation import problem_of, refine_all, search
 from ..models.components import components_result
 from ..models.request import Request
-from ..models.variance import operator_variances
+from ..models.variance import nonzeros_of, operator_variances
 from ..operators.deflation import PROJECTION, DeflatedOperator
 from ..operators.gram import formed
 from ..operators.problem import Problem
 from ..progress import check_callback
+from ..readable import names_of_sides
 from ..solvers.solution import Solution
 from ..solvers.starts import promising_variables
 from .model import Model, plain_rows
@@ -92,7 +93,7 @@ class CandidateRefits:
         count = min(RESAMPLE_CANDIDATES * largest, problem.p)
         begin = promising_variables(problem, state, count, [request.seed, 0])
         self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in found)]))
-        self.columns: AnyArray = problem.operator.columns(self.begin)
+        self.columns = problem.operator.columns(self.begin)
 
     @staticmethod
     def serves(problem: Problem, request: Request, X: Any) -> bool:
@@ -408,7 +409,9 @@ class ComponentRefits(Refits):
         if request.attempts and found:
             found = refine_all(problem, found, request, tell, quiet=True)
         result = components_result(problem.unscreened(), found, problem.screening(), request, quiet=True)
-        return Refit(columns_of(result.loadings), _floats(result.explained_variance_ratio))
+        return Refit(
+            nonzeros_of(np.asarray(result.loadings, np.float64)), _floats(result.explained_variance_ratio)
+        )
 
 
 class WeightedRefits(Refits):
@@ -426,7 +429,7 @@ class WeightedRefits(Refits):
         for w in weights:
             result = self.weighted(w, lambda progress: report())
             shares = getattr(result, "explained_variance_ratio", None)
-            out.append(Refit(columns_of(self.loadings(result)), _floats(shares)))
+            out.append(Refit(nonzeros_of(np.asarray(self.loadings(result), np.float64)), _floats(shares)))
         return out
 
     def weighted(self, w: Array, tell: Callable[[Any], object]) -> Any:
@@ -452,25 +455,10 @@ class PairRefits(WeightedRefits):
     """Of `sparse_cca`: the variables of X, and then those of Y."""
 
     def loadings(self, result: Any) -> AnyArray:
-        return np.concatenate([result.loadings_x, result.loadings_y])
+        return np.concatenate([side.loadings for side in result._sides()])
 
     def names(self) -> tuple[str, ...] | None:
-        names: list[str] = []
-        sides = ("x", self.result.names_x, self.result.loadings_x), (
-            "y", self.result.names_y, self.result.loadings_y,
-        )  # fmt: skip
-        for letter, given, loadings in sides:
-            names += [f"{letter}{j + 1}" for j in range(len(loadings))] if given is None else given
-        return tuple(names)
-
-
-def columns_of(loadings: AnyArray) -> list[Sparse]:
-    """The nonzeros of each column."""
-    out = []
-    for v in np.asarray(loadings, np.float64).T:
-        index = np.flatnonzero(v)
-        out.append((index, v[index]))
-    return out
+        return tuple(names_of_sides(self.result))
 
 
 def _floats(shares: Any) -> Array | None:

@@ -211,14 +211,7 @@ class Stability(Judged, Tabular):
             index = np.array(
                 [integer(j, f"variables[{i}]", 0, p - 1) for i, j in enumerate(variables)], np.intp
             )
-        member = np.zeros((self.n_resamples, p), bool) if len(index) == p else None
-        rows = np.zeros((self.n_resamples, len(index)))
-        for b, supports in enumerate(self.chosen):
-            if member is None:
-                rows[b] = np.isin(index, supports[t])
-            else:
-                member[b, supports[t]] = True
-                rows[b] = member[b, index]
+        rows = np.array([np.isin(index, supports[t]) for supports in self.chosen], np.float64)
         return rows.T @ rows / self.n_resamples
 
     def group_frequencies(

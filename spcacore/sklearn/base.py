@@ -27,6 +27,7 @@ from ..operators.blocks import RowBlocks
 from ..operators.moments import Moments
 from ..operators.partition import row_blocks
 from ..operators.transform import scores
+from ..results import to_data_units
 from ..supports.admissible import variables_of
 
 _Class = TypeVar("_Class")
@@ -233,12 +234,12 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """One of these functions, if there is a choice."""
         return type(self)._function
 
-    def _options(self, p: int) -> dict[str, Any]:
+    def _options(self, p: int, function: Callable[..., Any] | None = None) -> dict[str, Any]:
         """Those of the function, with what is known of the variables in their order."""
-        given = options_of(self, type(self)._function)
-        if "method" in given:
+        given = options_of(self, function or type(self)._function)
+        if given.keys() & {"method", "prior"} and hasattr(self, "random_state"):
             given |= self._seeded(self.random_state)
-        of_variables = given.keys() & {"center", "scale", "start", "choice"}
+        of_variables = given.keys() & {"center", "scale", "start", "choice", "prior"}
         return given | self._by_place(p, **{name: given[name] for name in of_variables})
 
     def __sklearn_tags__(self) -> Any:
@@ -249,7 +250,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     @property
     def _n_features_out(self) -> int:
-        return self.components_.shape[0]
+        return self.n_components_
 
     def _checked(self, X: Any, *y: Any, finite: Any = True, **checks: Any) -> Any:
         try:
@@ -266,11 +267,6 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """What is known of the variables, without their names, which the checked X has no more."""
         names = getattr(self, "feature_names_in_", None)
         return by_place(known, None if names is None else tuple(names), p)
-
-    def _choice_by_place(self, p: int) -> Choice | None:
-        """The choice of the variables, likewise."""
-        choice: Choice | None = self._by_place(p, choice=self.choice)["choice"]
-        return choice
 
     def _training(self, X: Any, *y: Any, finite: Any = False, **checks: Any) -> Any:
         """X as the functions take it, not copied; they look for NaN themselves."""
@@ -343,11 +339,7 @@ class Invertible(Transformer):
 
     def _rows(self, X: AnyArray) -> AnyArray:
         """In the units of the data."""
-        if self.scale_ is not None:
-            X *= self.scale_
-        if self.mean_ is not None:
-            X += self.mean_
-        return X
+        return to_data_units(X, self.mean_, self.scale_)
 
 
 # ---- `partial_fit` from the moments of rows that come in batches ----------------------------------------

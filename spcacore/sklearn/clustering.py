@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._labels import joined
 from .._messages import listed
-from .._types import AnyArray, Array, Index, MatrixLike, Metric, Weights
+from .._types import AnyArray, Array, Index, MatrixLike, Metric, RandomState, Weights
 from .._validation import check_sample_weight, column_names, default_cardinality, integer
 from ..clustering.columns import WeightedResult
 from ..clustering.dissimilarity import sparse_dissimilarity
@@ -96,7 +96,7 @@ class SparseKMeans(_SparseClusters):
     l1_bound: float | None = None
     n_init: int = 20
     max_iter: int = 100
-    random_state: int | np.random.Generator | np.random.RandomState | None = None
+    random_state: RandomState = None
 
     def fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
         """Find the clusters of the rows of X.

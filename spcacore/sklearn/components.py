@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._asked import as_method
 from .._docstrings import filled
-from .._types import AnyArray, Array, Deflation, MatrixLike, MethodName, Rotation, ThresholdRule
+from .._types import AnyArray, Array, Deflation, MatrixLike, MethodName, RandomState, Rotation, ThresholdRule
 from ..choice import Choice, Explained, Prior, Total
 from ..methods import Method
 from ..models.components import sparse_pca
 from ..models.elastic_net import spca
 from ..models.rotated import sca
-from ..models.structured import StructuredPCAResult, oppca, soppca
+from ..models.structured import oppca, soppca
+from ..selection.tuning import MODELS
 from ..solvers.table import SOLVERS
 from .base import PARAGRAPHS, Invertible, WithCallbacks, as_rng, estimator
 from .probabilistic import Likelihood, likeliest_in_span
@@ -127,7 +128,7 @@ class SparsePCA(Components):
     certify: bool | float | Literal["bounds", "jointly"] = False
     center: bool = True
     scale: bool = False
-    random_state: int | np.random.Generator | np.random.RandomState | None = None
+    random_state: RandomState = None
 
     _in_turn = True
     _function = staticmethod(sparse_pca)
@@ -348,32 +349,22 @@ class StructuredPCA(WithCallbacks, Invertible):
     tol: float | None = None
     center: bool = True
     scale: bool = False
-    random_state: int | np.random.Generator | np.random.RandomState | None = None
+    random_state: RandomState = None
 
     _in_turn = _of_rank = True
 
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
-        result = self._model(X, sample_weight, callback)
+        if self.cardinality is None and self.choice:
+            raise ValueError("choice needs a cardinality, without which loadings are dense")
+        function = self._model_function(MODELS)
+        given = self._options(X.shape[1], function)
+        result = function(X, self.n_components, **given, sample_weight=sample_weight, callback=callback)
         self._set(replace(result, names=names))
         self.explained_variance_ratio_: Array | None = result.explained_variance_ratio
         self.noise_variance_: float = result.noise_variance
 
     def _model_function(self, allowed: Collection[str]) -> Callable[..., Any]:
         return oppca if self.cardinality is None and "oppca" in allowed else soppca
-
-    def _model(self, X: Any, sample_weight: Any, callback: Any) -> StructuredPCAResult:
-        options = self._by_place(
-            X.shape[1], prior=self._prior(), center=self.center, scale=self.scale,
-        ) | {
-            "deflation": self.deflation, "max_iter": self.max_iter, "tol": self.tol,
-            "sample_weight": sample_weight, "callback": callback,
-        }  # fmt: skip
-        if self.cardinality is None:
-            if self.choice:
-                raise ValueError("choice needs a cardinality, without which loadings are dense")
-            return oppca(X, self.n_components, **options)
-        choice = self._choice_by_place(X.shape[1])
-        return soppca(X, self.n_components, self.cardinality, choice=choice, **options)
 
     def _seeded(self, seed: Any) -> dict[str, Any]:
         return {"prior": self._prior()}

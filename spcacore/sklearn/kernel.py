@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, replace
 from typing import Any, Literal, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._labels import joined
-from .._types import AnyArray, Array, MatrixLike, Weights
+from .._types import AnyArray, Array, MatrixLike, RandomState, Weights
 from .._validation import column_names
 from ..models.kernel import KernelPCAResult, kernel_pca
 from ..models.random_features import RandomFeatures
@@ -72,7 +71,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     ridge: float | None = None
     solver: Literal["lapack", "lanczos"] | None = None
     memory_limit: float | None = None
-    random_state: int | np.random.Generator | np.random.RandomState | None = None
+    random_state: RandomState = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._types import AnyArray, Array, Mask, MatrixLike, ModelLike, Resampling
+from .._types import AnyArray, Array, Mask, MatrixLike, ModelLike, RandomState, Resampling
 from .._validation import default_cardinality, float_type, is_row_blocks
 from ..models.components import sparse_pca
 from ..operators.block_tasks import columns
@@ -72,7 +72,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     max_false: float = 1.0
     assumption: Literal["none", "unimodal", "r-concave"] | None = None
     n_jobs: int = 1
-    random_state: int | np.random.Generator | np.random.RandomState | None = None
+    random_state: RandomState = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

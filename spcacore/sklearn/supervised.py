@@ -114,7 +114,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         weight = None if sample_weight is None else np.asarray(joined(X, sample_weight, "sample_weight"))
         rows, labels = self._training(X, y)
         check_classification_targets(labels)
-        options = options_of(self, sparse_lda) | {"choice": self._choice_by_place(rows.shape[1])}
+        options = self._options(rows.shape[1])
         result = sparse_lda(rows, labels, self.n_components, **options, sample_weight=weight)
         self._set(replace(result, names=names))
         self.classes_: AnyArray = result.classes

@@ -148,7 +148,7 @@ def test_supports_under_a_prior_have_room(mixture, kind):
     for _ in range(60):
         Z, r, a = rng.standard_normal((P, P)), 3 * rng.standard_normal(P), float(np.exp(rng.uniform(-2, 2)))
         L = np.eye(P) if kind == "isotropic" else Z @ Z.T / P + 0.1 * np.eye(P)
-        prior = Isotropic(P) if kind == "isotropic" else Spectral.of(L)
+        prior = Isotropic(np.ones(P)) if kind == "isotropic" else Spectral.of(L)
         choice = Supports.checked(
             P, None, mixture.get("include"), mixture.get("exclude"), GROUPS, None, "variables"
         )

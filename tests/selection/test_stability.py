@@ -12,8 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import ends_at
 
 import spcacore
+from spcacore.models.variance import nonzeros_of
 from spcacore.selection import resampling
-from spcacore.selection.resampling import Refit, columns_of, drawn_weights
+from spcacore.selection.resampling import Refit, drawn_weights
 from spcacore.selection.stability_result import matched, quantiles, rotated
 
 pytestmark = pytest.mark.usefixtures("few_starts")
@@ -209,7 +210,7 @@ def test_components_are_matched_as_the_best_permutation_matches_them():
     for _ in range(20):
         R, _ = np.linalg.qr(rng.standard_normal((7, 3)))
         L = rng.standard_normal((7, 3)) * rng.integers(0, 2, (7, 3))
-        components, place, cosine = matched(Refit(columns_of(L), None), R)
+        components, place, cosine = matched(Refit(nonzeros_of(L), None), R)
         unit = L / np.maximum(np.linalg.norm(L, axis=0), 1e-300)
         C = np.abs(R.T @ unit)
         best = max(sum(C[t, order[t]] for t in range(3)) for order in itertools.permutations(range(3)))
@@ -225,7 +226,7 @@ def test_rotation_is_the_best_of_all_orthogonal_ones():
     L = rng.standard_normal((7, 2))
     L /= np.linalg.norm(L, axis=0)
     near = np.zeros((7, 2))
-    for t, (index, entries) in enumerate(rotated(columns_of(L), R)):
+    for t, (index, entries) in enumerate(rotated(nonzeros_of(L), R)):
         near[index, t] = entries
     angles = np.linspace(0, 2 * np.pi, 2001)
     turns = [np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]) for a in angles]
@@ -237,7 +238,7 @@ def test_rotation_is_the_best_of_all_orthogonal_ones():
 
 def test_a_component_that_a_resample_lacks_is_empty():
     R = np.eye(4)[:, :2]
-    components, place, cosine = matched(Refit(columns_of(np.eye(4)[:, 1:2] * -3), None), R)
+    components, place, cosine = matched(Refit(nonzeros_of(np.eye(4)[:, 1:2] * -3), None), R)
     assert place == [-1, 0]
     assert cosine.tolist() == [0, 1]
     assert len(components[0][0]) == 0
@@ -247,7 +248,7 @@ def test_a_component_that_a_resample_lacks_is_empty():
 def test_quantiles_of_few_variables_at_a_time(monkeypatch):
     rng = np.random.default_rng(0)
     V = rng.standard_normal((9, 30)) * (rng.random((9, 30)) < 0.4)
-    components = [columns_of(v[:, None]) for v in V]
+    components = [nonzeros_of(v[:, None]) for v in V]
     monkeypatch.setattr("spcacore.selection.stability_result.QUANTILE_ENTRIES", 40)
     assert_allclose(quantiles(components, 0, 30, 0.8), np.quantile(V, [0.1, 0.9], axis=0).T, atol=1e-15)
 
