@@ -348,8 +348,8 @@ def _better(best: Pair | None, pair: Pair) -> Pair:
 # ---- pairs by penalized matrix decomposition (Witten, Tibshirani and Hastie 2009) -----------------------
 # With the covariance within each side taken for the identity, `max u'Cv` over `||u|| <= 1, ||v|| <= 1,
 # ||u||_1 <= c_x, ||v||_1 <= c_y` for C = X'Y/(n - 1), by turns: u <- the soft threshold of Cv at the bound,
-# v <- that of C'u, from the leading singular vector and from the largest entry of C, of which the better is
-# kept.  C is applied as X'(Yv); further pairs are those of `C - sum d uv'`, or
+# v <- that of C'u, from the leading singular vector and from variables of Y with large entries of C; the best
+# is kept.  C is applied as X'(Yv); further pairs are those of `C - sum d uv'`, or
 # of another deflation of C.
 
 
@@ -432,15 +432,18 @@ class PenalizedDecomposition:
 
 
 def pmd_starts(cross: CrossCovariance) -> list[Array]:
-    """The leading singular vector, and the variable of Y with the largest covariance; none if C is zero."""
+    """The leading singular vector, and variables of Y with the largest covariances; none if C is zero."""
     v = leading_singular_vector(cross)
     if v is None:
         return []
-    if float(cross.x.n) * cross.x.p * cross.y.p > PAIR_WORK:
+    work = float(cross.x.n) * cross.x.p * cross.y.p
+    if work > PAIR_WORK:
         return [v]
+    count = int(np.clip(CCA_START_WORK / work, 1, CCA_STARTS))
     largest = max_abs_per_column(cross, np.ones(cross.x.p), np.ones(cross.y.p))
-    first = int(np.argmax(largest >= largest.max() * (1 - TIE.of(common_dtype(cross.x, cross.y)))))
-    return [v, np.eye(1, cross.y.p, first)[0]]
+    unit = largest.max() * TIE.of(common_dtype(cross.x, cross.y))
+    order = np.argsort(-np.round(largest / unit), kind="stable")[:count]
+    return [v, *(np.eye(1, cross.y.p, j)[0] for j in order)]
 
 
 def _l1_bounded(a: Array, bound: float, choice: Supports) -> Array:

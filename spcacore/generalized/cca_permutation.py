@@ -150,7 +150,7 @@ def sparse_cca_permutation(
     >>> X[:, :4] += common[:, None]
     >>> Y[:, 5:8] -= common[:, None]
     >>> spcacore.sparse_cca_permutation(X, Y, [1.5, 2, 4, 7])
-    CCAPermutation(4 choices, 25 permutations, l1_bound=(1.5, 1.5), z=7.66, p=0.0385)
+    CCAPermutation(4 choices, 25 permutations, l1_bound=(1.5, 1.5), z=7.05, p=0.0385)
     """
     check_bool(scale, "scale")
     for M, name in ((X, "X"), (Y, "Y")):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -24,9 +23,6 @@ from .._limits import (
     JOINT_MOVES,
     JOINT_PATIENCE,
     JOINT_POPULATIONS,
-    JOINT_POWER_WORK,
-    JOINT_REGROWN,
-    JOINT_REGROWN_SHARE,
     JOINT_SAME,
     JOINT_SHARE,
     JOINT_SMALL,
@@ -38,9 +34,8 @@ from .._limits import (
 from .._types import AnyArray, Array, Index
 from .._validation import Hook
 from ..linalg.scaling import beyond_range
-from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
-from ..operators.problem import Problem, of_matrix
+from ..operators.problem import Problem
 from ..progress import Progress
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import Supports
@@ -169,7 +164,7 @@ def searched(
         best, most = given, 0.0
         supports = problem.supports.on(among)
         for attempt in range(1 if check else attempts):
-            starts = _starts(problem, _rounded(A), supports, sizes, given, seed + attempt, constraint)
+            starts = _starts(_rounded(A), supports, sizes, given, seed + attempt, constraint)
             search = JointSearch(_rounded(A), supports, sizes, starts, seed + 1009 * attempt, constraint)
             for n_iter, _ in enumerate(search.rounds()):
                 if search.best and search.best[0][0] > most:
@@ -201,57 +196,17 @@ def searched(
 
 
 def _starts(
-    problem: Problem, A: Array, supports: Supports, sizes: tuple[int, ...], given: list[Loading], seed: int,
+    A: Array, supports: Supports, sizes: tuple[int, ...], given: list[Loading], seed: int,
     constraint: str | None,
 ) -> list[list[Loading]]:  # fmt: skip
-    """These loadings, and those that meet a constraint where penalties on what it forbids lead elsewhere."""
-    if constraint == "orthogonal":  # good ones without a constraint may nearly meet this one
-        free = JointSearch(A, supports, sizes, [given], seed)
-        free.limit *= JOINT_SHARE
-        for _ in free.rounds():
-            pass
-        return [given, *(x for _, x in free.best if all(len(index) for index, _ in x))]
-    if constraint == "uncorrelated":
-        within = replace(of_matrix(problem, A, supports), filled=None)
-        return [given, *_regrown(within, A, sizes, given, seed), *_regrown(within, A, sizes, None, seed)]
-    return [given]
-
-
-def _regrown(
-    problem: Problem, A: Array, sizes: tuple[int, ...], given: list[Loading] | None, seed: int
-) -> list[list[Loading]]:
-    """The best uncorrelated loadings to which some of these lead, sought again at random; none if none do.
-
-    Each is uncorrelated with the others from its first step. A penalty does not see small covariances with
-    loadings far away, which a single variable near those makes zero, but few others do.
-    """
-    solver, rng = TruncatedPower.from_record(problem, TPower(swaps=False)), np.random.default_rng(seed)
-    most, best, still, r = 0.0, list[list[Loading]](), 0, len(sizes)
-    trial = dict(enumerate(given or []))
-    sizes = tuple(min(size, problem.p) for size in sizes)  # of the variables that vary
-    spent, limit = 0.0, JOINT_REGROWN_SHARE * JOINT_WORK * max(problem.p, JOINT_SMALL)
-    while still < JOINT_REGROWN and spent < limit:
-        still += 1
-        spent += JOINT_POWER_WORK * problem.p * sum(sizes)
-        if len(trial) == r:
-            whole = [trial[t] for t in range(r)]
-            population = _Population(A, problem.supports, sizes, [whole], 0, True, "uncorrelated")
-            spent, found = spent + float(population.spent[0]), population.best(1)
-            if found and found[0][0] > most * (1 + RISE):
-                (most, *best), still = found[0], 0
-        some = r if not best else 1 if rng.random() < 0.5 else int(rng.integers(1, r + 1))
-        anew = rng.permutation(r)[:some]
-        trial = {t: x for t, x in enumerate(best[0]) if t not in anew} if best else {}
-        for t in anew:
-            state = DeflatedOperator.from_problem(problem, constraint="uncorrelated")
-            for index, value in trial.values():
-                state = state.deflate(index, value.astype(A.dtype), problem.noise)
-            begin = rng.standard_normal(problem.p)
-            new = replace(solver, start=begin).solve(problem, state, sizes[t], [seed, int(t)], None)
-            if new is None:
-                break
-            trial[int(t)] = new.index, new.entries
-    return best
+    """These loadings, and good ones without a constraint, which may nearly meet that they be orthogonal."""
+    if constraint != "orthogonal":
+        return [given]
+    free = JointSearch(A, supports, sizes, [given], seed)
+    free.limit *= JOINT_SHARE
+    for _ in free.rounds():
+        pass
+    return [given, *(x for _, x in free.best if all(len(index) for index, _ in x))]
 
 
 def _rounded(A: Array) -> Array:

@@ -55,7 +55,7 @@ def refine(
     variables, until none gains. A search of other loadings follows: one or more are sought again, some
     variables are replaced, loadings are rotated within their span and truncated, or taken from different
     results; each such change ascends too. Several searches begin from random loadings. The search ends when
-    three of them come to the same loadings, or after a fixed amount of work. A single loading is sought as
+    six of them come to the same loadings, or after a fixed amount of work. A single loading is sought as
     `sparse_pca` seeks one by default, from itself and from all other starts.
 
     The result explains at least as much as the given loadings. There is one exception: loadings that must
@@ -75,8 +75,8 @@ def refine(
         the sum of their variances is raised. The search is the same: each loading ascends given the others
         under a penalty on what the constraint forbids. As it grows, loadings come near the constraint. Then
         the values on all supports are chosen together, so that they meet it, and variables are exchanged.
-        It begins, too, from loadings without the constraint, or from uncorrelated ones. Some of those are
-        sought again at random, each uncorrelated with the others. If no loadings are found that meet the
+        It begins, too, from loadings without the constraint, and seeks some again from random ones, each
+        orthogonal to the others, or uncorrelated with them. If no loadings are found that meet the
         constraint, as with too few variables, a ValueError is raised.
     choice : Choice, optional
         What is known of the variables. All but signs can be combined with a constraint.

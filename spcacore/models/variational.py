@@ -439,6 +439,8 @@ class Search:
         Y = self.residual.factor(S)
         if Y is None:
             G = self.residual.submatrix(S)
+            if not G.any():  # nothing is left of variables that must be in it
+                return None
             product: Callable[[Array], Array] = G.dot
             start = start if len(start) else _leading(G)
         else:

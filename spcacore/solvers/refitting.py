@@ -39,12 +39,16 @@ def penalty_continuation(
     if not x.objective > 0:  # rounding is all that is left
         return None
     best, total, index, value = refit(state, x), x.n_iter, x.index, x.entries
+    met = {index.tobytes()}
     for weight in weights:
         penalized = state.operator.with_penalty(weight * x.objective)
         status, index, value, _, n_iter = run(penalized, index, value)
         total += n_iter
         if status < 0:
             break
+        if index.tobytes() in met:
+            continue
+        met.add(index.tobytes())
         new = refit(state, replaced(x, index=index, entries=value, converged=status == 0))
         if new.objective > best.objective:
             best = new

@@ -3,9 +3,9 @@
  * A move changes one of the best loadings known, or begins anew; then each loading in turn ascends
  * given the others (joint_column.c), until none gains.  Moves: loadings are sought again from
  * single variables; some variables of a support are replaced; some loadings are rotated within
- * their span and truncated; loadings of two members of the population are combined.  The first
- * ones begin from loadings sought in turn, from the leading subspace after varimax, and from
- * random rotations of it. */
+ * their span and truncated, after which one may be sought again, so that another has what both had;
+ * loadings of two members of the population are combined.  The first ones begin from loadings
+ * sought in turn, from the leading subspace after varimax, and from random rotations of it. */
 #include "joint.h"
 
 #define RISE 1e-7         /* of what is explained, for which loadings are others */
@@ -211,35 +211,39 @@ static spca_int drawn(joint_search_t *s, int beside)
 }
 
 /* The first `count` loadings of the order are sought again, one after another, from some single
- * variables. */
+ * variables; under a constraint apart from the others, and from random vectors too. */
 static void regrow(joint_search_t *s, spca_int count, spca_int starts)
 {
     joint_t *o = &s->o;
     for (spca_int a = 0; a < count; a++) o->V.nnz[s->order[a]] = 0;
     for (spca_int a = 0; a < count; a++) {
-        spca_int t = s->order[a], nnz, *index = o->V.index + t * o->room;
+        spca_int t = s->order[a], nnz, found = 0, *index = o->V.index + t * o->room;
         double *x = o->V.value + t * o->room, most = -1;
         spca_int *best = o->list;
         double *entries = o->entry + 2 * o->room;
-        SPCA(joint_given)(o, t);
+        if (o->constraint)
+            SPCA(joint_apart)(o, t);
+        else
+            SPCA(joint_given)(o, t);
         for (spca_int b = 0; b < starts; b++) {
             double value;
             nnz = 1;
-            index[0] = drawn(s, 1);
-            x[0] = joint_sign(o, index[0]);
+            if (o->constraint && joint_below(s, 2)) {
+                for (spca_int i = 0; i < o->p; i++) o->score[i] = joint_centered(s);
+                SPCA(joint_truncate)(s, t, o->score);
+                nnz = o->V.nnz[t];
+            } else {
+                index[0] = drawn(s, 1);
+                x[0] = joint_sign(o, index[0]);
+            }
             value = SPCA(joint_ascend)(o, o->size[t], 0, &nnz, index, x);
             if (!(value > most * (1 + RISE))) continue;
             most = value;
-            o->V.nnz[t] = nnz;
-            for (spca_int c = 0; c < nnz; c++) {
-                best[c] = index[c];
-                entries[c] = x[c];
-            }
+            found = nnz;
+            joint_take(nnz, index, x, best, entries);
         }
-        for (spca_int c = 0; c < o->V.nnz[t]; c++) {
-            index[c] = best[c];
-            x[c] = entries[c];
-        }
+        o->V.nnz[t] = found;
+        joint_take(found, best, entries, index, x);
         renew_image(s, t);
     }
 }
@@ -289,6 +293,7 @@ static spca_status move(joint_search_t *s, spca_int number)
     joint_t *o = &s->o;
     spca_int r = o->r, l = min_int(o->p, 2 * r), held = *s->held, which, parent, count;
     spca_int more = o->constraint ? 0 : 1; /* of variables replaced: they gain most often */
+    o->apart = 0;
     if (number == 0) {
         spca_status status = SPCA(joint_subspace)(s, l, o->image);
         if (status < 0) return status;
@@ -300,7 +305,7 @@ static spca_status move(joint_search_t *s, spca_int number)
             if (s->eigenvalue[0] > 0) o->scale = s->eigenvalue[0];
             o->penalty = o->scale;
         }
-        if (number == 0 || (number > 2 && number % 3 == 2)) {
+        if (number == 0 || (number > 2 && (number % 3 == 2 || o->constraint))) {
             regrow(s, r, number == 0 ? GREEDY_STARTS : 1);
             return SPCA_OK;
         }
@@ -320,9 +325,12 @@ static spca_status move(joint_search_t *s, spca_int number)
         regrow(s, count, 1 + joint_below(s, 3));
     else if (which == 2)
         replace_some(s);
-    else if (which == 3 && r > 1)
+    else if (which == 3 && r > 1) {
         rotate(s);
-    else if (which == 4)
+        if (r < 3 || o->constraint || joint_below(s, 2)) return SPCA_OK;
+        for (spca_int t = 0; t < r; t++) renew_image(s, t);
+        regrow(s, 1, 1 + joint_below(s, 4));
+    } else if (which == 4)
         SPCA(joint_combine)(s, member(s, (parent + 1 + joint_below(s, held - 1)) % held));
     return SPCA_OK;
 }
@@ -438,8 +446,9 @@ spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const real *A,
         else
             status = move(&s, state[0]++);
         if (status >= 0 && constraint)
-            status = a < given ? settle_given(&s, &found)
-                               : ascend_constrained(&s, bar, first_penalty(&s), &found);
+            status = a < given || s.o.apart
+                         ? settle_given(&s, &found)
+                         : ascend_constrained(&s, bar, first_penalty(&s), &found);
         else if (status >= 0)
             status = ascend_all(&s, a < given ? 0 : bar, &found);
         if (status < 0) break;

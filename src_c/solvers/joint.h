@@ -49,8 +49,8 @@ typedef struct {
     uint8_t *kept;                   /* (units) */
     double *signed_x;                /* (room), and below (room): of the signs that are given */
     spca_int *signed_index;
-    double spent; /* multiplications, about */
-    int constraint;
+    double spent;                   /* multiplications, about */
+    int constraint, apart;          /* apart: Q is orthonormal, and has nothing of what begins */
     double projected;               /* 1: Q spans what is removed; 0: under a constraint */
     double penalty, scale;          /* the mean variance of the loadings */
     spca_int *place, *first;        /* (r x room), (equations) */
@@ -62,6 +62,9 @@ typedef struct {
 void SPCA(joint_image)(joint_t *o, spca_int nnz, const spca_int *index, const double *x, double *y);
 /* The others of loading t, those with no nonzeros left out. */
 void SPCA(joint_given)(joint_t *o, spca_int t);
+/* The same under a constraint, from which a loading begins: Q an orthonormal basis of what it must
+ * be orthogonal to, and N = PAP, P = I - QQ'. */
+void SPCA(joint_apart)(joint_t *o, spca_int t);
 /* Where loading t ascends: x (nnz nonzeros) and x'Nx/x'Mx, which is returned; nnz may be fewer than
  * `size`, at first.  thorough: variables exchanged, too. */
 double SPCA(joint_ascend)(joint_t *o, spca_int size, int thorough, spca_int *nnz, spca_int *index,

@@ -10,6 +10,8 @@
 #define LEAST_RISE 1e-12 /* of a step that is worth another, at last */
 #define SMALL_RISE 1e-8  /* and before */
 #define AHEAD 3          /* times the rise of a step, that later ones may add */
+#define APART 1e-11      /* of a squared norm, which is nothing beside others */
+#define NOTHING 1e-24    /* of a squared norm, beside 1 */
 #define SIGNED_SPAN 1e-2 /* loadings of given signs explain ever more as they near each other */
 enum { CLIMBS = 8, LAST_STEPS = 30, SWAPS = 40 };
 
@@ -146,10 +148,51 @@ static void penalize(joint_t *o, spca_int t)
     o->spent += (double)(o->m * 3 * p);
 }
 
+void SPCA(joint_apart)(joint_t *o, spca_int t)
+{
+    spca_int p = o->p, r = o->r;
+    o->m = o->n_used = 0;
+    o->apart = 1;
+    for (spca_int i = 0; i < p; i++) {
+        o->variance[i] = o->diagonal[i];
+        o->left[i] = 1;
+    }
+    for (spca_int s = 0; s < r; s++) {
+        double *q = o->Q + o->m * p, whole = 0, square = 0;
+        const spca_int *index = o->V.index + s * o->room;
+        if (s == t || o->V.nnz[s] == 0) continue;
+        for (spca_int i = 0; i < p; i++)
+            q[i] = o->constraint == JOINT_UNCORRELATED ? o->image[s * p + i] : 0;
+        for (spca_int a = 0; o->constraint == JOINT_ORTHOGONAL && a < o->V.nnz[s]; a++)
+            q[index[a]] = o->V.value[s * o->room + a];
+        whole = dot(p, q, q);
+        for (int twice = 0; twice < 2; twice++)
+            for (spca_int b = 0; b < o->m; b++)
+                add_multiple(p, -dot(p, q, o->Q + b * p), o->Q + b * p, q);
+        square = dot(p, q, q);
+        if (!(square > JOINT_SPAN * whole)) continue;
+        for (spca_int i = 0; i < p; i++) q[i] /= sqrt(square);
+        o->m++;
+    }
+    for (spca_int i = 0; i < p && o->m > 0; i++) o->used[o->n_used++] = i;
+    for (spca_int a = 0; a < o->m; a++)
+        SPCA(joint_image)(o, p, o->used, o->Q + a * p, o->F + a * p);
+    for (spca_int a = 0; a < o->m; a++)
+        for (spca_int b = 0; b <= a; b++)
+            o->C[a * r + b] = o->C[b * r + a] = dot(p, o->Q + a * p, o->F + b * p);
+    for (spca_int a = 0; a < o->m; a++) {
+        double *f = o->F + a * p;
+        const double *q = o->Q + a * p;
+        for (spca_int b = 0; b < o->m; b++) add_multiple(p, -o->C[a * r + b] / 2, o->Q + b * p, f);
+        for (spca_int i = 0; i < p; i++) o->variance[i] -= 2 * q[i] * f[i];
+    }
+    o->spent += (double)(o->m * (3 * o->m + 4) * p);
+}
+
 void SPCA(joint_given)(joint_t *o, spca_int t)
 {
     spca_int p = o->p, r = o->r, *place = o->trial;
-    o->m = o->n_used = 0;
+    o->m = o->n_used = o->apart = 0;
     o->rest = 0;
     for (spca_int i = 0; i < p; i++) {
         o->variance[i] = o->diagonal[i];
@@ -192,6 +235,17 @@ typedef struct {
     double *x[3], *Nx[3], *Mx[3]; /* (n): x, residual, the step before */
 } local_t;
 
+VECTORIZED(multiply, (spca_int n, const double *G, const double *x, double *restrict y),
+           (n, G, x, y))
+{
+    spca_int b = 0;
+    for (spca_int a = 0; a < n; a++) y[a] = 0;
+    for (; b + 2 <= n; b += 2)
+        for (spca_int a = 0; a < n; a++) y[a] += x[b] * G[b * n + a] + x[b + 1] * G[b * n + n + a];
+    for (; b < n; b++)
+        for (spca_int a = 0; a < n; a++) y[a] += x[b] * G[b * n + a];
+}
+
 static local_t local_of(joint_t *o, spca_int n, const spca_int *index)
 {
     local_t s = {.n = n, .m = o->m, .projected = o->projected, .span = JOINT_SPAN, .G = o->fit};
@@ -216,15 +270,34 @@ static local_t local_of(joint_t *o, spca_int n, const spca_int *index)
     return s;
 }
 
-VECTORIZED(multiply, (spca_int n, const double *G, const double *x, double *restrict y),
-           (n, G, x, y))
+/* Rows of q orthonormal, f = Gq - Cq/2, C = qGq'. */
+static void keep_apart(joint_t *o, local_t *s)
 {
-    spca_int b = 0;
-    for (spca_int a = 0; a < n; a++) y[a] = 0;
-    for (; b + 2 <= n; b += 2)
-        for (spca_int a = 0; a < n; a++) y[a] += x[b] * G[b * n + a] + x[b + 1] * G[b * n + n + a];
-    for (; b < n; b++)
-        for (spca_int a = 0; a < n; a++) y[a] += x[b] * G[b * n + a];
+    spca_int n = s->n, count = s->m;
+    double *C = o->L;
+    s->m = 0;
+    for (spca_int a = 0; a < count; a++) {
+        double *q = s->q + s->m * n, whole = dot(n, s->q + a * n, s->q + a * n), left = 0;
+        for (spca_int i = 0; i < n; i++) q[i] = s->q[a * n + i];
+        for (int twice = 0; twice < 2; twice++)
+            for (spca_int b = 0; b < s->m; b++)
+                SPCA(joint_add)(n, -dot(n, q, s->q + b * n), s->q + b * n, q);
+        left = dot(n, q, q);
+        if (!(left > APART * whole) || !(whole > NOTHING)) continue;
+        for (spca_int i = 0; i < n; i++) q[i] /= sqrt(left);
+        s->m++;
+    }
+    for (spca_int a = 0; a < s->m; a++) {
+        multiply(n, s->G, s->q + a * n, s->f + a * n);
+        for (spca_int b = 0; b <= a; b++)
+            C[a * o->r + b] = C[b * o->r + a] = dot(n, s->q + b * n, s->f + a * n);
+    }
+    for (spca_int a = 0; a < s->m; a++)
+        for (spca_int b = 0; b < s->m; b++)
+            SPCA(joint_add)(n, -C[a * o->r + b] / 2, s->q + b * n, s->f + a * n);
+    for (spca_int b = 0; b < s->m; b++)
+        SPCA(joint_add)(n, -dot(n, s->x[0], s->q + b * n), s->q + b * n, s->x[0]);
+    o->spent += (double)(s->m * n * (n + 3 * s->m));
 }
 
 /* Nx and Mx of the vector in place a. */
@@ -297,6 +370,8 @@ static double fitted_freely(joint_t *o, spca_int n, const spca_int *index, int s
     double value = -1, c[3], norm;
     int count = 1, step = 0;
     for (spca_int i = 0; i < n; i++) s.x[0][i] = x[i];
+    if (o->apart) keep_apart(o, &s);
+    if (o->apart && !(dot(n, s.x[0], s.x[0]) > APART * dot(n, x, x))) return -1;
     apply(&s, 0);
     for (;; step++) {
         double before = value, first, left = 0, size = 0;

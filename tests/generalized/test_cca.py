@@ -87,6 +87,20 @@ def test_pmd_is_the_loop_of_the_paper(n, p, q, bounds, monkeypatch):
     assert (abs(result.loadings_y).sum(axis=0) <= bounds[1] * (1 + 1e-9)).all()
 
 
+@pytest.mark.parametrize("seed", [4, 32, 61, 66, 96])
+def test_pmd_reaches_the_best_of_random_starts(seed):
+    """From two starts it is 1.6 to 7.8 % short on these."""
+    rng = np.random.default_rng(seed)
+    X, Y = rng.standard_normal((20, 8)), rng.standard_normal((20, 6))
+    C, best = standardized(X).T @ standardized(Y) / 19, 0.0
+    for v in rng.standard_normal((12, 6)):
+        for _ in range(12):
+            u = shrink(C @ v, 1.6)
+            v = shrink(C.T @ u, 1.4)
+        best = max(best, u @ C @ v)
+    assert sparse_cca(X, Y, l1_bound=(1.6, 1.4)).strengths[0] > best * 0.999
+
+
 @pytest.mark.parametrize("ridge", [0.0, 0.4])
 def test_all_variables_are_canonical_correlation(ridge):
     X, Y = data(60, 9, 7, np.random.default_rng(2))

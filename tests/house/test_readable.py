@@ -423,7 +423,13 @@ def test_rows_are_led_by_the_components_in_turn():
     V[[0, 8, 3, 2], 1] = -0.5, 0.6, 0.45, 0.55
     page = balanced(
         replace(
-            RESULTS["sca"](), loadings=V[:, [0, 1]], names=None, pve=np.array([0.1, 0.2]), dense_ratio=None
+            RESULTS["sca"](),
+            loadings=V[:, [0, 1]],
+            names=None,
+            explained_variance_ratio=np.full(2, 0.1),
+            explained_variance=np.full(2, 0.1),
+            cardinality=np.full(2, 4),
+            dense_ratio=None,
         )._repr_html_()
     )
     header = next(i for i, row in enumerate(page.rows) if row[0] == "variable")

@@ -485,6 +485,12 @@ def test_excluding_is_leaving_out(deflation):
         assert_allclose(one[-1], other[-1])
 
 
+def test_nothing_is_left_of_what_is_included():
+    X = np.array([[1.0, 2.0], [-1.0, 2.0], [0.0, -4.0]])
+    with pytest.raises(ValueError, match="no loading of 1 variable is orthogonal to the earlier ones"):
+        soppca(X, 2, 1, choice=spcacore.Choice(include=[0]))
+
+
 def test_what_is_included_was_not_chosen():
     """The gain pays for the choice of a support."""
     X = samples(9)
