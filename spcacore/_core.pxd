@@ -138,9 +138,9 @@ cdef int spca_orthogonal_parts(Py_ssize_t p, Py_ssize_t r, const floating *V, fl
 # a brief tree (r = 1: of one component); else truncated power from the variable of largest variance.  count
 # components were found, fewer than r where no variable has more variance left than rounding; V (p, r), in Fortran
 # order, and variance (r), that of spca_explained_*, are 0 from there on.  1 <= k <= p, 0 <= r <= p.
-# A of p variables is formed from data, and few variables are meant, unless one start is searched in data with n < p and
-# the deflation is not Hotelling's: these are copied, and multiplied as they are.  work (spca_components_work bytes, aligned for
-# double; n = 0 for a covariance)
+# A of p variables is formed from data, and few variables are meant, unless one start is searched in data with n < p or
+# p > 10 + 20 r, and the deflation is not Hotelling's: these are copied, and multiplied as they are.  work
+# (spca_components_work bytes, aligned for double; n = 0 for a covariance)
 cdef int spca_components_covariance(Py_ssize_t p, const floating *A, Py_ssize_t ld, Py_ssize_t r, Py_ssize_t k,
                                     int deflation, bint thorough, Py_ssize_t max_iter, floating tol,
                                     int (*stop)(void *) noexcept nogil, void *ctx, void *work, floating *V,

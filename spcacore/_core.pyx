@@ -55,6 +55,7 @@ cdef extern from "spca.h" nogil:
         spca_int starts, rounds
         spca_int *steps
         spca_int *keep
+        spca_int *width
         spca_int max_iter
         double tol
         spca_int ends, tried, swapped

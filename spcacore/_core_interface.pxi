@@ -154,6 +154,7 @@ cdef struct rounds_t:
     Py_ssize_t count
     Py_ssize_t steps[4]
     double keep[4]
+    double width[4]
 
 cdef rounds_t _rounds[2]
 cdef int _deep, _round
@@ -161,7 +162,7 @@ for _deep in range(2):
     _race = (_limits.RACE, _limits.DEEP_RACE)[_deep]
     _rounds[_deep].count = len(_race)
     for _round in range(len(_race)):
-        _rounds[_deep].steps[_round], _rounds[_deep].keep[_round] = _race[_round]
+        _rounds[_deep].steps[_round], _rounds[_deep].keep[_round], _rounds[_deep].width[_round] = _race[_round]
 cdef Py_ssize_t _race_starts = _limits.RACE_STARTS, _race_all = _limits.RACE_ALL, _race_ends = _limits.RACE_ENDS
 cdef Py_ssize_t _tried_ends = _limits.QUICKLY_SWAPPED_ENDS, _swapped_ends = _limits.SWAPPED_ENDS
 cdef Py_ssize_t _brief_order = _limits.BRIEF_ORDER
@@ -182,6 +183,7 @@ cdef spca_search_plan plan_of(Py_ssize_t p, Py_ssize_t k, bint thorough, bint si
     way.starts, way.rounds, way.ends = min(_race_starts, p), rounds.count, _race_ends
     for a in range(rounds.count):
         way.steps[a] = rounds.steps[a]
+        way.width[a] = <Py_ssize_t> (rounds.width[a] * k)
         way.keep[a] = max(<Py_ssize_t> (rounds.keep[a] * way.starts if rounds.keep[a] < 1 else rounds.keep[a]), way.ends)
     if 20.0 * k * k * k * k <= _swap_work:
         way.tried, way.swapped = _tried_ends, _swapped_ends

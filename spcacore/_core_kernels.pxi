@@ -316,7 +316,7 @@ def search(const floating[:, ::1] A, Py_ssize_t k, plan, floating[::1] score=Non
     """(supports, values, runs) of the best ends, and (starts, ends, iterations, nodes, proved) (spca_proto.h).
 
     The plan has (starts, rounds, max_iter, tol, ends, tried, swapped, (rise, gap, slack, tie), nodes, hopeless), each round
-    (steps, runs that go on).
+    (steps, runs that go on, nonzeros of a run).
     """
     cdef Call call = Call(progress)
     cdef spca_status status
@@ -331,7 +331,7 @@ def search(const floating[:, ::1] A, Py_ssize_t k, plan, floating[::1] score=Non
     way.run = spca_pool_run
     way.rounds = len(rounds)
     for r in range(way.rounds):
-        way.steps[r], way.keep[r] = rounds[r]
+        way.steps[r], way.keep[r], way.width[r] = rounds[r]
     if score is None:
         score = np.empty(p, np.float32 if floating is float else np.float64)
     cdef const float *rough_ = &rough[0, 0] if rough is not None else NULL

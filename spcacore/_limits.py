@@ -220,10 +220,11 @@ GRAM_CANCELLATION = 1e4  # second moment over variance of a sparse column, of wh
 KRYLOV_WORK = 1 << 23  # of one product; beyond, a Krylov basis would take much memory
 START_STEPS = 20  # power steps on the most promising variables: a start needs no more
 START_WORK = 1e8  # of coordinate starts, at 20 iterations each
-# A race from columns: iterations of each round, and how many runs go on, or their share of the starts
-RACE, RACE_ENDS = ((1, 0.2), (2, 1 / 15)), 8
+# A race from columns: iterations of each round, how many runs go on, or their share, and nonzeros over k
+RACE, RACE_ENDS = ((1, 0.2, 1), (2, 1 / 15, 1)), 8
 RACE_STARTS = 300  # columns, by the norm of their largest entries: 100 would do on words, genes and cells
-DEEP_RACE, DEEP_ENDS = ((1, 0.5), (1, 0.25), (2, 0.125), (4, 100)), 20  # from all columns, for weak signals
+DEEP_RACE = ((1, 0.5, 1.5), (1, 0.25, 1.5), (2, 0.125, 1.5), (4, 100, 1))  # from all columns, for weak
+DEEP_ENDS = 20  # signals: more variables together tell more
 RACE_ALL = 300  # variables up to which more runs go on in each round, since that costs next to nothing,
 RACE_EXACT = 64  # and up to which they are in double precision
 RACE_MOST_STEPS = 300  # of a run to its end, whose variables are swapped next

@@ -21,7 +21,15 @@ from . import _core
 from ._limits import SOLVER_TOL
 from ._messages import counted
 from ._types import AnyArray, Array, Index
-from ._validation import check_bool, check_choice, default_cardinality, integer, number, real_array
+from ._validation import (
+    check_bool,
+    check_choice,
+    default_cardinality,
+    integer,
+    number,
+    real_array,
+    refuse_not_finite,
+)
 
 __all__ = ["Kernels", "ManyComponents", "Status", "float32", "float64", "get_include", "sparse_pca_each"]
 __dir__: Callable[[], list[str]] = __all__.copy
@@ -185,9 +193,9 @@ def sparse_pca_each(
     >>> sparse_pca_each(X, 1, 5).explained_variance.max().round(1)
     np.float64(3.1)
     """
-    a = np.ascontiguousarray(real_array(X, "X", ndim=3))
-    n, p = a.shape[1:]
     covariance = check_choice(kind, "kind", ("data", "covariance")) == "covariance"
+    a = np.ascontiguousarray(real_array(X, "X", ndim=3, finite=covariance))
+    n, p = a.shape[1:]
     if covariance and n != p:
         raise ValueError(
             f"a covariance is square, and X has matrices of {counted(n, 'row')} and {counted(p, 'column')}"
@@ -214,6 +222,7 @@ def sparse_pca_each(
         SOLVER_TOL.of(a.dtype) if tol is None else number(tol, "tol", 0),
     )
     if (status < 0).any():
+        refuse_not_finite(a, "X")
         worst = int(status.argmin())
         raise ValueError(
             f"matrix {worst} of X leaves the range of numbers: its status is {Status(status[worst])!r}"

@@ -230,7 +230,13 @@ static spca_status explained(const operator_t *A, spca_int r, const real *V, rea
 
 /* ---- several components: a support is searched, the best values on it found, and the component
  * removed from a copy of A, until there are as many, or nothing is left but rounding.  A search
- * from one start multiplies data with fewer samples than variables as they are, n p for p^2 ---- */
+ * from one start multiplies data as they are where that is less than to form A, n p^2/2 for some
+ * 10 n p a component, or n < p ---- */
+
+static int unformed(spca_int n, spca_int p, spca_int r, const spca_search_plan *plan)
+{
+    return plan->starts == 0 && n > 0 && (n < p || p > 10 + 20 * r);
+}
 
 typedef struct {
     spca_int n, p, k; /* n = 0: of a matrix */
@@ -248,7 +254,7 @@ static void components_room(components_t *c, spca_int n, spca_int r, room_t *roo
     spca_int forming = n > 0 ? n * p + p : 2 * p, ascent = max_int(n, k * k) + 4 * p + 2 * k;
     spca_int most = max_int(6 * k, p * (2 * r + 1) + max_int(n, p));
     size_t search = c->plan->starts ? SPCA(search_work)(p, k, 0, 0, c->plan) : 0;
-    c->B = TAKE(room, p * p, real);
+    c->B = TAKE(room, p * (unformed(n, p, r, c->plan) ? max_int(n, p) : p), real);
     c->G = TAKE(room, k * k, real);
     c->score = TAKE(room, p, real);
     c->vector = TAKE(room, k, real);
@@ -270,19 +276,24 @@ size_t SPCA(components_work)(spca_int n, spca_int p, spca_int k, spca_int r,
     return room.used;
 }
 
+VECTORIZED(sums_of_squares, (spca_int n, spca_int p, const real *X, real *restrict sum),
+           (n, p, X, sum))
+{
+    for (spca_int j = 0; j < p; j++) sum[j] = 0;
+    for (spca_int i = 0; i < n; i++)
+        for (spca_int j = 0; j < p; j++) sum[j] += X[i * p + j] * X[i * p + j];
+}
+
 /* The largest variance that is left, and where it is. */
 static real top_variance(const components_t *c, spca_int *at)
 {
     spca_int p = c->p, step = c->n ? 1 : p + 1;
     const real *variance = c->n ? c->score : c->B;
-    for (spca_int j = 0; c->n && j < p; j++) c->score[j] = 0;
-    for (spca_int i = 0; i < c->n; i++)
-        for (spca_int j = 0; j < p; j++)
-            c->score[j] += c->left.factor * c->B[i * p + j] * c->B[i * p + j];
+    if (c->n) sums_of_squares(c->n, p, c->B, c->score);
     *at = 0;
     for (spca_int j = 1; j < p; j++)
         if (variance[j * step] > variance[*at * step]) *at = j;
-    return variance[*at * step];
+    return (c->n ? c->left.factor : 1) * variance[*at * step];
 }
 
 /* The support of the next component, in c->index; how many variables. */
@@ -319,6 +330,19 @@ static spca_status remove(components_t *c, spca_deflation deflation, vector_t x)
     return SPCA(deflate_projection)(c->p, c->p, x, c->B, c->work);
 }
 
+/* X = (data - mean) weight, in rows. */
+VECTORIZED(copy_data, (const operator_t *A, real *restrict X), (A, X))
+{
+    spca_int down = A->row_major ? A->ld : 1, across = A->row_major ? 1 : A->ld;
+    for (spca_int i = 0; i < A->n; i++) {
+        const real *row = A->data + i * down;
+        real *x = X + i * A->p;
+        for (spca_int j = 0; j < A->p; j++) x[j] = A->range * row[j * across];
+        for (spca_int j = 0; A->mean && j < A->p; j++) x[j] -= A->range * A->mean[j];
+        for (spca_int j = 0; A->weight && j < A->p; j++) x[j] *= A->weight[j];
+    }
+}
+
 /* A copy of A, or of its data, to remove components from. */
 static spca_status copied(components_t *c, const operator_t *A, int as_data)
 {
@@ -326,19 +350,14 @@ static spca_status copied(components_t *c, const operator_t *A, int as_data)
     spca_status status = SPCA_OK;
     int h;
     if (as_data) {
-        for (spca_int a = 0; a < n * p; a++) {
-            spca_int i = a / p, j = a % p;
-            real x = A->range * A->data[A->row_major ? i * A->ld + j : j * A->ld + i];
-            c->B[a] = A->mean ? x - A->range * A->mean[j] : x;
-            if (A->weight) c->B[a] *= A->weight[j];
-        }
+        copy_data(A, c->B);
         c->n = n;
         c->left = of_data(n, p, c->B, p, 1, NULL, NULL, &h);
     } else {
         for (spca_int j = 0; j < p; j++) c->index[j] = j;
         status = block_of(A, p, c->index, c->work, c->B);
     }
-    return status >= 0 && !is_finite(n * p, c->B) ? SPCA_NONFINITE : status;
+    return status >= 0 && !finite_all(n * p, c->B) ? SPCA_NONFINITE : status;
 }
 
 static spca_status components(const operator_t *A, spca_int n, spca_int r, spca_int k,
@@ -350,16 +369,17 @@ static spca_status components(const operator_t *A, spca_int n, spca_int r, spca_
     components_t c = {.p = p, .k = k, .plan = plan};
     room_t room = {work, 0};
     spca_status status;
-    real floor, value;
+    real floor = 0, value;
     int late = 0;
     components_room(&c, n, r, &room);
     *count = 0;
     for (spca_int a = 0; a < p * r; a++) V[a] = 0;
-    status = copied(&c, A, n > 0 && n < p && plan->starts == 0 && deflation != SPCA_HOTELLING);
+    status = copied(&c, A, unformed(n, p, r, plan) && deflation != SPCA_HOTELLING);
     if (status < 0) return status;
-    floor = 4 * REAL_EPSILON * (real)k * top_variance(&c, &top);
     for (; *count < r; ++*count) {
-        if (!(top_variance(&c, &top) > floor)) break;
+        real most = top_variance(&c, &top);
+        if (*count == 0) floor = 4 * REAL_EPSILON * (real)k * most;
+        if (!(most > floor)) break;
         status = support(&c, top, stop, ctx, &nnz);
         if (status == SPCA_ZERO_VECTOR || nnz == 0) break;
         if (status < 0) return status;
@@ -372,7 +392,7 @@ static spca_status components(const operator_t *A, spca_int n, spca_int r, spca_
         status = SPCA(leading_eigenvector)(nnz, c.G, c.work, &value, c.vector);
         if (status < 0) return status;
         scatter(p, nnz, c.index, c.vector, V + *count * p);
-        status = remove(&c, deflation, (vector_t){nnz, c.index, c.vector});
+        if (*count + 1 < r) status = remove(&c, deflation, (vector_t){nnz, c.index, c.vector});
         if (status < 0) return status;
     }
     status = explained(A, *count, V, c.work, variance);

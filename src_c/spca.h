@@ -119,9 +119,10 @@ typedef struct {
 /* How a search of a matrix in memory goes on, and what it has done (search.c). */
 enum { SPCA_ROUNDS = 4 };
 typedef struct {
-    spca_int starts; /* columns that start: of largest norms of the k largest entries */
+    spca_int starts; /* columns that start: of largest norms of the width[0] largest entries */
     spca_int rounds, steps[SPCA_ROUNDS], keep[SPCA_ROUNDS]; /* runs of the race that go on */
-    spca_int max_iter;                                      /* steps of a run to its end */
+    spca_int width[SPCA_ROUNDS]; /* nonzeros of a run, if more than k, and no more than width[0] */
+    spca_int max_iter;           /* steps of a run to its end */
     double tol;
     spca_int ends;                /* different ends that are asked for */
     spca_int tried, swapped;      /* those that quick swaps improve, and of these all swaps */

@@ -454,10 +454,10 @@ spca_status SPCA(quick_swaps)(spca_int p, spca_int k, const REAL *A, REAL rise, 
  * plan->ends different ones, each ascending, the best first (of ties, to the share plan->tie, that
  * whose variables come first), with their values, and how many runs reached each.  A value is the
  * eigenvalue itself of those that were improved by swaps (k > 1).  rough: A in single precision,
- * where the race runs, or NULL.  score (p): scratch, or, if known, the norms of the k largest
- * entries of each row of a matrix much like A; then they are those of A where that may matter, if
- * fewer columns start than there are.  SPCA_STOPPED: with what was found so far.  work (search_work
- * bytes, aligned for double). */
+ * where the race runs, or NULL.  score (p): scratch, or, if known, the norms of the
+ * largest entries, plan->width[0] or k, of each row of a matrix much like A; then they are those of
+ * A where that may matter, if fewer columns start than there are.  SPCA_STOPPED: with what was
+ * found so far.  work (search_work bytes, aligned for double). */
 spca_status SPCA(search)(spca_int p, spca_int k, const REAL *A, const float *rough, REAL *score,
                          int known, const spca_search_plan *plan, spca_stop stop, void *ctx,
                          void *work, spca_int *index, double *value, spca_int *runs,

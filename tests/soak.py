@@ -317,7 +317,7 @@ def sample(started):
 def growth(samples):
     """Medians of the second and the last quarter: the first warms up."""
     quarter = max(1, len(samples) // 4)
-    parts = samples[quarter : 2 * quarter], samples[-quarter:]
+    parts = samples[quarter : 2 * quarter] or samples, samples[-quarter:]
     return {
         name: tuple(statistics.median(getattr(s, name) for s in part) for part in parts)
         for name in ("resident", "blocks")

@@ -43,7 +43,8 @@ from .._limits import (
 from .._records import record
 from .._types import AnyArray, Array, Index, Mask
 from .._validation import is_sparse
-from ..linalg.eigen import all_eigenpairs
+from ..linalg.eigen import all_eigenpairs, upper_eigenpairs
+from ..linalg.orthogonal import inner_products
 from ..linalg.pencil import PencilBasis, border, bordered_values, whitening
 from ..linalg.scaling import beyond_range
 from ..operators.deflation import Deflation, LowRank
@@ -285,8 +286,8 @@ class Pencil:
             self._whitened, self._whiten = True, self._whitening()
         if self._whiten is None:
             return None
-        G = self._whiten.T @ self.A.block(self.active) @ self._whiten
-        return float(np.linalg.eigvalsh((G + G.T) / 2)[-1])
+        G = inner_products(self._whiten, inner_products(self.A.block(self.active), self._whiten))
+        return float(upper_eigenpairs((G + G.T) / 2, 1)[0][0])
 
     def _whitening(self) -> Array | None:
         """T with T'BT = I for the whole of B; None where A does not map to zero what B does."""

@@ -2,14 +2,14 @@
 
 | wanted | of | function | algorithm |
 |---|---|---|---|
-| all | a matrix | `all_eigenpairs` | LAPACK; backward stable, errors of some eps ||A|| |
+| all | a matrix | `all_eigenpairs` | as the r largest, which are backward stable: errors of some eps ||A|| |
 | r largest | a matrix | `leading_eigenpairs` | ARPACK if asked and soon converged, else as below |
 | r largest | a matrix | `upper_eigenpairs` | LAPACK; from `THREADED_ORDER` on a tridiagonal form of our own |
 | r largest | products | `largest_eigenpairs` | ARPACK (implicitly restarted Lanczos), to `tol` |
 | r largest | an operator | `leading_eigenvectors` | as a matrix up to `ALL_VECTORS_ORDER`, then ARPACK |
 
 Eigenvalues of `leading_` functions descend; the others keep the order of LAPACK and ARPACK, ascending. Those
-of `upper_eigenpairs` have the same bits for any number of threads of BLAS.
+of `all_` and `upper_eigenpairs` have the same bits for any number of threads of BLAS.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, LAPACK_ORDER, THREADED_ORDER
+from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, THREADED_ORDER
 from .._types import AnyArray, Array
 from .scaling import exponent_above, largest_magnitude
 
@@ -66,9 +66,7 @@ def interruptible(call: Callable[[], Any]) -> Any:
 
 def all_eigenpairs(G: Array) -> tuple[Array, Array]:
     """All eigenvalues of a symmetric matrix, ascending, and their vectors; Ctrl-C need not wait for many."""
-    if len(G) <= LAPACK_ORDER:
-        return np.linalg.eigh(G)
-    return interruptible(lambda: np.linalg.eigh(G))
+    return upper_eigenpairs(np.array(G, order="C"), len(G))
 
 
 def upper_eigenpairs(A: AnyArray, r: int) -> tuple[AnyArray, AnyArray]:

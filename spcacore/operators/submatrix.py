@@ -19,6 +19,7 @@ from .problem import Problem
 
 _SPARE_ROWS = 256  # beside those of a support, which may leave it and come back
 _ROWS_AT_A_TIME = 32  # of data in memory
+_MET = 16  # rows that had come before, as if they had been asked for, at first
 
 
 def largest_submatrix(op: _core.Operator) -> int:
@@ -52,14 +53,22 @@ def columns_cost(problem: Problem) -> float:
     return COLUMN_PASSES * p * p if problem.operator.symmetric_form else 2.0 * p * problem.cost
 
 
+def rows_at_once(op: _core.Operator) -> bool:
+    """Whether several rows of A cost little more than one."""
+    return op.by_passes or (op.in_memory and op.dense and not (op.symmetric_form or op.t))
+
+
 def rows_of(op: _core.Operator, S: Index) -> AnyArray:
     """A[S, :]; of a stored matrix each row by itself, since products would read all of it."""
     C = np.empty((len(S), op.p), op.dtype)
     step = max(len(S), 1) if op.by_passes else 1 if op.symmetric_form else _ROWS_AT_A_TIME
     for start in range(0, len(S), step):
         part = S[start : start + step]
-        if len(part) == 1:  # reads less, with the same bits
+        if len(part) == 1:
             C[start] = op.apply(part, np.ones(1, op.dtype))
+            continue
+        if rows_at_once(op) and not op.by_passes:
+            C[start : start + step] = op.backward_block(op.columns(part).T).T
             continue
         V = np.zeros((op.p, len(part)), op.dtype, order="F")
         V[part, np.arange(len(part))] = 1
@@ -80,14 +89,24 @@ class KeptRows:
     def __init__(self, rows: Callable[[Index], tuple[AnyArray, ...]], p: int, spare: int = _SPARE_ROWS):
         self.rows, self.all, self.spare = rows, np.arange(p), spare
         self.kept: dict[int, tuple[AnyArray, ...]] = {}
+        self.met = _MET
 
     def lacking(self, S: Index) -> list[int]:
         """Those of S that would be computed."""
         return [j for j in S.tolist() if j not in self.kept]
 
-    def between(self, S: Index, T: Index | None = None) -> list[AnyArray]:
-        """Rows S, columns T or all, of each of the matrices."""
+    def between(
+        self, S: Index, T: Index | None = None, next_to: Callable[[int], Index] | None = None
+    ) -> list[AnyArray]:
+        """Rows S, columns T or all, of each of the matrices.
+
+        Those likely to be asked for next may come with them: twice as many as have been since the last time.
+        """
         members, new = S.tolist(), self.lacking(S)
+        if next_to is not None:
+            self.met += not new
+        if new and next_to is not None:
+            new, self.met = new + self.lacking(next_to(min(2 * self.met, self.spare))), 0
         if new or not members:
             if len(self.kept) > len(members) + self.spare:
                 self.kept = {j: self.kept[j] for j in members if j in self.kept}

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _core
 from .._asked import as_record, seed_of
@@ -28,7 +29,7 @@ from .._limits import (
     USUAL_BACKWARD_ORDER,
 )
 from .._records import record
-from .._types import Index, Kind, OperatorLike, Switch, Weights
+from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import as_seed, integer, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
@@ -39,7 +40,7 @@ from ..operators.field import Ground, can_be_formed
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import KeptRows, kept_rows, largest_submatrix, whole_matrix
+from ..operators.submatrix import KeptRows, kept_rows, largest_submatrix, rows_at_once, whole_matrix
 from ..progress import Callback
 from ..results import GreedyComponent
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
@@ -341,11 +342,12 @@ def _forward(
         if first is None or not wanted[first]:
             first = int(np.argmax(np.where(wanted, diagonal, -np.inf)))
     new = first if first is not None else _first(state, pencil, seed)
+    next_to: Callable[[int], Index] | None = None
     for k in range(K):
         if new is None:
             return
         support[k], free[new] = new, False
-        (C[k : k + 1],) = rows.between(support[k : k + 1])
+        (C[k : k + 1],) = rows.between(support[k : k + 1], None, next_to)
         if norm is not None:
             norm += C[k].astype(np.float64) ** 2
         S = support[: k + 1]
@@ -356,10 +358,22 @@ def _forward(
             return
         if k + 1 < K:
             basis = pencil.basis(G, S)
+            if rows_at_once(op):
+                next_to = partial(_steepest, C[: k + 1], basis.W[:, 0], free, K - k - 2)
             candidate = np.flatnonzero(free & wanted)
             candidate = candidate if len(candidate) else np.flatnonzero(free)
             value = pencil.bordered_eigenvalues(C[: k + 1], S, candidate, diagonal, basis, norm)
             new = int(candidate[ties(value)[0]])
+
+
+def _steepest(C: AnyArray, x: Array, free: NDArray[np.bool_], wanted: int, most: int) -> Index:
+    """Free variables with the largest entries of Ax, so many, where C has the rows of A on the support."""
+    count = min(wanted, most)
+    return (
+        _core.select_largest(np.where(free, x.astype(C.dtype) @ C, 0), count)
+        if count
+        else np.empty(0, np.intp)
+    )
 
 
 def _gradient(

@@ -3,7 +3,8 @@
  * Of x = T_k(a_j)/||.||, a_j a column, x'Ax >= ||T_k(a_j)||^2/a_jj for semidefinite A: the columns
  * whose k largest entries have the largest norms start a race of truncated power.  All make a step,
  * the best of different supports go on, and the last of them run to their ends, of which the best
- * are improved by swaps.
+ * are improved by swaps.  In the first rounds a run may have more nonzeros than k, which tell weak
+ * signals better.
  *
  * Of few variables a tree comes first (tree.c), from one start: where it proves the best, there is
  * no race.  It goes on after the race, unless its first node says that no proof is near. */
@@ -21,8 +22,8 @@ enum {
 /* ---- runs ----------------------------------------------------------------------------------- */
 
 typedef struct {
-    spca_int k, count;
-    spca_int *index; /* (count x k), ascending */
+    spca_int k, widest, count; /* k: nonzeros now */
+    spca_int *index;           /* (count x widest), ascending */
     double *objective;
     spca_int *n_iter, *runs; /* steps, and how many runs were the same */
     spca_int *order, *spare; /* (count) which, the best first */
@@ -32,7 +33,7 @@ typedef struct {
 static void runs_room(runs_t *r, room_t *room)
 {
     for (r->size = 4; r->size < 2 * r->count; r->size *= 2) continue;
-    r->index = TAKE(room, r->count * r->k, spca_int);
+    r->index = TAKE(room, r->count * r->widest, spca_int);
     r->objective = TAKE(room, r->count, double);
     r->n_iter = TAKE(room, r->count, spca_int);
     r->runs = TAKE(room, r->count, spca_int);
@@ -75,13 +76,13 @@ static spca_int different(runs_t *r, spca_int n, spca_int most)
     rank(r, n);
     for (spca_int i = 0; i < r->size; i++) r->table[i] = -1;
     for (spca_int i = 0; i < n; i++) {
-        spca_int run = r->order[i], *support = r->index + run * r->k, at;
+        spca_int run = r->order[i], *support = r->index + run * r->widest, at;
         uint64_t hash = 0;
         if (!(r->objective[run] > -HUGE_VAL)) break;
         for (spca_int a = 0; a < r->k; a++)
             hash = (hash ^ (uint64_t)support[a]) * 0x9E3779B97F4A7C15u ^ hash >> 29;
         at = (spca_int)(hash >> 32) & mask;
-        while (r->table[at] >= 0 && !same(r->k, r->index + r->table[at] * r->k, support))
+        while (r->table[at] >= 0 && !same(r->k, r->index + r->table[at] * r->widest, support))
             at = (at + 1) & mask;
         if (r->table[at] >= 0)
             r->runs[r->table[at]] += r->runs[run];
@@ -100,12 +101,19 @@ static spca_int left_of(const spca_search_plan *plan, spca_int starts)
     return starts;
 }
 
+/* Nonzeros of a run in a round: at least k, and no more than in the first. */
+static spca_int width_of(const spca_search_plan *plan, spca_int round, spca_int p, spca_int k)
+{
+    spca_int widest = plan->rounds > 0 ? max_int(k, min_int(p, plan->width[0])) : k;
+    return round > 0 ? max_int(k, min_int(widest, plan->width[round])) : widest;
+}
+
 /* Runs of which threads share the work: each part has scratch of its own, and no bit depends on who
  * has which. */
 enum { PARTS = 8, TURN = 2 /* runs of a part between questions to stop */, PARTED = 256 };
 
 typedef struct {
-    spca_int p, k, parts;
+    spca_int p, k, parts; /* k: at most, of a run */
     const real *A;
     real *work; /* of each part: 3 p + k^2 + 2 k, and 2 k integers */
     spca_int *iwork;
@@ -130,7 +138,7 @@ typedef struct {
     parts_t *of;
     runs_t *runs;
     real *value;
-    spca_int first, end, steps;
+    spca_int k, first, end, steps;
     double tol;
 } steps_t;
 
@@ -147,7 +155,7 @@ static void race_room(race_t *race, spca_int p, spca_int k, int known, const spc
 {
     race->starts = min_int(p, plan->starts);
     race->tried = known ? min_int(p, race->starts + race->starts / 4) : race->starts;
-    race->runs.k = k;
+    race->runs.k = race->runs.widest = k = width_of(plan, 0, p, k);
     race->runs.count = race->tried;
     runs_room(&race->runs, room);
     race->value = TAKE(room, race->tried * k, real);
@@ -156,7 +164,7 @@ static void race_room(race_t *race, spca_int p, spca_int k, int known, const spc
     parts_room(&race->parts, p, k, room);
 }
 
-/* The norms of the k largest entries of some columns. */
+/* The norms of the largest entries of some columns. */
 static void norms_part(void *context, spca_int part)
 {
     race_t *race = context;
@@ -195,15 +203,15 @@ static real form(spca_int p, spca_int k, const real *A, const spca_int *index, c
     return sum;
 }
 
-/* So many more steps of a run; its objective is -infinity where it fails. */
-static spca_status run_on(spca_int p, const real *A, runs_t *runs, real *value, spca_int run,
-                          spca_int steps, double tol, real *work, spca_int *iwork)
+/* So many more steps of a run, to k nonzeros; its objective is -infinity where it fails. */
+static spca_status run_on(spca_int p, spca_int k, const real *A, runs_t *runs, real *value,
+                          spca_int run, spca_int steps, double tol, real *work, spca_int *iwork)
 {
-    spca_int k = runs->k, nnz = k, made = 0;
+    spca_int nnz = runs->k, made = 0, *index = runs->index + run * runs->widest;
     real objective = 0;
-    spca_status status = SPCA(truncated_power_of_matrix)(
-        p, k, A, steps, (real)tol, NULL, NULL, &nnz, runs->index + run * k, value + run * k, work,
-        iwork, &objective, &made);
+    spca_status status =
+        SPCA(truncated_power_of_matrix)(p, k, A, steps, (real)tol, NULL, NULL, &nnz, index,
+                                        value + run * runs->widest, work, iwork, &objective, &made);
     runs->objective[run] = status < 0 ? -HUGE_VAL : (double)objective;
     runs->n_iter[run] += made;
     return status == SPCA_NONFINITE ? status : SPCA_OK;
@@ -217,25 +225,27 @@ static void steps_part(void *context, spca_int part)
         spca_int run = s->runs->order[i];
         spca_status status = SPCA_OK;
         if (s->runs->objective[run] != -HUGE_VAL)
-            status = run_on(of->p, of->A, s->runs, s->value, run, s->steps, s->tol,
+            status = run_on(of->p, s->k, of->A, s->runs, s->value, run, s->steps, s->tol,
                             work_of(of, part), of->iwork + part * 2 * of->k);
         if (status < 0) of->status[part] = status;
     }
 }
 
-/* So many more steps of the runs of order, from one up to another. */
-static spca_status run_all(parts_t *of, runs_t *runs, real *value, spca_int first, spca_int end,
-                           spca_int steps, double tol, spca_run run, spca_stop stop, void *ctx)
+/* So many more steps of the runs of order, from one up to another, to k nonzeros. */
+static spca_status run_all(parts_t *of, runs_t *runs, real *value, spca_int k, spca_int first,
+                           spca_int end, spca_int steps, double tol, spca_run run, spca_stop stop,
+                           void *ctx)
 {
     spca_status status = SPCA_OK;
     for (spca_int part = 0; part < of->parts; part++) of->status[part] = SPCA_OK;
     for (spca_int most = TURN * of->parts; first < end && status >= 0; first += most) {
-        steps_t s = {of, runs, value, first, min_int(end, first + most), steps, tol};
-        double bytes = (double)(s.end - first) * (double)(steps * of->k) * (double)of->p;
+        steps_t s = {of, runs, value, k, first, min_int(end, first + most), steps, tol};
+        double bytes = (double)(s.end - first) * (double)(steps * runs->k) * (double)of->p;
         status = do_parts(run, bytes * sizeof(real), steps_part, &s, of->parts, stop, ctx);
         for (spca_int part = 0; part < of->parts; part++)
             if (of->status[part] < 0) return of->status[part];
     }
+    if (status >= 0) runs->k = k;
     return status;
 }
 
@@ -285,25 +295,29 @@ spca_status SPCA(race)(spca_int p, spca_int k, const real *A, real *score, int k
     for (spca_int i = 0; i < n; i++) {
         spca_int run = runs->order[i];
         if (runs->objective[run] > -HUGE_VAL)
-            runs->objective[run] =
-                (double)form(p, k, A, runs->index + run * k, race.value + run * k);
+            runs->objective[run] = (double)form(p, runs->k, A, runs->index + run * runs->k,
+                                                race.value + run * runs->k);
     }
     for (spca_int r = 0; r < plan->rounds; r++) {
         spca_int steps = plan->steps[r] - (r == 0), keep = plan->keep[r];
         if (n <= keep) continue;
         if (steps > 0 && status >= 0)
-            status = run_all(&race.parts, runs, race.value, 0, n, steps, plan->tol, plan->run, stop,
-                             ctx);
+            status = run_all(&race.parts, runs, race.value, width_of(plan, r, p, k), 0, n, steps,
+                             plan->tol, plan->run, stop, ctx);
         if (status < 0 && status != SPCA_STOPPED) return status;
         n = different(runs, n, keep);
     }
+    if (runs->k > k && status >= 0)
+        status =
+            run_all(&race.parts, runs, race.value, k, 0, n, 1, plan->tol, plan->run, stop, ctx);
+    if (status < 0 && status != SPCA_STOPPED) return status;
     n = different(runs, n, n);
     *count = n;
     for (spca_int i = 0; i < n; i++) {
         spca_int run = runs->order[i];
         for (spca_int a = 0; a < k; a++) {
-            index[i * k + a] = runs->index[run * k + a];
-            value[i * k + a] = race.value[run * k + a];
+            index[i * k + a] = runs->index[run * runs->widest + a];
+            value[i * k + a] = race.value[run * runs->widest + a];
         }
         n_iter[i] = runs->n_iter[run];
     }
@@ -342,7 +356,7 @@ static void search_room(search_t *s, int rough, int known, room_t *room)
     spca_int p = s->p, k = s->k, wide = min_int(p, LEADING * k), widest = wide > k ? wide : k;
     spca_int last = left_of(s->plan, min_int(p, s->plan->starts));
     s->nodes = s->plan->nodes;
-    s->ends.k = k;
+    s->ends.k = s->ends.widest = k;
     s->ends.count = last + 3; /* a start of our own, and twice the best of a tree */
     runs_room(&s->ends, room);
     s->value = TAKE(room, s->ends.count * k, real);
@@ -504,7 +518,7 @@ static spca_status race(search_t *s, const float *rough, int known, real *score,
         s->ends.order[s->n++] = s->used++;
     }
     if (status >= 0)
-        status = run_all(&s->parts, &s->ends, s->value, s->n - count, s->n, s->plan->max_iter,
+        status = run_all(&s->parts, &s->ends, s->value, k, s->n - count, s->n, s->plan->max_iter,
                          s->plan->tol, s->plan->run, s->stop, s->ctx);
     for (spca_int run = first; run < first + count; run++)
         if (isnan(s->ends.objective[run])) s->ends.objective[run] = -HUGE_VAL;

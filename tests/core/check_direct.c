@@ -151,6 +151,7 @@ static void check_components(trial_t *t, const plain_t *d)
                                   .rounds = 1,
                                   .steps = {2},
                                   .keep = {2},
+                                  .width = {2 * k},
                                   .max_iter = 20,
                                   .tol = 1e-5,
                                   .ends = 2,

@@ -305,6 +305,9 @@ for n, p in ((210, 300), (300, 230), (600, 520)):
         print(p, "spca", told(*numbers(spcacore.spca(M, 2, cardinality=20, max_iter=20, **options)).values()))
         print(p, "ppca", told(*numbers(spcacore.ppca(M, 3, **options)).values()))
         print(p, "bound", told(spcacore.optimality_bound(M, 5, **options).upper_bound))
+    y, B = np.arange(n) % 3, np.eye(p) + 1 / 8
+    print(p, "lda", told(*numbers(spcacore.sparse_lda(X + (y[:, None] == 1), y, 2, 5)).values()))
+    print(p, "eigen", told(*numbers(spcacore.sparse_eigen(A, B, 2, 5)).values()))
     for solver in ("lapack", "lanczos"):
         print(p, solver, told(*numbers(spcacore.kernel_pca(X, 3, solver=solver)).values()))
 """
@@ -314,7 +317,7 @@ for n, p in ((210, 300), (300, 230), (600, 520)):
 @pytest.mark.parametrize("kernel", [None, pytest.param("Haswell", marks=pytest.mark.slow)])
 def test_threads_of_blas_change_no_bit(kernel):
     """LAPACK, which threads enter from there on, decides about values alone. From there on it has but the
-    tridiagonal form of a matrix whose leading eigenvectors are wanted."""
+    tridiagonal form of a matrix whose eigenvectors are wanted."""
     if kernel is not None and lacking(kernel):
         pytest.skip("for these kernels the processor lacks something")
     told = []

@@ -151,7 +151,8 @@ def test_searches_share_the_rows_of_the_matrix(store, room, monkeypatch):
     x = flat.greedy(store(X), 10, strategy="forward")
     A = covariance(X)
     assert_array_equal(x.order, forward(A, 10, int(np.argmax(A.diagonal()))))
-    assert sorted(asked) == sorted(x.order)
+    assert set(asked) >= set(x.order)
+    assert len(asked) == len(set(asked)) <= 20
     asked.clear()
     monkeypatch.setattr(greedy_search, "_begins", lambda *_: x.order[:3].tolist())
     greedy(store(X), 10)
