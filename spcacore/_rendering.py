@@ -13,13 +13,6 @@ from ._limits import NAME_LETTERS, READ_COMPONENTS, READ_VARIABLES
 from ._messages import counted
 from ._types import AnyArray, Array, Index, Mask
 
-__all__ = [
-    "STYLE", "Part", "Table", "aligned_lines", "bars", "cell", "component_columns", "gap", "html_of",
-    "html_page", "html_table", "leading", "leading_of_all", "loadings_parts", "name_of", "notes_of",
-    "percent", "percentages", "printable", "shortened", "significant", "table_of", "text_of", "text_page",
-    "title_of",
-]  # fmt: skip
-
 _LIGHT = "--above:#e58c7d;--below:#84b5d8;--share:#0072b2;--dense:#b5b5b5"
 _DARK = "--above:#93332c;--below:#245f92;--share:#4ea3d8;--dense:#6b6b6b"
 STYLE = (  # the colors of the system, unless the page says which it has

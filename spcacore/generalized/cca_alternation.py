@@ -56,17 +56,9 @@ from .ratio_bounds import pair_bounds
 from .search import best_pairs, ratio_of
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
-__all__ = ["Alternation", "PenalizedDecomposition", "check_l1_bound", "pmd_starts"]
-
 
 class Alternation:
     """Pairs one after another, by the best supports for one side given the other, in turn."""
-
-    cross: CrossCovariance
-    max_iter: int
-    tol: float
-    first: float
-    rows: list[KeptRows]
 
     def __init__(
         self,
@@ -83,19 +75,19 @@ class Alternation:
         self.cross, self.max_iter, self.tol = CrossCovariance(x, y), max_iter, tol
         self.deflation = deflation
         nothing = [Form.of(factor=np.zeros((1, s.p))) for s in (x, y)]
-        self.metric: list[Form] = [s.metric(ridge) for s, ridge in zip((x, y), ridges, strict=True)]
-        self.empty: bool = any(not (form.diagonal() > 0).any() for form in self.metric)
+        self.metric = [s.metric(ridge) for s, ridge in zip((x, y), ridges, strict=True)]
+        self.empty = any(not (form.diagonal() > 0).any() for form in self.metric)
         if self.empty:
             return
         dtype = common_dtype(x, y)
-        self.pencil: list[Pencil] = [
+        self.pencil = [
             Pencil(A, B, dtype=dtype, advice="use ridge") for A, B in zip(nothing, self.metric, strict=True)
         ]
-        self.supports: list[Supports] = [s.supports.within(k) for s, k in zip((x, y), counts, strict=True)]
-        self.signed: bool = any(one.signs is not None for one in self.supports)
+        self.supports = [s.supports.within(k) for s, k in zip((x, y), counts, strict=True)]
+        self.signed = any(one.signs is not None for one in self.supports)
         self._keep_rows()
         self.first = 0.0
-        self.noise: float = CCA_GENERALIZED_LEFT.of(dtype)
+        self.noise = CCA_GENERALIZED_LEFT.of(dtype)
 
     def _keep_rows(self) -> None:
         """Of the metrics."""
@@ -362,13 +354,6 @@ def check_l1_bound(value: Any, name: str, side: Side) -> float:
 class PenalizedDecomposition:
     """Pairs one after another, by soft thresholds at l1 bounds."""
 
-    deflation: Deflation
-    first: float
-    cross: CrossCovariance
-    bounds: tuple[float, float]
-    max_iter: int
-    tol: float
-
     def __init__(
         self,
         x: Side,
@@ -382,9 +367,9 @@ class PenalizedDecomposition:
         self.deflation, self.first = deflation, 0.0
         self.bases: tuple[list[Array], list[Array]] = ([], [])
         self.cross, self.bounds, self.max_iter, self.tol = CrossCovariance(x, y, stop), bounds, max_iter, tol
-        self.supports: tuple[Supports, Supports] = x.supports, y.supports
-        self.signed: bool = any(one.signs is not None for one in self.supports)
-        self.noise: float = CCA_LEFT.of(common_dtype(x, y))
+        self.supports = x.supports, y.supports
+        self.signed = any(one.signs is not None for one in self.supports)
+        self.noise = CCA_LEFT.of(common_dtype(x, y))
 
     def next(self, progress: ProgressHook | None, starts: list[Array] | None = None) -> Pair | None:
         runs: list[Pair] = []

@@ -18,8 +18,6 @@ from ..readable import Listing, Tabular
 from .cca_alternation import PenalizedDecomposition, check_l1_bound, pmd_starts
 from .sides import CrossCovariance, both_sides, common_dtype, correlation, one_of_each
 
-__all__ = ["CCAPermutation", "sparse_cca_permutation"]
-
 
 @frozen_record
 class CCAPermutation(Tabular):

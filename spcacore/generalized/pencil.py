@@ -41,7 +41,7 @@ from .._limits import (
     SUBMATRIX_ORDER,
 )
 from .._records import record
-from .._types import AnyArray, Array, Index, Mask
+from .._types import Array, Index, Mask
 from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs, upper_eigenpairs
 from ..linalg.orthogonal import inner_products
@@ -49,8 +49,6 @@ from ..linalg.pencil import PencilBasis, border, bordered_values, whitening
 from ..linalg.scaling import beyond_range
 from ..operators.deflation import Deflation, LowRank
 from ..solvers.solution import Solution
-
-__all__ = ["Form", "Pencil", "Unbounded", "unbounded"]
 
 
 class Unbounded(ValueError):
@@ -70,21 +68,6 @@ def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
 class Pencil:
     """Both forms in units in which B has diagonals near 1, without what was found so far; a `Quotient`."""
 
-    dtype: np.dtype[Any]
-    advice: str
-    least: float
-    null: float
-    slack: float
-    p: int
-    usable: Mask
-    known: AnyArray
-    nothing: float
-    largest: float
-    entering: int
-    exponent: int
-    Ad: Array
-    Bd: Array
-
     nothing, largest, entering = -math.inf, math.inf, PENCIL_ENTERING
 
     def __init__(self, A: Form, B: Form, *, dtype: np.dtype, advice: str = "add to the diagonal of B"):
@@ -99,12 +82,12 @@ class Pencil:
         exponent = np.where(used, np.round(np.log2(np.where(used, variance, 1.0)) / 2), 0.0)
         unit = np.ldexp(1.0, -exponent.astype(int))
         self.p, self.usable, self.known = B.p, used, np.ones(B.p, bool)
-        self.active: Index = np.flatnonzero(used)
+        self.active = np.flatnonzero(used)
         self._refuse_unused(A, B, ~used)
         if not used.any():
             raise ValueError("B is zero")
         self.B = self.B0 = B.in_units(np.where(used, unit, 0.0))
-        self.unit: AnyArray = np.where(used, unit, 0.0)
+        self.unit = np.where(used, unit, 0.0)
         self.removed: list[tuple[Array, Array]] = []
         self._numerator(A)
         self._whiten: Array | None = None

@@ -35,8 +35,6 @@ from ..solvers.semidefinite import solve_shaped
 from ..supports.admissible import Supports
 from .pencil import Pencil
 
-__all__ = ["pair_bounds", "pencil_bounds", "refuse_many"]
-
 
 def refuse_many(p: int) -> None:
     if p > CERTIFIED_ORDER:

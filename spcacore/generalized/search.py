@@ -47,18 +47,6 @@ from ..supports.search import Clock, Steps, backward, forward, forward_ways
 from .pencil import Form, Pencil, Unbounded
 from .ratio_bounds import refuse_many
 
-__all__ = [
-    "DEFLATIONS",
-    "Options",
-    "best_pairs",
-    "check_options",
-    "flows",
-    "greedy_searches",
-    "ratio_of",
-    "single_units",
-]
-
-
 DEFLATIONS = {name: one for name, one in ALL_DEFLATIONS.items() if not one.residual}
 
 

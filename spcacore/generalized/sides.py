@@ -32,12 +32,6 @@ from ..supports.admissible import Supports
 from .pencil import Form
 from .scatter import centered_rows
 
-__all__ = [
-    "BlockSide", "CrossCovariance", "Known", "Pair", "Side", "both_sides", "common_dtype", "correlation",
-    "leading_singular_vector", "max_abs_per_column", "named", "names_of", "one_of_each", "pair_of",
-    "speaking_of_y",
-]  # fmt: skip
-
 Known = dict[str, Any] | None
 
 
@@ -336,13 +330,6 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Ar
 
 class CrossCovariance:
     """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
-
-    stop: threading.Event | None
-
-    x: Side
-    y: Side
-    matrix: Array | None
-    removed: LowRank
 
     def __init__(self, x: Side, y: Side, stop: threading.Event | None = None):
         self.x, self.y, self.stop = x, y, stop
