@@ -133,11 +133,11 @@ class Pencil:
             except np.linalg.LinAlgError:
                 bad = True
         elif is_sparse(self.B.matrix):
-            root = np.sqrt(self.Bd)
+            root = np.sqrt(self.G_diagonal)
             size, row, column = self.B.stored()
             bad = bool((size > root[row] * root[column] + self.slack).any())
         else:
-            root = np.sqrt(self.Bd)
+            root = np.sqrt(self.G_diagonal)
             bad = any(
                 (np.abs(rows) > root[S, None] * root + self.slack).any() for S, rows in _row_parts(self.B)
             )
@@ -145,12 +145,7 @@ class Pencil:
             raise ValueError("B must be positive semidefinite, and is not")
 
     def _diagonals(self) -> None:
-        self.Ad, self.Bd = self.A.diagonal(), self.B.diagonal()
-
-    @property
-    def G_diagonal(self) -> Array:
-        """Of B."""
-        return self.Bd
+        self.Ad, self.G_diagonal = self.A.diagonal(), self.B.diagonal()
 
     def rows(self, S: Index) -> tuple[Array, Array]:
         """Those of A and of B."""
@@ -217,7 +212,7 @@ class Pencil:
 
     def values_with(self, A: Array, B: Array, candidate: Index, basis: PencilBasis, index: Index) -> Array:
         """The largest value on a support with each candidate more, of which A and B have the columns."""
-        b, corner, d, usable = border(basis, A, B, self.Ad[candidate], self.Bd[candidate], self.least)
+        b, corner, d, usable = border(basis, A, B, self.Ad[candidate], self.G_diagonal[candidate], self.least)
         if not usable.all():  # x'Bx = 0 for e_j - W d: A must map it to zero, too
             size = np.maximum(np.abs(corner), np.abs(b).max(axis=0, initial=0)) * ~usable
             worst = int(np.argmax(size))

@@ -69,19 +69,19 @@ class DataScatter:
 
     def means(self, labels: Index, c: int, weight: Array | None) -> Array:
         """Of the classes, in these units."""
+        if not is_sparse(self.X):
+            return _class_means(self.X, (labels, weight), c, self.unit)[1]
         out = np.empty((c, self.p))
         for j in range(c):
             own = labels == j
-            rows, w = self.X[own], None if weight is None else weight[own]
-            if is_sparse(rows):
-                rows = rows.tocsc().astype(np.float64) * self.unit
-                out[j] = np.ravel(rows.mean(axis=0) if w is None else w / w.sum() @ rows)
-                full = np.flatnonzero(np.diff(rows.indptr) == rows.shape[0])
-                entries = rows[:, full].data.reshape(len(full), rows.shape[0]).T
-                out[j, full] = entries[0] + _average(entries - entries[0], w)
-            else:
-                first = rows[0].astype(np.float64) * self.unit
-                out[j] = first + _average(rows * self.X.dtype.type(self.unit) - first, w)
+            rows, w = (
+                self.X[own].tocsc().astype(np.float64) * self.unit,
+                None if weight is None else weight[own],
+            )
+            out[j] = np.ravel(rows.mean(axis=0) if w is None else w / w.sum() @ rows)
+            full = np.flatnonzero(np.diff(rows.indptr) == rows.shape[0])
+            entries = rows[:, full].data.reshape(len(full), rows.shape[0]).T
+            out[j, full] = entries[0] + _average(entries - entries[0], w)
         return out
 
     def within(
