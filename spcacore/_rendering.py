@@ -200,7 +200,7 @@ def _components(columns: Mapping[str, list[str]], count: int) -> Table:
 
 
 def notes_of(result: Any) -> list[str]:
-    """What is left out of the tables, and components that did not converge."""
+    """What is left out of the tables, components that did not converge, and what bounds are of."""
     r = result._sides()[0].loadings.shape[1]
     notes = []
     if r > READ_COMPONENTS:
@@ -212,6 +212,8 @@ def notes_of(result: Any) -> list[str]:
         which = ", ".join(str(t + 1) for t in np.flatnonzero(some)[:READ_COMPONENTS])
         if which:
             notes.append(said if len(some) == 1 else f"{said}: component {which}")
+    if np.size(getattr(result, "upper_bound", 0)) > 1 and result.deflation != "generalized":
+        notes.append("an upper bound is of the deflated matrix: compare by the gap, not by the variance")
     return notes
 
 

@@ -291,7 +291,7 @@ def raise_not_finite(a: AnyArray, name: str) -> None:
         missing = f"; {TAKES_MISSING}" if name == "X" and np.isnan(a[first]) else ""
         raise ValueError(
             f"{name} has {counted(count, 'entry')} that {'is' if count == 1 else 'are'} NaN or infinite, "
-            f"the first at {where}; impute or drop {'it' if count == 1 else 'them'}{missing}"
+            f"the first at {where}; replace or drop {'it' if count == 1 else 'them'}{missing}"
         )
 
 
