@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["OPTIONS", "PAGES", "epilog"]
-
 OPTIONS = """\
 [components]
 n_components -n --components N
@@ -281,7 +279,7 @@ examples:
   spcacore stability genes.csv --method sparse_lda --labels classes.txt -k 20 --shrinkage auto
 @stability.json
   other, other_names                                 with --other: that file, and its variables
-  variables    for each that is ever chosen: variable, component (from 1), loading, frequency, low and high
+  frequencies  for each that is ever chosen: variable, component (from 1), loading, frequency, low and high
                of its interval, and stable
 @certify.description
 Compute an upper bound on the variance that any component of K variables can explain, whatever the method,

@@ -38,8 +38,6 @@ from .source import STDIN, Arguments, UserError
 from .table import Table
 from .task import Task
 
-__all__ = ["certify", "compare", "fit", "path", "show_pitprops", "stability", "transform"]
-
 _KNOWN = ("include", "exclude", "groups", "signs", "count")
 _DEFINITIONS: tuple[Definition, ...] = ("adjusted", "raw")
 
@@ -158,7 +156,7 @@ def stability(args: Arguments) -> None:
         for t, ax in enumerate(np.atleast_1d(figure.subplots(1, r))):
             plot.stability(found, t, ax=ax)
 
-    fields |= {"result": found, "variables": table}
+    fields |= {"result": found, "frequencies": table}
     task.finish(Outcome("Stability", found.summary(), fields, files, draw, 5.5 * r))
 
 

@@ -18,8 +18,6 @@ from .report import Outcome, check_outputs, print_json, write_all
 from .source import Arguments, UserError
 from .table import Table
 
-__all__ = ["Task"]
-
 
 class Task:
     """A file that was read, and what is to be done with it."""
@@ -118,9 +116,8 @@ class Task:
 
 def _reworded(message: str) -> str:
     """A warning of the library, which counts components from 0, in the words of the command."""
-    missed = re.fullmatch(r"(components? )([\d, ]+)( not converged in (.*))", message)
+    missed = re.fullmatch(r"(components? [\d, ]+ )?(not converged in .*?)(iterations?)?", message)
     if missed is None:
         return in_flags(message)
-    some = re.sub(r"\d+", lambda t: str(int(t[0]) + 1), missed[2])
-    flag = "--max-iter" if missed[4].endswith(("iteration", "iterations")) else "--time-limit"
-    return f"{missed[1]}{some}{missed[3]}; raise {flag}"
+    some = re.sub(r"\d+", lambda t: str(int(t[0]) + 1), missed[1] or "")
+    return f"{some}{missed[2]}{missed[3] or ''}; raise {'--max-iter' if missed[3] else '--time-limit'}"

@@ -61,7 +61,8 @@ class SparsePCAResult(VariancesResult):
     converged : ndarray of shape (r,), bool
     upper_bound : ndarray of shape (r,) or None
         With ``certify=True``: no loading of this cardinality has more variance in the deflated matrix (with
-        deflation "generalized": more additional variance).
+        deflation "generalized": more additional variance). Compare by `gap`: `explained_variance` may be
+        more than the bound, as it is of the whole matrix.
     gap : ndarray of shape (r,) or None
         How far each component may be below its upper bound, as a proportion of the bound. 0 is a proof.
     method, deflation, kind : str

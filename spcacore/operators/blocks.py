@@ -386,7 +386,7 @@ def locate_not_finite(blocks: RowBlocks) -> None:
     if count:
         which, it = ("entry that is", "it") if count == 1 else ("entries that are", "them")
         raise ValueError(
-            f"{blocks.called} has {count} {which} NaN or infinite, the first at {first}; impute or drop {it}"
+            f"{blocks.called} has {count} {which} NaN or infinite, the first at {first}; replace or drop {it}"
         )
 
 
@@ -399,7 +399,7 @@ def named(block: Any, start: int, called: str, task: Callable[..., Any], *argume
         if where is None:
             raise
         raise ValueError(
-            f"{called} has entries that are NaN or infinite, one at {where}; impute or drop them"
+            f"{called} has entries that are NaN or infinite, one at {where}; replace or drop them"
         ) from None
 
 

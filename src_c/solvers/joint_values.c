@@ -59,7 +59,7 @@ static void spread(joint_t *o, const double *z, double *W, double *Y)
             W[t * n + o->place[t * o->room + a]] = x;
             for (spca_int j = 0; j < n; j++) y[j] += x * (double)line[used[j]];
         }
-        o->spent += (double)(o->V.nnz[t] * (2 * n + 8 * o->r));
+        o->spent += (double)(o->V.nnz[t] * (n + 4 * o->r));
     }
 }
 

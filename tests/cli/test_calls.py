@@ -85,6 +85,8 @@ def test_chosen_variables_are_printed_and_many_are_listed(output, tmp_path, file
          "warning: components 1, 2 not converged in 0 iterations; raise --max-iter"),
         (None, ["-n2", "-k4", "--max-iter", "1"],
          "warning: components 1, 2 not converged in 1 iteration; raise --max-iter"),
+        (None, ["--method", "spca", "-k4", "--max-iter", "1"],
+         "warning: not converged in 1 iteration; raise --max-iter"),
         (np.random.default_rng(0).standard_normal((60, 60)),
          ["--method", "branch_and_bound", "-k", "12", "-n1", "--time-limit", "0"],
          "warning: component 1 not converged in the limits given; raise --time-limit"),
@@ -446,13 +448,13 @@ def test_every_model_as_the_function_finds_it(sides, as_json, output, argv, opti
     found = spcacore.stability(X, model, other, n_resamples=6, rng=3)
     argv = ["X.npy", *argv, "--resamples", "6", "--seed", "3"]
     told = as_json("stability", *argv, "-o", "f.npz")
-    assert told["result"]["model"] == name
+    assert (told["result"]["model"], told["variables"]) == (name, X.shape[1])
     np.testing.assert_array_equal(
         np.array(told["result"]["threshold"], float),
         np.where(np.isinf(found.threshold), np.nan, found.threshold),
     )
     frequency, stable = np.zeros((2, len(names), r))
-    for one in told["variables"]:
+    for one in told["frequencies"]:
         place = names.index(one["variable"]), one["component"] - 1
         frequency[place], stable[place] = one["frequency"], one["stable"]
     np.testing.assert_array_equal(frequency, found.selection_frequency)

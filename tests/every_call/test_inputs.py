@@ -116,7 +116,7 @@ def test_taken_or_refused(call, kind):
             call.run(given)
     words = str(refused.value)
     assert re.search(rf"\b{call.argument}\b|\boperator\b", words)
-    assert re.search(r"need|must|offers|does not tell|impute or drop|pass its", words), words
+    assert re.search(r"need|must|offers|does not tell|replace or drop|pass its", words), words
 
 
 OTHER_STARTS = {"sparse_pca, uncorrelated", "SparsePCAResult.extend"}  # from products alone

@@ -162,7 +162,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
         "NaN entries": (NAN, 2, {"screening": "gram"}),
     }),
     (flat.greedy, {
-        r"entr.* NaN or infinite, the first at \(3, 2\).*; impute or drop": (NAN, 3),
+        r"entr.* NaN or infinite, the first at \(3, 2\).*; replace or drop": (NAN, 3),
         "at most 2000 variables": (WIDE, 2, {"strategy": "backward"}),
         "offers only products|needs the entries": (aslinearoperator(np.eye(257)), 3, {"kind": "covariance"}),
     }),

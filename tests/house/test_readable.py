@@ -281,6 +281,11 @@ def test_summary_has_the_certificate():
     np.testing.assert_allclose(table["upper bound"], result.upper_bound, rtol=6e-4)
     np.testing.assert_allclose(table["gap %"], 100 * result.gap, rtol=0.06, atol=1e-12)
     assert "upper bound" not in RESULTS["covariance"]().summary()
+    for deflation in ("projection", "generalized"):  # only of the whole matrix are bounds of the variance
+        result = spcacore.sparse_pca(X, 2, 3, deflation=deflation, certify=True)
+        assert ("deflated" in result.summary()) is (deflation == "projection")
+        if deflation == "generalized":
+            assert (result.explained_variance <= result.upper_bound * (1 + 1e-12)).all()
     proved = table_of(RESULTS["branch_and_bound"]().summary())
     assert proved["gap %"] == [0]
     assert proved["value"] == [pytest.approx(optimum(covariance(X), 3), rel=6e-4)]

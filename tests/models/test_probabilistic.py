@@ -51,11 +51,11 @@ def observed_log_likelihood(X, mean, C):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(
     "data",
-    [lambda: samples(1), lambda: load_wine().data, lambda: load_digits().data],
+    [lambda: np.insert(samples(1), 1, 3.7, axis=1), lambda: load_wine().data, lambda: load_digits().data],
     ids=["made", "wine", "digits"],
 )
 def test_scikit_learn(data, dtype):
-    """Wine has variances from 1e-2 to 1e5, digits have constant pixels."""
+    """Wine has variances from 1e-2 to 1e5; the others have constant columns, whose loadings are 0 exactly."""
     X = np.asarray(data(), dtype)
     Y = X.astype(np.float64)
     rtol = 1e-10 if dtype == np.float64 else 1e-4
@@ -74,6 +74,7 @@ def test_scikit_learn(data, dtype):
             atol=rtol * theirs.explained_variance_[0],
         )
         assert ours.loadings.dtype == ours.transform(X).dtype == dtype
+        assert not ours.loadings[np.ptp(X, axis=0) == 0].any()
 
 
 @pytest.mark.parametrize("shape", [(12, 30), (30, 12)])
