@@ -12,11 +12,6 @@ from ._validation import check_choice
 from .methods import METHODS, Method, RatioSearch
 from .options import OPTIONS
 
-__all__ = [
-    "SPARSITY", "as_method", "as_ratio_search", "as_record", "methods_of", "seed_of",
-    "sparsity_asked", "sparsity_given", "with_sparsity",
-]  # fmt: skip
-
 _Record = TypeVar("_Record", bound=Method)
 SPARSITY = {word: OPTIONS[word].meaning for word in ("cardinality", "l1_bound", "penalty")}
 

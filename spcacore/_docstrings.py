@@ -7,8 +7,6 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-__all__ = ["NO_PANDAS", "filled"]
-
 NO_PANDAS = "Raises\n------\nImportError\n    If pandas is not installed."
 
 _Documented = TypeVar("_Documented", bound=Callable[..., object])

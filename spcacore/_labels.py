@@ -14,11 +14,6 @@ import numpy as np
 
 from ._types import AnyArray, Index
 
-__all__ = [
-    "aligned_columns", "columns_of", "joined", "matched", "reordered", "row_labels", "same_columns",
-    "symmetric", "wrong_labels",
-]  # fmt: skip
-
 _BY_PLACE = "; what goes together by place has no labels, as to_numpy() gives it"
 
 

@@ -432,5 +432,3 @@ INFO_VARIANCE_RATIO = 10  # largest over median variance from which scaling is w
 ERROR_LETTERS = 200  # of what a library says of a damaged file
 TABLE_ROWS, TABLE_COLUMNS = 40, 10  # of a printed table; more variables or components are listed instead
 LISTED_VARIABLES = 20  # of a component on the screen, where there is no table
-
-__all__ = ["Precision", *(name for name in dir() if name.isupper())]

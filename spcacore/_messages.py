@@ -13,25 +13,6 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any
 
-__all__ = [
-    "FIELDS",
-    "IN_RECORDS",
-    "brief",
-    "convergence",
-    "counted",
-    "elsewhere",
-    "few",
-    "instead_of",
-    "listed",
-    "meant",
-    "quiet",
-    "refuse_no_array",
-    "repeated",
-    "warn",
-    "warn_repeated",
-    "with_advice",
-]
-
 _WITHIN = ("spcacore", "sklearn")  # whose lines are not the user's
 _UNSAID: ContextVar[tuple[str, ...]] = ContextVar("unsaid", default=())
 

@@ -13,13 +13,6 @@ from ._limits import NAME_LETTERS, READ_COMPONENTS, READ_VARIABLES
 from ._messages import counted
 from ._types import AnyArray, Array, Index, Mask
 
-__all__ = [
-    "STYLE", "Part", "Table", "aligned_lines", "bars", "cell", "component_columns", "gap", "html_of",
-    "html_page", "html_table", "leading", "leading_of_all", "loadings_parts", "name_of", "notes_of",
-    "percent", "percentages", "printable", "shortened", "significant", "table_of", "text_of", "text_page",
-    "title_of",
-]  # fmt: skip
-
 _LIGHT = "--above:#e58c7d;--below:#84b5d8;--share:#0072b2;--dense:#b5b5b5"
 _DARK = "--above:#93332c;--below:#245f92;--share:#4ea3d8;--dense:#6b6b6b"
 STYLE = (  # the colors of the system, unless the page says which it has
@@ -199,6 +192,13 @@ def component_columns(result: Any) -> dict[str, list[str]]:
     return known
 
 
+def _components(columns: Mapping[str, list[str]], count: int) -> Table:
+    return Table(
+        ["component", *columns],
+        [[str(t + 1), *(column[t] for column in columns.values())] for t in range(count)],
+    )
+
+
 def notes_of(result: Any) -> list[str]:
     """What is left out of the tables, components that did not converge, and what bounds are of."""
     r = result._sides()[0].loadings.shape[1]
@@ -249,10 +249,8 @@ def text_page(title: str, parts: Sequence[Part]) -> str:
 
 
 def text_of(result: Any, n_variables: int) -> str:
-    columns = component_columns(result)
     shown = min(result._sides()[0].loadings.shape[1], READ_COMPONENTS)
-    rows = [[str(t + 1), *(column[t] for column in columns.values())] for t in range(shown)]
-    parts: list[Part] = [Table(["component", *columns], rows), *notes_of(result)]
+    parts: list[Part] = [_components(component_columns(result), shown), *notes_of(result)]
     for side in result._sides():
         if shown and n_variables:
             parts += ["", f"contributions{_of(side)}, % of the sum of magnitudes"]
@@ -303,13 +301,6 @@ def _loading_cell(value: float, largest: float) -> _Cell:
     return cell(significant(value), "above" if value > 0 else "below", 100 * abs(value) / largest)
 
 
-def html_table(titles: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """A table of rows, each the name of a row and its cells."""
-    head = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
-    body = "".join(f'<tr><th scope="row">{escape(name)}</th>{"".join(cells)}</tr>' for name, cells in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
 def html_page(title: str, parts: Sequence[Part]) -> str:
     inner = "".join(map(_html_part, parts))
     return f'<div class="spcacore"><style>{STYLE}</style><p><b>{escape(title)}</b></p>{inner}</div>'
@@ -318,8 +309,14 @@ def html_page(title: str, parts: Sequence[Part]) -> str:
 def _html_part(part: Part) -> str:
     if isinstance(part, str):
         return _paragraph(part)
-    rows = [(row[0], [x if isinstance(x, _Cell) else cell(x) for x in row[1:]]) for row in part.rows]
-    return (_paragraph(part.heading) if part.heading else "") + html_table(part.titles, rows)
+    head = "".join(f'<th scope="col">{escape(title)}</th>' for title in part.titles)
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>'
+        f"{''.join(x if isinstance(x, _Cell) else cell(x) for x in cells)}</tr>"
+        for name, *cells in part.rows
+    )
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return (_paragraph(part.heading) if part.heading else "") + table
 
 
 def _paragraph(text: str) -> str:
@@ -332,14 +329,12 @@ def html_of(result: Any) -> str:
     columns = component_columns(result)
     shares = getattr(result, "explained_variance_ratio", None)
     dense = getattr(result, "dense_ratio", None)
-    rows = [[str(t + 1), *(column[t] for column in columns.values())] for t in range(r)]
-    titles = ["component", *columns]
     if shares is not None and r:
         largest = max(float(np.max(shares)), 0.0 if dense is None else float(np.max(dense)))
-        titles.append("share" if dense is None else "share, and of an ordinary component")
-        for t, row in enumerate(rows):
-            row.append(bars(float(shares[t]), None if dense is None else float(dense[t]), largest))
-    parts: list[Part] = [Table(titles, rows), *notes_of(result)]
+        columns["share" if dense is None else "share, and of an ordinary component"] = [
+            bars(float(shares[t]), None if dense is None else float(dense[t]), largest) for t in range(r)
+        ]
+    parts: list[Part] = [_components(columns, r), *notes_of(result)]
     for side in sides:
         parts += loadings_parts(
             side.loadings[:, :r], [str(t + 1) for t in range(r)], partial(name_of, side.names),

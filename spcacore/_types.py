@@ -8,13 +8,6 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "AnyArray", "Array", "Blocks", "Counted", "Definition", "Deflation", "Estimator", "Grid", "Groups",
-    "Index", "Kind", "LinearOperator", "Mask", "MatrixLike", "MethodName", "Metric", "ModelLike",
-    "OperatorLike", "RandomSource", "RandomState", "Resampling", "Rotation", "Rule", "ScreeningMode",
-    "ShareOf", "SparseMatrix", "StartLike", "Switch", "ThresholdRule", "Variables", "Weights",
-]  # fmt: skip
-
 
 class SparseMatrix(Protocol):
     """A matrix or an array of scipy.sparse, which is not imported for its name."""

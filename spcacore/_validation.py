@@ -16,44 +16,6 @@ from ._limits import CHUNK
 from ._messages import counted, meant, refuse_no_array, warn_repeated
 from ._types import AnyArray, Array
 
-__all__ = [
-    "AFTER_ERRORS",
-    "LARGEST",
-    "TAKES_MISSING",
-    "Hook",
-    "aligned",
-    "as_seed",
-    "as_share",
-    "check_bool",
-    "check_choice",
-    "check_flag_or_vector",
-    "check_sample_weight",
-    "check_shape",
-    "check_weights",
-    "column_names",
-    "default_cardinality",
-    "float_type",
-    "framed",
-    "group_labels",
-    "has_only_products",
-    "integer",
-    "is_operator",
-    "is_row_blocks",
-    "is_sparse",
-    "number",
-    "output_array",
-    "per_component",
-    "positive",
-    "raise_not_finite",
-    "real_array",
-    "refuse_not_finite",
-    "refuse_products",
-    "require_entries",
-    "require_memory",
-    "several",
-    "without_label",
-]  # fmt: skip
-
 _NUMBERS = (int, float, np.floating, np.integer)
 _NO_NUMBERS = (complex, np.complexfloating, np.ndarray, np.datetime64, np.timedelta64)
 _KINDS = {"U": "strings", "S": "strings", "T": "strings", "M": "dates", "m": "durations", "V": "records"}

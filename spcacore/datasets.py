@@ -164,9 +164,8 @@ def load_blood_cells() -> Samples:
     >>> [sorted(cells.names[j] for j in np.flatnonzero(v)) for v in result.loadings.T]
     [['CST3', 'HLA-DPA1', 'HLA-DPB1', 'HLA-DRA', 'LYZ'], ['AIF1', 'FCER1G', 'FCGR3A', 'LST1', 'TYROBP']]
     """
-    file = _arrays("blood_cells.npz")
-    return Samples(
-        _rows(file, 1e-3), tuple(file["names"].tolist()), tuple(file["labels"].tolist()),
+    return _samples(
+        "blood_cells.npz", 1e-3, "labels",
         "10x Genomics, Fresh 68k PBMCs (Donor A); the cells that scanpy carries as pbmc68k_reduced, to three "
         "decimals",
         "CC BY 4.0",
@@ -194,9 +193,8 @@ def load_help_topics() -> Samples:
     ['exception', 'pattern', 'statement', 'suite']
     ['characters', 'return', 'str', 'string']
     """
-    file = _arrays("help_topics.npz")
-    return Samples(
-        _rows(file, 1.0), tuple(file["names"].tolist()), tuple(file["samples"].tolist()),
+    return _samples(
+        "help_topics.npz", 1.0, "samples",
         "pydoc_data.topics of Python 3.11, copyright Python Software Foundation", "PSF-2.0",
     )  # fmt: skip
 
@@ -208,13 +206,15 @@ def _arrays(name: str) -> dict[str, AnyArray]:
         return dict(arrays)
 
 
-def _rows(file: dict[str, AnyArray], unit: float) -> Any:
-    """The CSR array whose rows have so many entries each."""
+def _samples(name: str, unit: float, samples: str, source: str, license: str) -> Samples:
+    """In rows that have so many entries each."""
     from scipy.sparse import csr_array
 
+    file = _arrays(name)
     indptr = np.concatenate(([0], np.cumsum(file["counts"], dtype=np.int32)), dtype=np.int32)
     data, shape = file["data"] * unit, (len(file["counts"]), len(file["names"]))
-    return csr_array((data, file["indices"].astype(np.int32), indptr), shape=shape)
+    rows = csr_array((data, file["indices"].astype(np.int32), indptr), shape=shape)
+    return Samples(rows, tuple(file["names"].tolist()), tuple(file[samples].tolist()), source, license)
 
 
 def make_spiked(

@@ -14,8 +14,6 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_typ
 
 from ._validation import LARGEST, check_bool, check_choice, integer, number
 
-__all__ = ["OPTIONS", "Checked", "Declared", "Kind", "Option", "declared"]
-
 
 @dataclass(frozen=True)
 class Option:

@@ -18,23 +18,6 @@ if TYPE_CHECKING:
 
     from ._rendering import Part
 
-__all__ = [
-    "HasLoadings",
-    "Judged",
-    "Listing",
-    "Named",
-    "Result",
-    "Side",
-    "Tabular",
-    "WhenAsked",
-    "as_result",
-    "frame",
-    "is_table",
-    "labels",
-    "loadings_in",
-    "names_of_sides",
-]
-
 _ELSEWHERE = {  # what other packages call an attribute: where it is here
     "components": "loadings has the components, as columns",
     "components_": "loadings has the components, as columns",

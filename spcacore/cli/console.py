@@ -11,8 +11,6 @@ from typing import Any
 from .._rendering import printable
 from ..progress import Progress
 
-__all__ = ["Work", "say"]
-
 _PATIENCE = 1.0  # seconds before the first line of progress
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["OPTIONS", "PAGES", "epilog"]
-
 OPTIONS = """\
 [components]
 n_components -n --components N

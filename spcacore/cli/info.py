@@ -19,8 +19,6 @@ from .report import print_json
 from .source import Arguments, UserError
 from .table import Table
 
-__all__ = ["facts_of", "run"]
-
 
 def run(args: Arguments) -> None:
     if bool(args.build) == (args.file is not None):

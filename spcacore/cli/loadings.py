@@ -15,8 +15,6 @@ from ..readable import labels
 from .source import Arguments, UserError, needed, refusing, source_of
 from .table import Table, unquoted
 
-__all__ = ["Saved", "adopt", "places", "read_saved", "rows_for"]
-
 _BESIDE = {"center": "mean", "scale": "scale", "kind": "kind"}  # columns of .csv: what the fit did
 
 

@@ -17,11 +17,6 @@ from ..models.probabilistic import ppca
 from ..selection.model import FITTING, SPARSITY_WORDS
 from .source import Arguments, UserError
 
-__all__ = [
-    "FILES", "FIT", "RESAMPLED", "SPARSITY", "Option", "call_of", "in_flags", "long_flag", "options_of",
-    "refusal", "refuse", "takes",
-]  # fmt: skip
-
 _FUNCTIONS = {name: one for name, (one, _) in FITTING.items()} | {"ppca": ppca}
 FIT = (*METHODS, "spca", "sca", "sma", "ppca", "oppca", "soppca")
 RESAMPLED = (*METHODS, "spca", "sca", "soppca", "sparse_cca", "sparse_lda")

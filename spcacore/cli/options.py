@@ -21,8 +21,6 @@ from . import help
 from .models import FIT, RESAMPLED, in_flags, long_flag, options_of, takes
 from .source import Arguments, UserError
 
-__all__ = ["COMMANDS", "arguments", "cli", "grid", "in_words"]
-
 # ---- values -----------------------------------------------------------------------------------------
 
 

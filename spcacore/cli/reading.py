@@ -22,8 +22,6 @@ from .source import PICKLED, Arguments, Source, UserError, needed, refusing, sou
 from .table import Table, compressed, place
 from .text import read_text, table_of
 
-__all__ = ["places_in", "read", "read_lines", "symmetric"]
-
 # ---- formats ----------------------------------------------------------------------------------------
 
 

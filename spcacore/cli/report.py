@@ -27,11 +27,6 @@ from ..readable import Result
 from .source import Arguments, UserError
 from .table import quoted
 
-__all__ = [
-    "Outcome", "check_outputs", "entries", "fields_of", "print_json", "text_of", "write",
-    "write_all", "write_frame",
-]  # fmt: skip
-
 _SCHEMA = 4  # of --json; grows when a field changes its meaning or goes away
 _LARGE = {  # what a result has of every variable or sample
     "loadings", "mean", "scale", "scores", "selection_frequency", "any_frequency", "stable",

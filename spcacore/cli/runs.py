@@ -38,8 +38,6 @@ from .source import STDIN, Arguments, UserError
 from .table import Table
 from .task import Task
 
-__all__ = ["certify", "compare", "fit", "path", "show_pitprops", "stability", "transform"]
-
 _KNOWN = ("include", "exclude", "groups", "signs", "count")
 _DEFINITIONS: tuple[Definition, ...] = ("adjusted", "raw")
 

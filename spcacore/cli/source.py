@@ -18,8 +18,6 @@ from typing import Any
 from .._limits import ERROR_LETTERS
 from .._records import record
 
-__all__ = ["PICKLED", "STDIN", "Arguments", "Source", "UserError", "needed", "refusing", "source_of"]
-
 STDIN = "-"
 _PACKED = (".gz", ".bz2", ".xz")
 _UNPACK: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}

@@ -10,8 +10,6 @@ from .._records import record, replaced
 from ..readable import labels
 from .source import UserError
 
-__all__ = ["Table", "compressed", "place", "quoted", "unquoted"]
-
 
 @record
 class Table:

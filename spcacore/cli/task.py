@@ -18,8 +18,6 @@ from .report import Outcome, check_outputs, print_json, write_all
 from .source import Arguments, UserError
 from .table import Table
 
-__all__ = ["Task"]
-
 
 class Task:
     """A file that was read, and what is to be done with it."""

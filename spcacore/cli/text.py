@@ -21,8 +21,6 @@ from .._rendering import shortened
 from .source import Arguments, Source, UserError, needed
 from .table import Table, place
 
-__all__ = ["number", "read_text", "table_of"]
-
 # What says that a cell is missing, besides what pandas knows.
 _MISSING = re.compile(
     r"(?i)|[(<]?(na|null|missing)[)>]?|n/a|n\.a\.?|none|nil|nat|[+-]?nan|\?|-{1,3}|[–—*]|\.{1,2}|\\n|"

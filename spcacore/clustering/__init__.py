@@ -1,3 +1,1 @@
 """Weights of variables for dissimilarities and K-means."""
-
-__all__: list[str] = []

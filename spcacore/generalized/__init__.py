@@ -1,3 +1,1 @@
 """Sparse generalized eigenproblems, discriminants and canonical pairs."""
-
-__all__: list[str] = []

@@ -58,8 +58,6 @@ from .sides import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["SparseCCAResult", "sparse_cca", "sparse_cca_bound"]
-
 
 @filled(
     {

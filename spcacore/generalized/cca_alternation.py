@@ -56,17 +56,9 @@ from .ratio_bounds import pair_bounds
 from .search import best_pairs, ratio_of
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
-__all__ = ["Alternation", "PenalizedDecomposition", "check_l1_bound", "pmd_starts"]
-
 
 class Alternation:
     """Pairs one after another, by the best supports for one side given the other, in turn."""
-
-    cross: CrossCovariance
-    max_iter: int
-    tol: float
-    first: float
-    rows: list[KeptRows]
 
     def __init__(
         self,
@@ -83,19 +75,18 @@ class Alternation:
         self.cross, self.max_iter, self.tol = CrossCovariance(x, y), max_iter, tol
         self.deflation = deflation
         nothing = [Form.of(factor=np.zeros((1, s.p))) for s in (x, y)]
-        self.metric: list[Form] = [s.metric(ridge) for s, ridge in zip((x, y), ridges, strict=True)]
-        self.empty: bool = any(not (form.diagonal() > 0).any() for form in self.metric)
+        self.metric = [s.metric(ridge) for s, ridge in zip((x, y), ridges, strict=True)]
+        self.empty = any(not (form.diagonal() > 0).any() for form in self.metric)
         if self.empty:
             return
         dtype = common_dtype(x, y)
-        self.pencil: list[Pencil] = [
+        self.pencil = [
             Pencil(A, B, dtype=dtype, advice="use ridge") for A, B in zip(nothing, self.metric, strict=True)
         ]
-        self.supports: list[Supports] = [s.supports.within(k) for s, k in zip((x, y), counts, strict=True)]
-        self.signed: bool = any(one.signs is not None for one in self.supports)
+        self.supports = [s.supports.within(k) for s, k in zip((x, y), counts, strict=True)]
         self._keep_rows()
         self.first = 0.0
-        self.noise: float = CCA_GENERALIZED_LEFT.of(dtype)
+        self.noise = CCA_GENERALIZED_LEFT.of(dtype)
 
     def _keep_rows(self) -> None:
         """Of the metrics."""
@@ -115,15 +106,17 @@ class Alternation:
         """On the strength of the next pair, by name."""
         if self.empty:
             return {"spectral": 0.0}
-        C, *metrics = self._matrices()
-        return pair_bounds(C, (metrics[0], metrics[1]), self.counts, nodes)
+        return pair_bounds(*self._matrices(), (len(self.pencil[0].active), *self.counts), nodes)
 
-    def _matrices(self) -> tuple[Array, Array, Array]:
-        """C, B_x and B_y of the active variables, in units of the pencils."""
+    def _matrices(self) -> tuple[Array, Array]:
+        """[0 C; C' 0] and [B_x 0; 0 B_y] of the active variables, in units of the pencils."""
         x, y = self.pencil
         C = self.cross.matvec(np.eye(self.cross.y.p)[:, y.active])
         C = C[x.active] * x.unit[x.active, None] * y.unit[y.active]
-        return C, x.B.block(x.active), y.B.block(y.active)
+        B = block_diag(x.B.block(x.active), y.B.block(y.active))
+        A = np.zeros_like(B)
+        A[: len(C), len(C) :], A[len(C) :, : len(C)] = C, C.T
+        return A, B
 
     def next(self, progress: ProgressHook | None) -> Pair | None:
         if self.empty:
@@ -143,12 +136,11 @@ class Alternation:
         for pair in self._together(progress):
             best = _better(best, pair)
         self.first = max(self.first, best.strength)
-        best = best.with_sign(self.cross.x, self.cross.y)
+        best = best.with_sign(self.cross.signed)
         if self.certify:
             best = replace(best, bound=max(best.strength, min(self.bounds().values())))
-        removed = [self._removed(side, w) for side, w in ((0, best.u), (1, best.v))]
-        if all(z.any() for _, z in removed) or self.deflation.update == "projection":
-            self.cross.remove(removed[0], removed[1], self.deflation.update)
+        x, y = self._removed(0, best.u), self._removed(1, best.v)
+        self.cross.remove(x, y, self.deflation.update)
         return replace(best, n_iter=n_iter)
 
     def _together(self, progress: ProgressHook | None) -> Iterator[Pair]:
@@ -158,11 +150,10 @@ class Alternation:
         plain = not any(one.shapes for one in self.supports) and x.B is x.B0 and y.B is y.B0
         if not plain or n * p * q > PAIR_WORK or p + q > PENCIL_BACKWARD_ORDER or ended(progress):
             return
-        C, B_x, B_y = self._matrices()
-        if not C.any():
+        A, B = self._matrices()
+        if not A.any():
             return
         part = np.repeat([0, 1], [p, q])
-        A, B = np.block([[np.zeros((p, p)), C], [C.T, np.zeros((q, q))]]), block_diag(B_x, B_y)
         both = Pencil(Form.of(A), Form.of(B), dtype=x.dtype, advice=x.advice)
         objective = ratio_of(both, _Sided.of(part, counts))
         affordable = int(PENCIL_START_WORK / (4 / 3 * sum(counts) ** 3 * (p + q)))
@@ -176,12 +167,9 @@ class Alternation:
             found = (forward(objective, objective.supports.mask(np.array(pair))) for pair in pairs)
         for units in found:
             S = np.flatnonzero(units if few else swap(objective, units)[1])
-            yield self._of_supports(x.active[S[p > S]], y.active[S[p <= S] - p])
+            yield Pair(*self._both(x.active[S[p > S]], y.active[S[p <= S] - p], np.zeros(y.p)), 1, True)
             if ended(progress):
                 return
-
-    def _of_supports(self, S: Index, T: Index) -> Pair:
-        return Pair(*self._both(S, T, np.zeros(len(self.pencil[1].unit))), 1, True)
 
     def _removed(self, side: int, w: Array) -> tuple[Array, Array]:
         """The direction that a vector is removed by, and B times it; zero where it adds none."""
@@ -210,21 +198,11 @@ class Alternation:
 
     def _starts(self) -> list[Array]:
         """The leading singular vector, made sparse, and the variables of Y most correlated with one of X."""
-        cross = self.cross
-        v = leading_singular_vector(cross)
-        if v is None:
-            return []
-        kept = self.supports[1].truncated(v, self.supports[1].room)
-        sparse = np.where(np.isin(np.arange(len(v)), kept), v, 0)
-        starts = [sparse]
-        if float(cross.x.n) * cross.x.p * cross.y.p <= PAIR_WORK:
-            spread = [np.sqrt(np.maximum(form.diagonal(), 0)) for form in self.metric]
-            inverse = [np.where(s > 0, 1 / np.where(s > 0, s, 1), 0) for s in spread]
-            largest = max_abs_per_column(cross, *inverse)
-            count = 1 + min(cross.y.p - 1, int(CCA_START_WORK / (float(cross.x.n) * cross.x.p * cross.y.p)))
-            for j in np.argsort(-largest, kind="stable")[: min(count, CCA_STARTS)]:
-                starts.append(np.eye(1, cross.y.p, j)[0])
-        return [s * v for v in starts for s in ((1, -1) if self.signed else (1,))]
+        spread = [np.sqrt(np.maximum(form.diagonal(), 0)) for form in self.metric]
+        starts = pair_starts(self.cross, [np.where(s > 0, 1 / np.where(s > 0, s, 1), 0) for s in spread], 1)
+        for v in starts[:1]:
+            v[~np.isin(np.arange(len(v)), self.supports[1].truncated(v, self.supports[1].room))] = 0
+        return self.cross.turned(starts)
 
     def _alternate(
         self, v: Array, swaps: bool, seen: set[bytes], progress: ProgressHook | None
@@ -265,7 +243,7 @@ class Alternation:
         if supports.left(supports.allowed) >= 0:
             return supports.allowed if g.any() else None
         objective = Regression(
-            self.rows[side], pencil.Bd, g, supports, least=pencil.least,
+            self.rows[side], pencil.G_diagonal, g, supports, least=pencil.least,
             fit=None if supports.signs is None else lambda S: self._fit(side, S, g[S]),
         )  # fmt: skip
         found = forward_ways(objective)
@@ -303,7 +281,7 @@ class Alternation:
         W = self._whitened(0, S), self._whitened(1, T)
         left, value, right = np.linalg.svd(W[0].T @ C @ W[1], full_matrices=False)
         best = W[0] @ left[:, 0], W[1] @ right[0], float(value[0])
-        if self.signed:
+        if self.cross.signed:
             starts = v[T], best[1], -best[1]
             best = max((self._turns(S, T, C, start) for start in starts), key=lambda one: one[2])
         u, w = np.zeros(len(units[0])), np.zeros(len(units[1]))
@@ -362,13 +340,6 @@ def check_l1_bound(value: Any, name: str, side: Side) -> float:
 class PenalizedDecomposition:
     """Pairs one after another, by soft thresholds at l1 bounds."""
 
-    deflation: Deflation
-    first: float
-    cross: CrossCovariance
-    bounds: tuple[float, float]
-    max_iter: int
-    tol: float
-
     def __init__(
         self,
         x: Side,
@@ -382,16 +353,12 @@ class PenalizedDecomposition:
         self.deflation, self.first = deflation, 0.0
         self.bases: tuple[list[Array], list[Array]] = ([], [])
         self.cross, self.bounds, self.max_iter, self.tol = CrossCovariance(x, y, stop), bounds, max_iter, tol
-        self.supports: tuple[Supports, Supports] = x.supports, y.supports
-        self.signed: bool = any(one.signs is not None for one in self.supports)
-        self.noise: float = CCA_LEFT.of(common_dtype(x, y))
+        self.supports = x.supports, y.supports
+        self.noise = CCA_LEFT.of(common_dtype(x, y))
 
     def next(self, progress: ProgressHook | None, starts: list[Array] | None = None) -> Pair | None:
         runs: list[Pair] = []
-        starts = pmd_starts(self.cross) if starts is None else starts
-        if self.signed:
-            starts = [sign * v for v in starts for sign in (1, -1)]
-        for v in starts:
+        for v in self.cross.turned(pair_starts(self.cross) if starts is None else starts):
             runs.append(self._run(v, progress))
             if ended(progress):
                 break
@@ -401,20 +368,19 @@ class PenalizedDecomposition:
         if not best.strength > self.noise * self.first:
             return None
         self.first = self.first or best.strength
-        best = best.with_sign(self.cross.x, self.cross.y)
-        u, v = (self._removed(basis, w) for basis, w in zip(self.bases, (best.u, best.v), strict=True))
-        if (u.any() and v.any()) or self.deflation.update == "projection":
-            self.cross.remove((u, u), (v, v), self.deflation.update)
+        best = best.with_sign(self.cross.signed)
+        u, v = self._removed(0, best.u), self._removed(1, best.v)
+        self.cross.remove((u, u), (v, v), self.deflation.update)
         return replace(best, n_iter=sum(pair.n_iter for pair in runs))
 
-    def _removed(self, basis: list[Array], w: Array) -> Array:
+    def _removed(self, side: int, w: Array) -> Array:
         """The unit vector that w is removed by; zero where it adds no direction."""
         if not self.deflation.orthogonalized:
             return w / np.linalg.norm(w)
-        q = orthogonal_part(w, basis)
+        q = orthogonal_part(w, self.bases[side])
         if q is None:
             return np.zeros_like(w)
-        basis.append(q)
+        self.bases[side].append(q)
         return q
 
     def _run(self, v: Array, progress: ProgressHook | None) -> Pair:
@@ -431,16 +397,19 @@ class PenalizedDecomposition:
         return Pair(u, v, strength, n_iter, converged)
 
 
-def pmd_starts(cross: CrossCovariance) -> list[Array]:
-    """The leading singular vector, and variables of Y with the largest covariances; none if C is zero."""
+def pair_starts(cross: CrossCovariance, units: list[Array] | None = None, more: int = 0) -> list[Array]:
+    """The leading singular vector, and the variables of Y with the largest covariances, in these units.
+
+    None if C is zero; the vector alone where variables take too much work.
+    """
     v = leading_singular_vector(cross)
     if v is None:
         return []
     work = float(cross.x.n) * cross.x.p * cross.y.p
     if work > PAIR_WORK:
         return [v]
-    count = int(np.clip(CCA_START_WORK / work, 1, CCA_STARTS))
-    largest = max_abs_per_column(cross, np.ones(cross.x.p), np.ones(cross.y.p))
+    count = int(np.clip(more + CCA_START_WORK / work, 1, CCA_STARTS))
+    largest = max_abs_per_column(cross, *(units or (np.ones(cross.x.p), np.ones(cross.y.p))))
     unit = largest.max() * TIE.of(common_dtype(cross.x, cross.y))
     order = np.argsort(-np.round(largest / unit), kind="stable")[:count]
     return [v, *(np.eye(1, cross.y.p, j)[0] for j in order)]

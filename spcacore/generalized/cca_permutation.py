@@ -15,10 +15,8 @@ from .._validation import LARGEST, as_seed, check_bool, integer, number, require
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
-from .cca_alternation import PenalizedDecomposition, check_l1_bound, pmd_starts
+from .cca_alternation import PenalizedDecomposition, check_l1_bound, pair_starts
 from .sides import CrossCovariance, both_sides, common_dtype, correlation, one_of_each
-
-__all__ = ["CCAPermutation", "sparse_cca_permutation"]
 
 
 @frozen_record
@@ -168,7 +166,7 @@ def sparse_cca_permutation(
 
     def permuted_by(order: Index | None, report: Report) -> list[float]:
         side, stop = x if order is None else x.permuted(order), report.stop
-        starts = pmd_starts(CrossCovariance(side, y, stop))
+        starts = pair_starts(CrossCovariance(side, y, stop))
         values = []
         for bound in bounds:
             pair = PenalizedDecomposition(side, y, bound, max_iter, tol, stop).next(None, starts)

@@ -54,8 +54,6 @@ from .pencil import Form, Pencil, Unbounded
 from .ratio_bounds import pencil_bounds, refuse_many
 from .search import DEFLATIONS, Options, check_options, flows, greedy_searches, ratio_of
 
-__all__ = ["SparseEigenResult", "directions", "read_pencil", "search", "sparse_eigen", "sparse_eigen_bound"]
-
 
 @frozen_record
 class SparseEigenResult(Named):

@@ -44,8 +44,6 @@ from .pencil import Form, Pencil, Unbounded
 from .scatter import BlockScatter, DataScatter, class_sizes, ledoit_wolf_shrinkage
 from .search import check_options
 
-__all__ = ["SparseLDAResult", "sparse_lda"]
-
 
 @filled(
     {

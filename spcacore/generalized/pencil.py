@@ -41,7 +41,7 @@ from .._limits import (
     SUBMATRIX_ORDER,
 )
 from .._records import record
-from .._types import AnyArray, Array, Index, Mask
+from .._types import Array, Index, Mask
 from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs, upper_eigenpairs
 from ..linalg.orthogonal import inner_products
@@ -49,8 +49,6 @@ from ..linalg.pencil import PencilBasis, border, bordered_values, whitening
 from ..linalg.scaling import beyond_range
 from ..operators.deflation import Deflation, LowRank
 from ..solvers.solution import Solution
-
-__all__ = ["Form", "Pencil", "Unbounded", "unbounded"]
 
 
 class Unbounded(ValueError):
@@ -70,21 +68,6 @@ def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
 class Pencil:
     """Both forms in units in which B has diagonals near 1, without what was found so far; a `Quotient`."""
 
-    dtype: np.dtype[Any]
-    advice: str
-    least: float
-    null: float
-    slack: float
-    p: int
-    usable: Mask
-    known: AnyArray
-    nothing: float
-    largest: float
-    entering: int
-    exponent: int
-    Ad: Array
-    Bd: Array
-
     nothing, largest, entering = -math.inf, math.inf, PENCIL_ENTERING
 
     def __init__(self, A: Form, B: Form, *, dtype: np.dtype, advice: str = "add to the diagonal of B"):
@@ -99,12 +82,12 @@ class Pencil:
         exponent = np.where(used, np.round(np.log2(np.where(used, variance, 1.0)) / 2), 0.0)
         unit = np.ldexp(1.0, -exponent.astype(int))
         self.p, self.usable, self.known = B.p, used, np.ones(B.p, bool)
-        self.active: Index = np.flatnonzero(used)
+        self.active = np.flatnonzero(used)
         self._refuse_unused(A, B, ~used)
         if not used.any():
             raise ValueError("B is zero")
         self.B = self.B0 = B.in_units(np.where(used, unit, 0.0))
-        self.unit: AnyArray = np.where(used, unit, 0.0)
+        self.unit = np.where(used, unit, 0.0)
         self.removed: list[tuple[Array, Array]] = []
         self._numerator(A)
         self._whiten: Array | None = None
@@ -150,11 +133,11 @@ class Pencil:
             except np.linalg.LinAlgError:
                 bad = True
         elif is_sparse(self.B.matrix):
-            root = np.sqrt(self.Bd)
+            root = np.sqrt(self.G_diagonal)
             size, row, column = self.B.stored()
             bad = bool((size > root[row] * root[column] + self.slack).any())
         else:
-            root = np.sqrt(self.Bd)
+            root = np.sqrt(self.G_diagonal)
             bad = any(
                 (np.abs(rows) > root[S, None] * root + self.slack).any() for S, rows in _row_parts(self.B)
             )
@@ -162,12 +145,7 @@ class Pencil:
             raise ValueError("B must be positive semidefinite, and is not")
 
     def _diagonals(self) -> None:
-        self.Ad, self.Bd = self.A.diagonal(), self.B.diagonal()
-
-    @property
-    def G_diagonal(self) -> Array:
-        """Of B."""
-        return self.Bd
+        self.Ad, self.G_diagonal = self.A.diagonal(), self.B.diagonal()
 
     def rows(self, S: Index) -> tuple[Array, Array]:
         """Those of A and of B."""
@@ -234,7 +212,7 @@ class Pencil:
 
     def values_with(self, A: Array, B: Array, candidate: Index, basis: PencilBasis, index: Index) -> Array:
         """The largest value on a support with each candidate more, of which A and B have the columns."""
-        b, corner, d, usable = border(basis, A, B, self.Ad[candidate], self.Bd[candidate], self.least)
+        b, corner, d, usable = border(basis, A, B, self.Ad[candidate], self.G_diagonal[candidate], self.least)
         if not usable.all():  # x'Bx = 0 for e_j - W d: A must map it to zero, too
             size = np.maximum(np.abs(corner), np.abs(b).max(axis=0, initial=0)) * ~usable
             worst = int(np.argmax(size))

@@ -30,12 +30,12 @@ from .._limits import (
     CERTIFIED_TREES,
 )
 from .._types import Array, Index
+from ..linalg.eigen import all_eigenpairs
+from ..linalg.pencil import PencilBasis
 from ..solvers.exact_tree import Search
 from ..solvers.semidefinite import solve_shaped
 from ..supports.admissible import Supports
 from .pencil import Pencil
-
-__all__ = ["pair_bounds", "pencil_bounds", "refuse_many"]
 
 
 def refuse_many(p: int) -> None:
@@ -56,14 +56,10 @@ def pencil_bounds(
 
 
 def pair_bounds(
-    C: Array, metrics: tuple[Array, Array], counts: tuple[int, int], nodes: int = CERTIFIED_NODES
+    A: Array, B: Array, parts: tuple[int, int, int], nodes: int = CERTIFIED_NODES
 ) -> dict[str, float]:
-    """On the correlation of a pair with so many variables of each side, by name; C is their covariance."""
-    p, q = C.shape
-    A, B = np.zeros((p + q, p + q)), np.zeros((p + q, p + q))
-    A[:p, p:], A[p:, :p] = C, C.T
-    B[:p, :p], B[p:, p:] = metrics
-    bounds = _bounds(A, B, sum(counts), None, None, nodes, (p, *counts))
+    """On the correlation of a pair, by name: a pencil divided at a place, with so many of each part."""
+    bounds = _bounds(A, B, sum(parts[1:]), None, None, nodes, parts)
     return {name: min(value, 1.0) for name, value in bounds.items()} or {"spectral": 1.0}
 
 
@@ -77,21 +73,17 @@ def _bounds(
     parts: tuple[int, int, int] | None,
 ) -> dict[str, float]:
     """By name, allowing for rounding; both matrices whole."""
-    values = np.linalg.eigvalsh(B)
-    eps, p = float(np.finfo(np.float64).eps), len(B)
-    rounding = 16 * p * p * eps
-    least = float(values[0]) - rounding * float(values[-1])
-    out: dict[str, float] = {}
-    if not least > 1e4 * rounding * float(values[-1]):
-        return out if spectral is None else {"spectral": spectral + rounding * (1 + abs(spectral))}
-    root = np.linalg.cholesky(B)
+    mu, U = all_eigenpairs(B)
+    top, rounding = float(mu[-1]), 16 * len(B) ** 2 * float(np.finfo(np.float64).eps)
+    least = float(mu[0]) - rounding * top
+    if not least > 1e4 * rounding * top:
+        return {} if spectral is None else {"spectral": spectral + rounding * (1 + abs(spectral))}
 
     def largest(M: Array) -> float:
-        G = np.linalg.solve(root, np.linalg.solve(root, M).T)
-        value = float(np.linalg.eigvalsh((G + G.T) / 2)[-1])
-        return value + rounding * (float(np.abs(M).max()) + abs(value) * float(values[-1])) / least
+        value = float(PencilBasis.of(M, mu, U, mu > 0).eigenvalues[0])
+        return value + rounding * (float(np.abs(M).max()) + abs(value) * top) / least
 
-    out["spectral"] = largest(A)
+    out = {"spectral": largest(A)}
     tree = _Tree(A, B, k, least, parts, support)
     tree.run(nodes, at_a_time=64)
     if not tree.open():
@@ -151,13 +143,10 @@ class _Tree(Search):
         return np.inf
 
     def _update_incumbent(self, support: Index) -> bool:
-        S = np.ix_(support, support)
-        mu, U = np.linalg.eigh(self.B[S])
-        W = U / np.sqrt(mu)
-        values, vectors = np.linalg.eigh(W.T @ self.A[S] @ W)
-        if not float(values[-1]) > self.value:
+        x, value = _leading(self.A, self.B, support)
+        if not value > self.value:
             return False
-        self.index, self.vector, self.value = support, W @ vectors[:, -1], float(values[-1])
+        self.index, self.vector, self.value = support, x, value
         return True
 
     def _set_level(self) -> None:
@@ -188,12 +177,16 @@ class _Tree(Search):
         return True
 
 
+def _leading(A: Array, B: Array, S: Index) -> tuple[Array, float]:
+    """The leading x on a support, and its value."""
+    mu, U = all_eigenpairs(B[np.ix_(S, S)])
+    basis = PencilBasis.of(A[np.ix_(S, S)], mu, U, mu > 0)
+    return basis.W[:, 0], float(basis.eigenvalues[0])
+
+
 def _first(A: Array, B: Array, k: int, parts: tuple[int, int, int] | None) -> Index:
     """The variables of most weight in the leading eigenvector."""
-    root = np.linalg.cholesky(B)
-    G = np.linalg.solve(root, np.linalg.solve(root, A).T)
-    x = np.linalg.solve(root.T, np.linalg.eigh((G + G.T) / 2)[1][:, -1])
-    order = np.argsort(-np.abs(x), kind="stable")
+    order = np.argsort(-np.abs(_leading(A, B, np.arange(len(A)))[0]), kind="stable")
     if parts is None:
         return np.sort(order[:k])
     first, kx, ky = parts

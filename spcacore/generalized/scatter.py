@@ -66,25 +66,25 @@ class DataScatter:
             self.X = real_array(X, "X", ndim=2)
             entries = self.X
         self.n, self.p = self.X.shape
-        self.dtype: np.dtype[Any] = float_type(self.X.dtype)
-        self.exponent: int = even_exponent(largest_magnitude(entries), self.dtype)
-        self.unit: float = math.ldexp(1.0, -self.exponent)
+        self.dtype = float_type(self.X.dtype)
+        self.exponent = even_exponent(largest_magnitude(entries), self.dtype)
+        self.unit = math.ldexp(1.0, -self.exponent)
 
     def means(self, labels: Index, c: int, weight: Array | None) -> Array:
         """Of the classes, in these units."""
+        if not is_sparse(self.X):
+            return _class_means(self.X, (labels, weight), c, self.unit)[1]
         out = np.empty((c, self.p))
         for j in range(c):
             own = labels == j
-            rows, w = self.X[own], None if weight is None else weight[own]
-            if is_sparse(rows):
-                rows = rows.tocsc().astype(np.float64) * self.unit
-                out[j] = np.ravel(rows.mean(axis=0) if w is None else w / w.sum() @ rows)
-                full = np.flatnonzero(np.diff(rows.indptr) == rows.shape[0])
-                entries = rows[:, full].data.reshape(len(full), rows.shape[0]).T
-                out[j, full] = entries[0] + _average(entries - entries[0], w)
-            else:
-                first = rows[0].astype(np.float64) * self.unit
-                out[j] = first + _average(rows * self.X.dtype.type(self.unit) - first, w)
+            rows, w = (
+                self.X[own].tocsc().astype(np.float64) * self.unit,
+                None if weight is None else weight[own],
+            )
+            out[j] = np.ravel(rows.mean(axis=0) if w is None else w / w.sum() @ rows)
+            full = np.flatnonzero(np.diff(rows.indptr) == rows.shape[0])
+            entries = rows[:, full].data.reshape(len(full), rows.shape[0]).T
+            out[j, full] = entries[0] + _average(entries - entries[0], w)
         return out
 
     def within(
@@ -241,8 +241,8 @@ class BlockScatter:
             )
         with naming_not_finite(self.blocks):
             largest = max(self.blocks.results(_largest))
-        self.exponent: int = even_exponent(largest, self.dtype)
-        self.unit: float = math.ldexp(1.0, -self.exponent)
+        self.exponent = even_exponent(largest, self.dtype)
+        self.unit = math.ldexp(1.0, -self.exponent)
 
     def means(self, labels: Index, c: int, weight: Array | None) -> Array:
         """Of the classes, in these units."""

@@ -41,23 +41,10 @@ from .._validation import as_seed, check_bool, check_choice, default_cardinality
 from ..linalg.eigen import largest_eigenpairs
 from ..objectives.ratio import RatioOfUnits
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
-from ..solvers.solution import Solution
 from ..supports.admissible import Supports, Units, knowledge
 from ..supports.search import Clock, Steps, backward, forward, forward_ways
 from .pencil import Form, Pencil, Unbounded
 from .ratio_bounds import refuse_many
-
-__all__ = [
-    "DEFLATIONS",
-    "Options",
-    "best_pairs",
-    "check_options",
-    "flows",
-    "greedy_searches",
-    "ratio_of",
-    "single_units",
-]
-
 
 DEFLATIONS = {name: one for name, one in ALL_DEFLATIONS.items() if not one.residual}
 
@@ -218,8 +205,20 @@ def flows(
     step = 0.9 / _step_bound(pencil.B0, active, options.seed)
 
     def refined(S: Index, v: Array | None) -> tuple[Units, bool]:
-        x = _refined(pencil, S, v, k, step, options, steps)
-        return supports.mask(x.index), x.converged
+        """The flow, then the best values on its support, from which it runs again, while that pays."""
+        best = pencil.leading(S) if v is None else None
+        for _ in range(FLOW_ROUNDS):
+            if best is not None:
+                S, v = best.index, best.entries
+            assert v is not None
+            S, v, done = _flow(pencil, S, v, k, step, options.max_iter, options.tol, steps)
+            new = replace(pencil.leading(S), converged=done)
+            if best is not None and not new.objective > best.objective * (1 + RISE):
+                best = replace(best, converged=best.converged and done)
+                break
+            best = new
+        assert best is not None
+        return supports.mask(best.index), best.converged
 
     begun = [np.sort(np.array(single_units(objective, k), np.intp))]
     if k <= GRADIENT_SUPPORT:
@@ -230,32 +229,14 @@ def flows(
     S, v = active, _dense_start(pencil, options.seed)
     for size in (8 * k, 4 * k, 2 * k):
         if size < len(active):
-            S, v, _, _ = _flow(pencil, S, v, size, step, FLOW_ROUGH_STEPS, FLOW_ROUGH_TOL, steps)
+            S, v, _ = _flow(pencil, S, v, size, step, FLOW_ROUGH_STEPS, FLOW_ROUGH_TOL, steps)
     yield refined(S, v)
-
-
-def _refined(
-    pencil: Pencil, S: Index, v: Array | None, k: int, step: float, options: Options, steps: Steps
-) -> Solution:
-    """The flow, then the best values on its support, from which it runs again, while that pays."""
-    best = pencil.leading(S) if v is None else None
-    for _ in range(FLOW_ROUNDS):
-        if best is not None:
-            S, v = best.index, best.entries
-        assert v is not None
-        S, v, _, done = _flow(pencil, S, v, k, step, options.max_iter, options.tol, steps)
-        new = replace(pencil.leading(S), converged=done)
-        if best is not None and not new.objective > best.objective * (1 + RISE):
-            return replace(best, converged=best.converged and done)
-        best = new
-    assert best is not None
-    return best
 
 
 def _flow(
     pencil: Pencil, S: Index, v: Array, k: int, least: float, max_iter: int, tol: float,
     steps: Steps,
-) -> tuple[Index, Array, int, bool]:  # fmt: skip
+) -> tuple[Index, Array, bool]:  # fmt: skip
     """Steps of at least `least`; longer ones for as long as they raise the ratio."""
     v = v / (np.linalg.norm(v) or 1.0)
     Av, Bv = pencil.A.matvec(v, S), pencil.B.matvec(v, S)
@@ -263,7 +244,7 @@ def _flow(
     rho = _quotient(v, S, Av, Bv, least_square)
     if rho == -np.inf:  # deflation has left nothing of B there
         kept = np.sort(_core.select_largest(v, min(k, len(v))))
-        return S[kept], v[kept], 0, True
+        return S[kept], v[kept], True
     eta = least
     for n_iter in range(1, max_iter + 1):
         direction = Av - rho * Bv
@@ -274,7 +255,7 @@ def _flow(
             T = np.sort(_core.select_largest(y, k))
             T = T[y[T] != 0]
             if not len(T):
-                return S, v, n_iter, True
+                return S, v, True
             u = y[T] / np.linalg.norm(y[T])
             Au, Bu = pencil.A.matvec(u, T), pencil.B.matvec(u, T)
             new = _quotient(u, T, Au, Bu, least_square)
@@ -284,16 +265,16 @@ def _flow(
         same = np.array_equal(S, T)
         rise = new - rho
         if rise < 0 and len(S) <= k:
-            return S, v, n_iter, True
+            return S, v, True
         if new == -np.inf:
-            return T, u, n_iter, True
+            return T, u, True
         S, v, Av, Bv, rho = T, u, Au, Bu, new
         eta *= 2
         if steps(n_iter) and len(S) <= k:
-            return S, v, n_iter, False
+            return S, v, False
         if same and rise <= tol * abs(rho):
-            return S, v, n_iter, True
-    return S, v, max_iter, False
+            return S, v, True
+    return S, v, False
 
 
 def _quotient(v: Array, S: Index, Av: Array, Bv: Array, least_square: float) -> float:

@@ -32,12 +32,6 @@ from ..supports.admissible import Supports
 from .pencil import Form
 from .scatter import centered_rows
 
-__all__ = [
-    "BlockSide", "CrossCovariance", "Known", "Pair", "Side", "both_sides", "common_dtype", "correlation",
-    "leading_singular_vector", "max_abs_per_column", "named", "names_of", "one_of_each", "pair_of",
-    "speaking_of_y",
-]  # fmt: skip
-
 Known = dict[str, Any] | None
 
 
@@ -337,17 +331,11 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Ar
 class CrossCovariance:
     """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
 
-    stop: threading.Event | None
-
-    x: Side
-    y: Side
-    matrix: Array | None
-    removed: LowRank
-
     def __init__(self, x: Side, y: Side, stop: threading.Event | None = None):
         self.x, self.y, self.stop = x, y, stop
         self.matrix = x.cross(y) if isinstance(x, BlockSide) and isinstance(y, BlockSide) else None
         self.removed = LowRank.none(x.p, y.p)
+        self.signed = any(s.supports.signs is not None for s in (x, y))
 
     def matvec(self, v: Array) -> Array:
         """C v, of one vector or several."""
@@ -362,10 +350,19 @@ class CrossCovariance:
         return v + self.removed.T.times(u)
 
     def remove(self, x: tuple[Array, Array], y: tuple[Array, Array], update: str) -> None:
-        """Deflate by u and v, of unit norm in the metrics of their sides, each with its product z = Bu."""
+        """Deflate by u and v, of unit norm in the metrics of their sides, each with its product z = Bu.
+
+        Those that are zero add no direction, and only a projection takes one of a side away.
+        """
         (u, z), (v, w) = x, y
+        if update != "projection" and not (z.any() and w.any()):
+            return
         Cv = self.matvec(v)
         self.removed += LowRank.removal(update, float(u @ Cv), (z, Cv), (w, self.transpose_matvec(u)))
+
+    def turned(self, starts: list[Array]) -> list[Array]:
+        """Vectors of Y from which searches begin: where signs are given, either way round."""
+        return [s * v for v in starts for s in ((1, -1) if self.signed else (1,))]
 
     def _refuse_stopped(self) -> None:
         if self.stop is not None and self.stop.is_set():
@@ -419,7 +416,6 @@ class Pair:
     converged: bool
     bound: float = math.inf
 
-    def with_sign(self, x: Side, y: Side) -> Pair:
+    def with_sign(self, given: bool) -> Pair:
         """The entry of u of largest magnitude becomes positive, unless signs are given; v turns with u."""
-        given = any(s.supports.signs is not None for s in (x, y))
         return self if given or sign_of(self.u) > 0 else replace(self, u=-self.u, v=-self.v)

@@ -1,3 +1,1 @@
 """Linear algebra that every floor above uses: eigenpairs, orthonormal bases, pencils, scaling, threads."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """Several components, one after another or all at once; probabilistic and kernel PCA."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """What is maximized over supports: a file an objective, each by the contract of supports/objective."""
-
-__all__: list[str] = []

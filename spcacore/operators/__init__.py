@@ -1,3 +1,1 @@
 """The caller's matrix as a symmetric operator: storages, statistics, screening, deflation."""
-
-__all__: list[str] = []

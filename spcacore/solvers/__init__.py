@@ -1,3 +1,1 @@
 """One sparse component: each solver in a file of its own, and what they share."""
-
-__all__: list[str] = []

@@ -3,5 +3,3 @@
 `admissible` has the record of supports, `objective` the contract of what is maximized, `search` the forward,
 backward and swap searches, and `tree` the proof by branch and bound.
 """
-
-__all__: list[str] = []

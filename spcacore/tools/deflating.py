@@ -24,8 +24,6 @@ from ..linalg.orthogonal import orthogonal_part, orthonormal_basis, unit
 from ..operators.deflation import DEFLATIONS
 from ..operators.dense import blas_layout
 
-__all__ = ["deflate"]
-
 
 def deflate(
     A: MatrixLike,

@@ -21,9 +21,6 @@ from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..operators.problem import OUT_OF_RANGE
 from ..readable import Listing, Tabular
 
-__all__ = ["ObliqueRotation", "l1_rotate", "l1_rotation", "oblimin", "orthomax", "promax", "varimax"]
-
-
 _filled = filled(
     {
         "rotation": "rotation : ndarray, shape (r, r), dtype of `rotated`\n"

@@ -14,8 +14,6 @@ from .._docstrings import filled
 from .._types import AnyArray
 from .._validation import check_bool, integer, number, output_array, raise_not_finite, real_array
 
-__all__ = ["l1_threshold", "soft_threshold", "truncate"]
-
 _filled = filled(
     {
         "vector": "a : (p,) array_like\n"

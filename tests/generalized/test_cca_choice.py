@@ -180,7 +180,7 @@ def test_signed_values_are_those_of_nonnegative_least_squares():
 
 
 def test_a_start_of_the_wrong_sign_is_turned(monkeypatch):
-    monkeypatch.setattr("spcacore.generalized.cca_alternation.pmd_starts", lambda cross: [-np.ones(2)])
+    monkeypatch.setattr("spcacore.generalized.cca_alternation.pair_starts", lambda *_: [-np.ones(2)])
     x = np.random.default_rng(0).standard_normal((20, 2))
     found = sparse_cca(
         x + x.sum(1)[:, None], x, l1_bound=1.2, choice=(spcacore.Choice(signs=1), spcacore.Choice(signs=1))
