@@ -33,7 +33,7 @@ class Task:
     warnings: list[str]
 
     def __init__(self, args: Arguments):
-        self.call = call_of(args) if args.methods else None
+        self.call: Any = call_of(args) if args.methods else None
         if args.covariance and args.scores:
             raise UserError("argument --scores: a covariance has no samples to score")
         check_outputs(args)

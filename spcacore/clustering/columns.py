@@ -271,6 +271,10 @@ class Points:
     They are those from the row `first` of a whole, by whose numbers they are told.
     """
 
+    weight: Array | None
+    first: int
+    shift: Array | None
+
     def __init__(self, Z: Any, weight: Array | None, first: int = 0, shift: Array | None = None) -> None:
         self.Z, self.weight, self.first, self.shift = Z, weight, first, shift
         self.n: int = Z.shape[0]

@@ -54,6 +54,15 @@ class _Question(NamedTuple):
 class BlockColumns:
     """Variables centered and scaled to about 1 by a power of two, as `Columns`, in blocks of rows."""
 
+    weight: Array | None
+    kept: Labels | None
+    blocks: RowBlocks
+    poll: Callable[[], object]
+    names: tuple[str, ...] | None
+    n: int
+    p: int
+    dtype: np.dtype[Any]
+
     def __init__(
         self, source: RowBlocks, poll: Callable[[], object] = lambda: None, sample_weight: Any = None
     ) -> None:
@@ -61,9 +70,9 @@ class BlockColumns:
         blocks = source if self.kept is None else source.taken(self.kept)
         self.source, self.blocks, self.poll, self.names = source, blocks, poll, blocks.names
         (self.n, self.p), self.dtype = blocks.shape, float_type(blocks.dtype)
-        self.mass = np.ones(self.n) if self.weight is None else self.weight
-        self.own = list(zip(blocks.starts, blocks.placed(self.weight), strict=True))
-        self.everything = np.ones(self.p)
+        self.mass: Array = np.ones(self.n) if self.weight is None else self.weight
+        self.own: list[tuple[int, Any]] = list(zip(blocks.starts, blocks.placed(self.weight), strict=True))
+        self.everything: Array = np.ones(self.p)
         stats: Statistics = blocks.reduced(merged, statistics)
         if not all(np.isfinite(a).all() for a in (stats.mean, stats.low, stats.high)):
             locate_not_finite(blocks)
@@ -72,8 +81,8 @@ class BlockColumns:
         if self.n > 1 and not half_range > 0:
             raise ValueError("X has no variance: all its rows are equal")
         self.mean: AnyArray = np.where(stats.low == stats.high, stats.low, stats.mean)
-        self.exponent = math.frexp(half_range)[1]
-        self.unit = math.ldexp(1.0, -self.exponent)
+        self.exponent: int = math.frexp(half_range)[1]
+        self.unit: float = math.ldexp(1.0, -self.exponent)
         if self.weight is not None:
             everyone = Assigned(self.everything, np.zeros((1, self.p)), {}, np.zeros(1, np.uint64))
             (step,) = self._sums([everyone], 1)

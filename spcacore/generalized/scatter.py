@@ -53,6 +53,9 @@ def _average(rows: AnyArray, weight: Array | None) -> Array:
 class DataScatter:
     """X times a power of two, so that entries are near 1; dense, or in rows of nonzeros."""
 
+    n: Any
+    p: Any
+
     def __init__(self, X: Any):
         if is_sparse(X):
             self.X = compressed(X).tocsr()
@@ -223,6 +226,10 @@ def _shrunk(matrix: Array, amount: float, spread: Array) -> Form:
 
 class BlockScatter:
     """X in blocks of rows, of which scatters are formed: times a power of two, as in `DataScatter`."""
+
+    n: int
+    p: int
+    dtype: np.dtype[Any]
 
     def __init__(self, X: Any):
         self.blocks: Any = row_blocks(X).held()

@@ -199,13 +199,21 @@ class KernelMatrix:
     """The kernel matrix of all samples, doubly centered and times 2^-exponent; with weights, of which the
     means are, times the roots of these from both sides."""
 
+    kernel: Kernel
+    rows: Rows
+    n: int
+    dtype: np.dtype[Any]
+    weight: Array | None
+    mean: Array
+    center: float
+
     def __init__(
         self, kernel: Kernel, rows: Rows, n: int, dtype: np.dtype, weight: Array | None = None
     ) -> None:
         self.kernel, self.rows, self.n, self.dtype, self.weight = kernel, rows, n, dtype, weight
         self.mean, self.center = np.zeros(n), 0.0  # of columns, and of these
-        self.exponent = 0
-        self.largest = 1.0
+        self.exponent: int = 0
+        self.largest: float = 1.0
 
     @property
     def half_exponent(self) -> int:

@@ -117,6 +117,11 @@ class JointSearch:
     Draws the same numbers on every machine.
     """
 
+    supports: Supports
+    sizes: Sequence[int]
+    starts: Sequence[list[Loading]]
+    seed: int
+
     def __init__(
         self, A: Array, supports: Supports, sizes: Sequence[int], starts: Sequence[list[Loading]], seed: int,
         constraint: str | None = None,
@@ -125,7 +130,7 @@ class JointSearch:
         self.A, self.supports, self.sizes = np.ascontiguousarray(A), supports, sizes
         self.starts, self.seed = starts, seed
         self.best: list[tuple[float, list[Loading]]] = []
-        self.limit = JOINT_WORK * max(len(A), JOINT_SMALL)
+        self.limit: float = JOINT_WORK * max(len(A), JOINT_SMALL)
 
     def rounds(self) -> Iterator[None]:
         """Some moves at a time."""

@@ -11,7 +11,7 @@ from .. import _core
 from .._limits import JOINING_VARIABLES, SAMPLE_ORDER, WORKING_SET_VARIABLES
 from .._messages import warn
 from .._records import record
-from .._types import Array
+from .._types import Array, Index
 from ..linalg.eigen import upper_eigenpairs
 from ..linalg.orthogonal import inner_products, procrustes
 from ..operators.problem import Problem
@@ -149,15 +149,20 @@ class ElasticNets:
     """
 
     own: Supports
+    op: _core.Operator
+    space: Space
+    wanted: tuple[Wanted, ...]
+    ridge: float
+    choice: Supports
 
     def __init__(
         self, op: _core.Operator, space: Space, wanted: tuple[Wanted, ...], ridge: float,
         choice: Supports,
     ):  # fmt: skip
         self.op, self.space, self.wanted, self.ridge, self.choice = op, space, wanted, ridge, choice
-        self.levels = np.zeros(len(wanted))
-        self.eps = float(np.finfo(op.dtype).eps)
-        self.working = np.zeros(0, np.intp)
+        self.levels: Array = np.zeros(len(wanted))
+        self.eps: float = float(np.finfo(op.dtype).eps)
+        self.working: Index = np.zeros(0, np.intp)
         self.B: Array | None = None
 
     def solve(self, C: Array) -> tuple[Array, Array]:

@@ -182,6 +182,9 @@ class Additional:
     `A_s x_s / sqrt(x_s'A_s x_s)` of the earlier loadings; cumulative, q'Aq.
     """
 
+    op: _core.Operator
+    regression: bool
+
     def __init__(self, op: _core.Operator, definition: str):
         self.op, self.regression = op, definition == "regression"
         self.basis: list[Array] = []
@@ -213,6 +216,11 @@ class Additional:
 
 class TotalShare:
     """Whether the components found explain a share of the total variance."""
+
+    additional: Additional
+    share: float
+    total: float
+    explained: float
 
     def __init__(self, problem: Problem, definition: str, share: float):
         self.additional, self.share = Additional(problem.operator, definition), share

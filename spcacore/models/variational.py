@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 from scipy import linalg
 
+from .. import _core
 from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER, SUPPORT_TOL
 from .._messages import counted
 from .._records import record
@@ -47,13 +48,18 @@ class Residual:
     B = M is an orthonormal basis of the means; with naive deflation M has the means, and x_t = T b_t.
     """
 
+    op: _core.Operator
+    n: float
+    orthogonal: bool
+    wanted: int
+
     def __init__(self, problem: Problem, n: float, orthogonal: bool, wanted: int):
         self.op, self.n, self.orthogonal, self.wanted = problem.operator, n, orthogonal, wanted
-        self.eigenvectors = np.zeros((problem.p, 0))
-        self.total = problem.trace * (n - 1)
-        self.square = self.total
+        self.eigenvectors: Array = np.zeros((problem.p, 0))
+        self.total: float = problem.trace * (n - 1)
+        self.square: float = self.total
         self.B = self.M = self.AB = np.zeros((problem.p, 0))
-        self.term = LowRank.none(problem.p)
+        self.term: LowRank = LowRank.none(problem.p)
         self.FB: Array | None = None  # of the data, once it is asked for
 
     @property
@@ -150,6 +156,9 @@ class Posterior:
 
 class ExpectationMaximization:
     """EM on all variables of a prior, in the orthogonal complement of Q."""
+
+    square: float
+    entries: float
 
     def __init__(
         self,

@@ -39,7 +39,11 @@ def leading_sum(A: Array, S: Index, r: int) -> float:
 class LeadingSum(Objective):
     """Of a semidefinite A in memory."""
 
-    most_tried = ACROSS_ENTERING
+    most_tried: int = ACROSS_ENTERING
+    r: int
+    diagonal: Array
+    exact: bool
+    masked: Array | None
 
     def __init__(self, A: Array, supports: Supports, r: int = 1):
         super().__init__(supports)

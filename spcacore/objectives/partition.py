@@ -68,6 +68,11 @@ class Partition(Objective):
     """The sum over components of an objective of one."""
 
     steepest = True  # values of the components that a swap leaves alone are known
+    one: Objective
+    sizes: tuple[int, ...]
+    total: bool
+    exact: bool
+    most_tried: int
 
     def __init__(self, one: Objective, sizes: tuple[int, ...], total: bool):
         super().__init__(Places.of(one.supports, sizes, total))

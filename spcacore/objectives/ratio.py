@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .. import _core
 from .._limits import (
     LEAST_SQUARES_ENTERING,
     LEAST_SQUARES_ORDER,
@@ -24,7 +25,7 @@ from .._limits import (
     TIE,
 )
 from .._records import record
-from .._types import Array, Index, Mask
+from .._types import AnyArray, Array, Index, Mask
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
 from ..linalg.pencil import PencilBasis, border, bordered_values, signed_ratio
 from ..operators.deflation import DeflatedOperator
@@ -66,7 +67,16 @@ class Ratio:
 
     M_diagonal: Any
 
-    nothing, entering = 0.0, LEAST_SQUARES_ENTERING
+    nothing: float = 0.0
+    entering: int = LEAST_SQUARES_ENTERING
+    op: _core.Operator
+    p: int
+    dtype: np.dtype[Any]
+    variance: AnyArray
+    G_diagonal: AnyArray
+    largest: float
+    u: Array
+    known: AnyArray
 
     def __init__(self, problem: Problem, state: DeflatedOperator):
         assert problem.diagonal is not None
@@ -203,6 +213,9 @@ class RatioOfUnits(Objective):
 
     slack = RISE
     at_once = 32
+    quotient: Quotient
+    fit: Fit | None
+    tie: float
 
     def __init__(self, quotient: Quotient, supports: Supports, fit: Fit | None = None):
         super().__init__(supports)
@@ -212,8 +225,8 @@ class RatioOfUnits(Objective):
         few = supports.signs is None or len(supports.allowed) <= self.most_tried
         self.steepest: bool = few and supports.room <= _STEEPEST
         if supports.simple:
-            self.most_tried = quotient.entering
-        self.work = np.inf  # multiplications left to swaps
+            self.most_tried: int = quotient.entering
+        self.work: float = np.inf  # multiplications left to swaps
         self._rows = KeptRows(quotient.rows, quotient.p)
         self._kept: dict[bytes, Support | None] = {}
         self._bases: dict[bytes, tuple[Index, PencilBasis]] = {}

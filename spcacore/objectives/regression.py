@@ -50,6 +50,15 @@ class Regression(Objective):
         The best u on some variables, as where it has signs: it minimizes u'Ku - 2 g'u.
     """
 
+    g: Array
+    least: float
+    volume: bool
+    fit: Callable[[Index], Array] | None
+    exact: bool
+    steepest: bool
+    none: _Explained
+    last: _Explained
+
     def __init__(
         self, K: KeptRows, diagonal: Array, g: Array, supports: Supports, *, least: float = 0.0,
         volume: bool = False, fit: Callable[[Index], Array] | None = None,
@@ -58,7 +67,7 @@ class Regression(Objective):
         self.K, self.g, self.least, self.volume, self.fit = K, g, least, volume, fit
         self.exact, self.steepest = fit is None, fit is not None or supports.grouped
         if self.exact and not supports.grouped:
-            self.most_tried = len(supports.allowed)
+            self.most_tried: int = len(supports.allowed)
         none = np.zeros(len(supports.allowed), bool)
         self.none = self.last = _Explained(none, np.zeros((0, len(g))), g.astype(np.float64), diagonal)
         self.fits: dict[bytes, Array] = {}

@@ -43,6 +43,14 @@ class Gram:
     It belongs to one call of a solver, which changes what it keeps.
     """
 
+    blocks: RowBlocks
+    dtype: np.dtype[Any]
+    range: float
+    factor: float
+    row_weight: AnyArray | None
+    each: list[Any]
+    p: int
+
     def __init__(
         self,
         blocks: RowBlocks,
@@ -59,22 +67,25 @@ class Gram:
         self.mean: AnyArray = np.zeros(p, dtype) if mean is None else mean
         self.weight: AnyArray = np.ones(p, dtype) if weight is None else weight
         self.diagonal: AnyArray = np.zeros(p, dtype)
-        self.promise = self.diagonal  # of the variables, to be used soon
-        self.column = np.empty((0, p), dtype)  # those kept, as rows
-        self.slot = np.full(p, -1, np.intp)  # of a variable in `column`
-        self.owner = np.empty(0, np.intp)  # of a slot, -1 where free
-        self.formed = False
+        self.promise: AnyArray = self.diagonal  # of the variables, to be used soon
+        self.column: AnyArray = np.empty((0, p), dtype)  # those kept, as rows
+        self.slot: Index = np.full(p, -1, np.intp)  # of a variable in `column`
+        self.owner: Index = np.empty(0, np.intp)  # of a slot, -1 where free
+        self.formed: bool = False
         self.noise = False  # whether a component was no stronger, so that races ask for many columns
-        self.members = np.empty(0, np.intp)  # some variables,
-        self.part = np.full(p, -1, np.intp), np.empty((0, 0), dtype)  # where each is, and A between them
-        self.stored = float(p)  # entries of a row
-        self.keeping = True  # whether products may bring columns to keep,
-        self.alone = False  # but for the next one
+        self.members: Index = np.empty(0, np.intp)  # some variables,
+        self.part: tuple[Index, AnyArray] = (
+            np.full(p, -1, np.intp),
+            np.empty((0, 0), dtype),
+        )  # where each is, and A between them
+        self.stored: float = float(p)  # entries of a row
+        self.keeping: bool = True  # whether products may bring columns to keep,
+        self.alone: bool = False  # but for the next one
         kept = min(max(1, LIKELY_BYTES // (p * dtype.itemsize)), RECENT_PRODUCTS)
         self.recent: deque[tuple[Index, AnyArray, AnyArray]] = deque(maxlen=kept)
         self.capacity: int = min(p, KEPT_BYTES // (p * dtype.itemsize))
-        self.cost = 0.0  # of the passes so far, in columns of A
-        self.debt = 0  # products that kept columns would have saved
+        self.cost: float = 0.0  # of the passes so far, in columns of A
+        self.debt: int = 0  # products that kept columns would have saved
 
     @contextmanager
     def by_products(self) -> Iterator[None]:
@@ -378,7 +389,12 @@ class BlockOperator:
     `symmetric_form` is True: it acts on vectors of length p alone. `n` is the number of samples.
     """
 
-    dense, symmetric_form, by_passes = False, True, True
+    dense: bool = False
+    symmetric_form: bool = True
+    by_passes: bool = True
+    gram: Gram
+    inner: _core.Operator
+    n: int
 
     def __init__(self, gram: Gram, inner: _core.Operator, removed: LowRank | None = None) -> None:
         self.gram, self.inner, self.n = gram, inner, gram.blocks.shape[0]

@@ -303,11 +303,15 @@ class _Slices:
 class TakenRows(RowBlocks):
     """Some rows of other blocks."""
 
+    source: RowBlocks
+
     def __init__(self, source: RowBlocks, rows: Index) -> None:
         ends = np.searchsorted(rows, [*source.starts, source.shape[0]]).tolist()
         super().__init__((len(rows), source.shape[1]), source.dtype, ends[:-1], source.names)
         self.source, self._passes = source, source._passes
-        self.own = [part - start for part, start in zip(self.split(rows), source.starts, strict=True)]
+        self.own: list[Any] = [
+            part - start for part, start in zip(self.split(rows), source.starts, strict=True)
+        ]
 
     def _sent(self, parts: list[Any]) -> list[Any]:
         return self.source._sent(parts)

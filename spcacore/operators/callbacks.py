@@ -23,6 +23,14 @@ class Products(Storage):
     The kernels ask the same object for F v and F'f, with the mean removed and the range brought near 1.
     """
 
+    matvec: Any
+    rmatvec: Any
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    covariance: bool
+    cost: int
+    affine: Affine
+
     def __init__(self, X: Any, covariance: bool) -> None:
         if not is_operator(X):
             raise TypeError(

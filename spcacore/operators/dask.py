@@ -54,12 +54,12 @@ class DaskBlocks(RowBlocks):
         super().__init__(X.shape, X.dtype, list(accumulate(X.chunks[0][:-1], initial=0)), names)
         self.persist: bool | None = None if persist is None else check_bool(persist, "persist")
         self.array = X
-        self.blocks = list(X.to_delayed().ravel())
+        self.blocks: list[Any] = list(X.to_delayed().ravel())
         found = self._found()
         self.futures = found if all(map(_is_future, found)) else None
         self.origin: DaskBlocks | None = None  # of which these are kept, by the calls of this thread
         self.sent: WeakSet[Any] = WeakSet()  # futures of what goes as `each`
-        self.thread = 0
+        self.thread: int = 0
 
     @property
     def client(self) -> Any:

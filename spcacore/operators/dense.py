@@ -41,6 +41,10 @@ class DenseData(_Dense, DataStorage):
     has_gram = dense = True
     working_set: Any = WorkingSet
     screening = "none"
+    array: AnyArray
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    cost: int
 
     def __init__(self, X: Any, missing: bool = False) -> None:
         self.names: tuple[str, ...] | None = column_names(X)
@@ -108,6 +112,13 @@ def _rounded(problem: Problem, dtype: np.dtype) -> Problem:
 
 class DenseCovariance(_Dense, CovarianceStorage):
     """A symmetric array; `definite` refuses an indefinite one."""
+
+    names: tuple[str, ...] | None
+    array: AnyArray
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    cost: int
+    definite: bool
 
     def __init__(self, X: Any, definite: bool = True) -> None:
         X, self.names = symmetric(X, None, "X"), column_names(X)

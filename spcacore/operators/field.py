@@ -35,10 +35,10 @@ class Field:
 
     def __init__(self, problem: Problem, index: Index):
         self._problem = replace(problem, ground=None)  # which would hold this field
-        self.index = index
+        self.index: Index = index
         self.whole: bool = len(index) == problem.p
         self._columns: NDArray[np.float32] | None = None
-        self.matrix = self._formed()
+        self.matrix: AnyArray = self._formed()
         self._place = np.full(problem.p, -1, np.intp)
         self._place[index] = np.arange(len(index))
         self._removed: list[Direction] = []
@@ -197,6 +197,13 @@ class Ground:
     noise : float or None
         The deviation of correlations that are noise, of an earlier component.
     """
+
+    wide: bool
+    weak: bool
+    enough: int
+    partial: int
+    value: float
+    moved: bool
 
     def __init__(self) -> None:
         self.wide, self.weak, self.enough, self.partial = False, False, 0, 0

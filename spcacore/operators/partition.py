@@ -122,9 +122,13 @@ class BlockData(DataStorage):
     size: AnyArray
 
     has_gram = dense = one_pass = True
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    names: tuple[str, ...] | None
+    cost: int
 
     def __init__(self, X: Any) -> None:
-        self.blocks = row_blocks(X)
+        self.blocks: RowBlocks = row_blocks(X)
         self.shape, self.dtype = self.blocks.shape, float_type(self.blocks.dtype)
         self.names, self.cost = self.blocks.names, self.shape[1]
         self.working_set: type[BlocksWorkingSet] | None = None if self.blocks.summed else BlocksWorkingSet

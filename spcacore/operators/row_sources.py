@@ -104,6 +104,10 @@ class _Source:
 class SlicedTable(_Source):
     """A dataframe of pandas or polars, or a table of pyarrow, some rows of which become an array."""
 
+    table: Any
+    shape: tuple[int, int]
+    names: tuple[str, ...] | None
+
     def __init__(self, X: Any) -> None:
         self.table, self.shape, self.names = X, (int(X.shape[0]), int(X.shape[1])), columns_of(X)
         kinds = getattr(X, "dtypes", None)
@@ -127,6 +131,8 @@ class PiecedTable(_Source):
     One piece is in memory.
     """
 
+    readers: list[Callable[[], Any]]
+
     def __init__(self, pieces: list[tuple[int, Callable[[], Any]]], schema: Any) -> None:
         text = [str(kind) for kind in schema.types]
         wrong = [
@@ -142,7 +148,9 @@ class PiecedTable(_Source):
         self.names: tuple[str, ...] | None = tuple(schema.names)
         self.cuts: list[int] = list(accumulate((size for size, _ in pieces), initial=0))
         self.shape: tuple[int, int] = self.cuts[-1], len(self.names)
-        self.dtype = np.dtype(np.float32 if all(kind in _SINGLE for kind in text) else np.float64)
+        self.dtype: np.dtype[Any] = np.dtype(
+            np.float32 if all(kind in _SINGLE for kind in text) else np.float64
+        )
         self.readers, self._known = [read for _, read in pieces], -1
         self._table: Any = None
 
@@ -159,6 +167,9 @@ class PiecedTable(_Source):
 
 class IteratedRows(_Source):
     """Blocks that a function yields, one after the other, and anew in each pass. One block is in memory."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
 
     def __init__(self, blocks: Callable[[], Any]) -> None:
         self.blocks = blocks

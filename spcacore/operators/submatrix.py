@@ -86,10 +86,14 @@ def whole_matrix(op: _core.Operator) -> Array:
 class KeptRows:
     """Rows of matrices of order p, kept once they were asked for; some beside those of the last support."""
 
+    rows: Callable[[Index], tuple[AnyArray, ...]]
+    all: Index
+    spare: int
+
     def __init__(self, rows: Callable[[Index], tuple[AnyArray, ...]], p: int, spare: int = _SPARE_ROWS):
         self.rows, self.all, self.spare = rows, np.arange(p), spare
         self.kept: dict[int, tuple[AnyArray, ...]] = {}
-        self.met = _MET
+        self.met: int = _MET
 
     def lacking(self, S: Index) -> list[int]:
         """Those of S that would be computed."""

@@ -49,6 +49,8 @@ class WorkingSet:
 
     reads: float = 1.0  # for the statistics
     noise: float | None = None
+    operator: _core.Operator
+    checks: int
 
     def __init__(self, problem: Problem):
         operator = problem.operator.unscreened()

@@ -85,6 +85,12 @@ class _Resample:
 class CandidateRefits:
     """Resamples of one problem, each searched from the components of all the data."""
 
+    problem: Problem
+    solver: Any
+    request: Request
+    recenter: bool
+    rescale: bool
+
     def __init__(self, problem: Problem, solver: Any, request: Request, found: list[Solution]):
         self.problem, self.solver, self.request, self.found = problem, solver, request, found
         self.recenter, self.rescale = request.center is True, request.scale is True
@@ -93,7 +99,7 @@ class CandidateRefits:
         count = min(RESAMPLE_CANDIDATES * largest, problem.p)
         begin = promising_variables(problem, state, count, [request.seed, 0])
         self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in found)]))
-        self.columns = problem.operator.columns(self.begin)
+        self.columns: AnyArray = problem.operator.columns(self.begin)
 
     @staticmethod
     def serves(problem: Problem, request: Request, X: Any) -> bool:
@@ -370,6 +376,12 @@ class Refits(ABC):
 class ComponentRefits(Refits):
     """Of `sparse_pca`."""
 
+    solver: Any
+    r: Any
+    request: Any
+    warm: bool
+    kept: CandidateRefits | None
+
     def __init__(self, X: Any, model: Model, warm: bool):
         problem, self.solver, self.r, (self.request,) = model.prepared(X)
         self.X, self.warm, self.kept = X, warm, None
@@ -386,7 +398,7 @@ class ComponentRefits(Refits):
         if warm and CandidateRefits.serves(problem, self.request, X):
             self.kept = CandidateRefits(problem, self.solver, self.request, found)
             entries = max(problem.cost // 2, RESAMPLE_ENTRIES)
-            self.batch = int(np.clip(entries // (problem.p * (2 + self.r)), 1, RESAMPLE_BATCH))
+            self.batch: int = int(np.clip(entries // (problem.p * (2 + self.r)), 1, RESAMPLE_BATCH))
 
     def of(self, weights: Array, report: Report) -> list[Refit]:
         if self.kept is None:
@@ -416,6 +428,9 @@ class ComponentRefits(Refits):
 
 class WeightedRefits(Refits):
     """Of a function that takes `sample_weight`; where warm, also `start`, loadings to begin with."""
+
+    data: tuple[Any, ...]
+    model: Model
 
     def __init__(self, data: tuple[Any, ...], model: Model, warm: bool):
         self.data, self.model = data, model

@@ -122,6 +122,11 @@ class BlockSearch:
     rounding of covariances between blocks no more than `slack` is hidden.
     """
 
+    op: Any
+    k: int
+    value: float
+    margin: float
+
     def __init__(
         self, op: Any, diagonal: Array, k: int, large: _LargeEntries,
         value: float = -np.inf, slack: float = 0.0,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import FRONTIER_BYTES, NODE_CHILDREN, TREE_PENALTY
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from ..operators.deflation import DeflatedOperator
 from .refitting import refit
 from .solution import Solution
@@ -30,6 +30,11 @@ class Search:
     """
 
     pruning_level: float
+    tol: float
+    k: int
+    index: Index
+    vector: AnyArray
+    value: float
 
     def __init__(
         self, A: Array, k: int, support: Index, tol: float = 0.0, state: DeflatedOperator | None = None,
@@ -39,7 +44,7 @@ class Search:
         self.A, self.tol, self.k = A, tol, min(k, q)
         self.kept: Index = np.arange(q) if kept is None else kept
         self.state: Any = state  # None of a matrix alone
-        self.plain = state is None or not (state.quotient or state.constrained)
+        self.plain: bool = state is None or not (state.quotient or state.constrained)
         self.gain: float = 1.0 if self.plain else np.inf  # of a bound by what exceeds the level
         root = np.ones(q, np.uint8)
         self.heap: list[_Node] = [(-self._root_bound(check_limits), 0, root)]
@@ -49,7 +54,7 @@ class Search:
             root[wanted] = 2
             if len(wanted) == self.k:  # there is nothing to divide
                 self.heap = []
-        self.turn = 0
+        self.turn: int = 0
         self.work: Array = np.empty(_core.branch_work(q, self.k))
         self.index, self.vector, self.value = self.kept[support], np.zeros(len(support)), -np.inf
         self._update_incumbent(support)

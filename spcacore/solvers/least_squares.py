@@ -37,7 +37,7 @@ from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from ..supports.admissible import Units
+from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
 from .base import Solver, drop_zeros, run_one, shared_parameters
@@ -119,6 +119,10 @@ def _of_all_variables(state: DeflatedOperator, x: Solution) -> Solution:
 class LeastSquaresSearch:
     """What the searches for several cardinalities in one matrix share."""
 
+    solver: LeastSquaresSolver
+    problem: Problem
+    hook: Report | None
+
     def __init__(
         self, solver: LeastSquaresSolver, problem: Problem, state: DeflatedOperator, hook: Report | None,
         of_score: bool = False,
@@ -126,17 +130,19 @@ class LeastSquaresSearch:
         self.solver, self.problem, self.hook = solver, problem, hook
         self.clock: ProgressClock = ProgressClock(hook)
         self.steps: Steps = Steps(sys.maxsize, self.clock)
-        self.state = state
+        self.state: DeflatedOperator = state
         if state.constraint == "uncorrelated":  # where Q'x = 0, x'Ax and Ax are those of Schur's deflation
             self.state = DeflatedOperator.from_problem(problem, DEFLATIONS["schur"])
             for index, entries in state.loadings:
                 self.state = self.state.deflate(index, entries, problem.noise)
         self.Q = np.stack(state.basis).astype(np.float64) if state.constrained else None
-        self.ratio = Ratio(problem, self.state)
+        self.ratio: Ratio = Ratio(problem, self.state)
         if of_score and self.ratio.usable.any():
             self.ratio = self.ratio.of_score()
         supports = state.supports
-        self.supports = supports.among(supports.mask(np.flatnonzero(self.ratio.usable)) | supports.included)
+        self.supports: Supports = supports.among(
+            supports.mask(np.flatnonzero(self.ratio.usable)) | supports.included
+        )
         self._objectives: dict[tuple[float, bool, int], RatioOfUnits] = {}
         self._paths: dict[RatioOfUnits, tuple[list[Units], Iterator[Units]]] = {}
 

@@ -265,6 +265,9 @@ class UnitSteps:
     What a bound leaves is orthogonal to the columns of Q (unit_orthogonal.c).
     """
 
+    supports: Supports
+    rule: Any
+
     def __init__(
         self, supports: Supports, step: Step, count: int = 0, level: float = 0.0, Q: AnyArray | None = None
     ):  # fmt: skip

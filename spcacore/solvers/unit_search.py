@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .. import _core
 from .._limits import (
     BRIEF_FORMING,
     BRIEF_NODES,
@@ -41,6 +42,13 @@ from .starts import power_start
 class Variance(Objective):
     """x'Ax, or x'Ax/x'Bx under generalized deflation, of the best feasible x on a support."""
 
+    state: DeflatedOperator
+    op: _core.Operator
+    seed: tuple[int, ...]
+    most_tried: int
+    rise: float
+    slack: float
+
     def __init__(
         self, state: DeflatedOperator, k: int, A: Array | None = None, seed: tuple[int, ...] = (),
         most_tried: int = GREEDY_UNITS,
@@ -52,7 +60,9 @@ class Variance(Objective):
         self.near: Array = np.zeros(self.op.p)  # from which values are sought
         if A is None and not state.quotient and self.op.p <= largest_submatrix(self.op):
             A = self.op.submatrix(np.arange(self.op.p)).astype(np.float64)
-        self.matrix = None if A is None or state.quotient else LeadingSum((A + A.T) / 2, self.supports)
+        self.matrix: LeadingSum | None = (
+            None if A is None or state.quotient else LeadingSum((A + A.T) / 2, self.supports)
+        )
         self.exact: bool = self.matrix is None or (self.matrix.exact and not state.constrained)
         if self.matrix is not None and state.constrained:  # x'Ax = x'(A - t QQ')x where Q'x = 0
             Q = np.stack(state.basis, axis=1)

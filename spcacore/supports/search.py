@@ -21,6 +21,11 @@ Clock = Callable[[int], bool]  # told the number of steps, 0 at first; True ends
 class Steps:
     """A clock of several searches: steps made, of `most`; `report` is told their number, True to end."""
 
+    most: int
+    report: Clock
+    done: int
+    ended: bool
+
     def __init__(self, most: int, report: Clock):
         self.most, self.report = most, report
         self.done, self.ended = 0, False

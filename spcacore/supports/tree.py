@@ -12,7 +12,7 @@ import numpy as np
 from .._limits import DISJOINT_NODES, DISJOINT_SUPPORTS, RISE
 from .._records import record
 from .._types import Array, Index
-from .admissible import Units, with_unit
+from .admissible import Supports, Units, with_unit
 from .objective import Bound, Objective
 from .search import Clock
 
@@ -58,6 +58,14 @@ class _Node:
 
 class Tree:
     """The nodes that are open, and the best units so far with their value."""
+
+    objective: Objective
+    supports: Supports
+    tol: float
+    units: Units
+    value: float
+    turn: int
+    n_nodes: int
 
     def __init__(self, objective: Objective, begin: Units, tol: float):
         self.objective, self.supports, self.tol = objective, objective.supports, max(tol, objective.slack)

@@ -33,7 +33,7 @@ from spcacore import (
     spca,
     tpower,
 )
-from spcacore.models.priors import _square
+from spcacore.models.priors import _symmetric
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -399,6 +399,7 @@ def test_scaled_models_answer_in_the_units_of_the_data():
 
 def test_a_sparse_penalty_is_scaled_as_a_dense_one():
     L = np.array([[4.0, -1.0], [-1.0, 2.0]])
-    scaled = (_square(M, "penalty", 2, None) for M in (L, sp.csr_array(L)))
-    for dense, sparse in zip(*scaled, strict=True):
-        assert_array_equal(dense, sparse)
+    (dense, largest), (sparse, same) = (_symmetric(M, "penalty", 2, None) for M in (L, sp.csr_array(L)))
+    assert_array_equal(dense, sparse.toarray())
+    assert_array_equal(dense * largest, L)
+    assert largest == same == 4
