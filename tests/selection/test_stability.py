@@ -387,4 +387,4 @@ def test_pairs_and_discriminants_of_sparse_data_and_blocks_of_rows(model):
     for other in (scipy.sparse.csr_array(X), spcacore.row_blocks(X, block_bytes=5000)):
         found = spcacore.stability(other, fit, Y, n_jobs=2, **options)
         assert_array_equal(found.selection_frequency, dense.selection_frequency)
-        assert_allclose(found.loading_interval, dense.loading_interval, atol=1e-6)
+        assert_allclose(found.loading_interval, dense.loading_interval, atol=1e-5)  # starts end within tol
