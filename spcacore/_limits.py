@@ -267,6 +267,7 @@ COLUMN_STARTS_LEAST = 8  # and at least so many
 SAME_ENDS = 8  # starts of generalized power that end at the same best, after which no more are tried
 NOISE_VARIABLES = 32  # whose 496 correlations tell it to some 5 %
 NOISE_INDEPENDENT = 1.25  # deviation of correlations, over that of independent variables, that may be chance
+NOISE_DEPENDENT = 1.75  # the same of data like words and cells, where one start needs few of the columns
 NOISE_GROWTH = 2.0  # from one component to the next: on counts of words and of cells it is up to 1.5
 WEAK_CORRELATION = 2.0  # correlation over the best of pure noise, up to which a weak signal is looked for
 QUICKLY_SWAPPED_ENDS = 40  # of a race, whose variables are swapped for as long as a vector tells whom

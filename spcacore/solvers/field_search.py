@@ -344,11 +344,18 @@ def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) ->
     known = None if kept is None else kept.noise
     if known is not None and correlation > NOISE_GROWTH * known * explained:
         return True
-    noise = _sampled_noise(state, diagonal)
+    noise, over = noise_of(problem, state)
+    return over > NOISE_INDEPENDENT or correlation > noise * explained
+
+
+def noise_of(problem: Problem, state: DeflatedOperator) -> tuple[float, float]:
+    """The deviation of correlations, and that over the one of independent variables; 0 without samples."""
+    kept: Any = problem.working_set if problem.working_set is not None else problem.ground
+    assert state.diagonal is not None
+    noise = _sampled_noise(state, np.maximum(state.diagonal, 0))
     if kept is not None:
         kept.noise = noise
-    independent = 0.0 if problem.n_samples is None else NOISE_INDEPENDENT / math.sqrt(problem.degrees)
-    return noise > independent > 0 or correlation > noise * explained
+    return noise, 0.0 if problem.n_samples is None else noise * math.sqrt(problem.degrees)
 
 
 def _sampled_noise(state: DeflatedOperator, diagonal: Array) -> float:

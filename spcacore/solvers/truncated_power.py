@@ -13,6 +13,7 @@ from .._limits import (
     BRIEF_FORMING,
     BRIEF_ORDER,
     GRAM_LEFT,
+    NOISE_DEPENDENT,
     QUOTIENT_ROUNDS,
     RACE_ALL,
     RACE_ITERATIONS,
@@ -34,7 +35,7 @@ from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
-from .field_search import FieldSearch, rises_above_noise
+from .field_search import FieldSearch, noise_of, rises_above_noise
 from .matrix_search import best_supports
 from .refitting import Step, UnitSteps, best_run, is_better, penalty_continuation, refit
 from .solution import Report, Solution, Tally, ended
@@ -189,8 +190,10 @@ class TruncatedPower(IterativeSolver):
             asked = near.working_set is not None and near.working_set.asked
             few = formed or problem.p <= BRIEF_ORDER or self.start is not None or asked
             first = self if few else replaced(self, n_starts=1)  # a race follows
-            large = not few and WORKING_SET_FACTOR * sparsity > SUBMATRIX_ORDER  # costs more than it saves
-            all_columns = replaced(problem, working_set=None) if large else problem
+            everywhere = not few and problem.working_set is not None
+            if everywhere and WORKING_SET_FACTOR * sparsity <= SUBMATRIX_ORDER:  # else a set costs more
+                everywhere = not noise_of(problem, state)[1] > NOISE_DEPENDENT  # of noise it ends far below
+            all_columns = replaced(problem, working_set=None) if everywhere else problem
             best = super(TruncatedPower, first).find(all_columns, state, sparsity, seed, hook)
         if best is None and state.constrained and not formed and not ended(hook):
             best = super().find(problem, state, sparsity, seed, hook)  # from single variables too

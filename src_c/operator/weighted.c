@@ -58,13 +58,13 @@ spca_status SPCA(weighted_statistics)(spca_int n, spca_int p, const real *X, spc
 {
     double tile[TILE_ROWS * COLUMNS];
     spca_int by_row = row_major ? ld : 1, by_column = row_major ? 1 : ld;
+    double done = 0;
     for (spca_int j = 0; j < p; j++) mean[j] = square[j] = low[j] = high[j] = 0;
-    for (spca_int j0 = 0; j0 < p; j0 += COLUMNS) {
-        spca_int c = min_int(COLUMNS, p - j0);
-        double done = 0;
+    for (spca_int i0 = 0; i0 < n; i0 += TILE_ROWS) { /* which stay in cache */
+        spca_int r = min_int(TILE_ROWS, n - i0);
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
-        for (spca_int i0 = 0; i0 < n; i0 += TILE_ROWS) {
-            spca_int r = min_int(TILE_ROWS, n - i0);
+        for (spca_int j0 = 0; j0 < p; j0 += COLUMNS) {
+            spca_int c = min_int(COLUMNS, p - j0);
             for (spca_int i = 0; row_major && i < r; i++)
                 for (spca_int j = 0; j < c; j++)
                     tile[i * COLUMNS + j] = (double)X[(i0 + i) * by_row + j0 + j];
@@ -72,8 +72,8 @@ spca_status SPCA(weighted_statistics)(spca_int n, spca_int p, const real *X, spc
                 for (spca_int i = 0; i < r; i++)
                     tile[i * COLUMNS + j] = (double)X[i0 + i + (j0 + j) * by_column];
             add_tile(r, c, tile, weight + i0, done, mean + j0, square + j0, low + j0, high + j0);
-            for (spca_int i = 0; i < r; i++) done += weight[i0 + i];
         }
+        for (spca_int i = 0; i < r; i++) done += weight[i0 + i];
     }
     return SPCA_OK;
 }

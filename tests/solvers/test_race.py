@@ -367,3 +367,23 @@ def test_a_race_in_a_part_of_the_variables_needs_room_for_the_support(k):
         spcacore._core.truncated_power_of_matrix(
             A[:30, :30].copy(), np.zeros((1, 1), int), np.ones((1, 1)), 31, 5, 0.0
         )
+
+
+def test_one_start_before_a_race_is_among_all_columns_of_noise():
+    """Of sparse noise a working set ends 12 % below truncated power from 20 columns, all columns 6 %."""
+    rng, k, best = np.random.default_rng(1), 30, 0.0
+    X = scipy.sparse.random(
+        4000, 15000, 0.01, "csr", random_state=1, data_rvs=lambda m: 1.0 + rng.poisson(1, m)
+    )
+    mean, T = np.ravel(X.sum(axis=0)) / X.shape[0], X.T.tocsr()
+    variance = np.ravel(X.multiply(X).sum(axis=0)) / X.shape[0] - mean**2
+    for j in np.argsort(-variance)[:20]:
+        x = np.eye(1, len(mean), j)[0]
+        for _ in range(30):
+            y = X @ x - mean @ x
+            y = T @ y - mean * y.sum()
+            support = np.argsort(-np.abs(y))[:k]
+            x = np.zeros(len(mean))
+            x[support] = y[support] / np.linalg.norm(y[support])
+        best = max(best, np.linalg.eigvalsh(np.cov(X[:, support].toarray().T))[-1])
+    assert tpower(X, k).value > 0.92 * best
