@@ -60,6 +60,10 @@ from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_v
 class Alternation:
     """Pairs one after another, by the best supports for one side given the other, in turn."""
 
+    cross: CrossCovariance
+    max_iter: int
+    tol: float
+
     def __init__(
         self,
         x: Side,
@@ -75,18 +79,18 @@ class Alternation:
         self.cross, self.max_iter, self.tol = CrossCovariance(x, y), max_iter, tol
         self.deflation = deflation
         nothing = [Form.of(factor=np.zeros((1, s.p))) for s in (x, y)]
-        self.metric = [s.metric(ridge) for s, ridge in zip((x, y), ridges, strict=True)]
-        self.empty = any(not (form.diagonal() > 0).any() for form in self.metric)
+        self.metric: list[Form] = [s.metric(ridge) for s, ridge in zip((x, y), ridges, strict=True)]
+        self.empty: bool = any(not (form.diagonal() > 0).any() for form in self.metric)
         if self.empty:
             return
         dtype = common_dtype(x, y)
-        self.pencil = [
+        self.pencil: list[Pencil] = [
             Pencil(A, B, dtype=dtype, advice="use ridge") for A, B in zip(nothing, self.metric, strict=True)
         ]
-        self.supports = [s.supports.within(k) for s, k in zip((x, y), counts, strict=True)]
+        self.supports: list[Supports] = [s.supports.within(k) for s, k in zip((x, y), counts, strict=True)]
         self._keep_rows()
-        self.first = 0.0
-        self.noise = CCA_GENERALIZED_LEFT.of(dtype)
+        self.first: float = 0.0
+        self.noise: float = CCA_GENERALIZED_LEFT.of(dtype)
 
     def _keep_rows(self) -> None:
         """Of the metrics."""
@@ -94,7 +98,7 @@ class Alternation:
         def of(B: Form) -> KeptRows:
             return KeptRows(lambda S: (B.rows(S),), B.p)
 
-        self.rows = [of(one.B) for one in self.pencil]
+        self.rows: list[KeptRows] = [of(one.B) for one in self.pencil]
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -340,6 +344,13 @@ def check_l1_bound(value: Any, name: str, side: Side) -> float:
 class PenalizedDecomposition:
     """Pairs one after another, by soft thresholds at l1 bounds."""
 
+    deflation: Deflation
+    first: float
+    cross: CrossCovariance
+    bounds: tuple[float, float]
+    max_iter: int
+    tol: float
+
     def __init__(
         self,
         x: Side,
@@ -353,8 +364,8 @@ class PenalizedDecomposition:
         self.deflation, self.first = deflation, 0.0
         self.bases: tuple[list[Array], list[Array]] = ([], [])
         self.cross, self.bounds, self.max_iter, self.tol = CrossCovariance(x, y, stop), bounds, max_iter, tol
-        self.supports = x.supports, y.supports
-        self.noise = CCA_LEFT.of(common_dtype(x, y))
+        self.supports: tuple[Supports, Supports] = x.supports, y.supports
+        self.noise: float = CCA_LEFT.of(common_dtype(x, y))
 
     def next(self, progress: ProgressHook | None, starts: list[Array] | None = None) -> Pair | None:
         runs: list[Pair] = []

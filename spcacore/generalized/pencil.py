@@ -41,7 +41,7 @@ from .._limits import (
     SUBMATRIX_ORDER,
 )
 from .._records import record
-from .._types import Array, Index, Mask
+from .._types import AnyArray, Array, Index, Mask
 from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs, upper_eigenpairs
 from ..linalg.orthogonal import inner_products
@@ -68,7 +68,18 @@ def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
 class Pencil:
     """Both forms in units in which B has diagonals near 1, without what was found so far; a `Quotient`."""
 
-    nothing, largest, entering = -math.inf, math.inf, PENCIL_ENTERING
+    nothing: float = -math.inf
+    largest: float = math.inf
+    entering: int = PENCIL_ENTERING
+    dtype: np.dtype[Any]
+    advice: str
+    least: float
+    null: float
+    slack: float
+    p: int
+    usable: Mask
+    known: AnyArray
+    Ad: Array
 
     def __init__(self, A: Form, B: Form, *, dtype: np.dtype, advice: str = "add to the diagonal of B"):
         self.dtype, self.advice = dtype, advice
@@ -82,12 +93,12 @@ class Pencil:
         exponent = np.where(used, np.round(np.log2(np.where(used, variance, 1.0)) / 2), 0.0)
         unit = np.ldexp(1.0, -exponent.astype(int))
         self.p, self.usable, self.known = B.p, used, np.ones(B.p, bool)
-        self.active = np.flatnonzero(used)
+        self.active: Index = np.flatnonzero(used)
         self._refuse_unused(A, B, ~used)
         if not used.any():
             raise ValueError("B is zero")
         self.B = self.B0 = B.in_units(np.where(used, unit, 0.0))
-        self.unit = np.where(used, unit, 0.0)
+        self.unit: AnyArray = np.where(used, unit, 0.0)
         self.removed: list[tuple[Array, Array]] = []
         self._numerator(A)
         self._whiten: Array | None = None
@@ -97,7 +108,7 @@ class Pencil:
     def _numerator(self, A: Form) -> None:
         """Set A, with its largest entry near 1."""
         A = A.in_units(self.unit)
-        self.exponent = 0
+        self.exponent: int = 0
         with beyond_range():
             largest = float(np.abs(A.diagonal()).max())
             if is_sparse(A.matrix):

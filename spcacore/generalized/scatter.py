@@ -66,9 +66,9 @@ class DataScatter:
             self.X = real_array(X, "X", ndim=2)
             entries = self.X
         self.n, self.p = self.X.shape
-        self.dtype = float_type(self.X.dtype)
-        self.exponent = even_exponent(largest_magnitude(entries), self.dtype)
-        self.unit = math.ldexp(1.0, -self.exponent)
+        self.dtype: np.dtype[Any] = float_type(self.X.dtype)
+        self.exponent: int = even_exponent(largest_magnitude(entries), self.dtype)
+        self.unit: float = math.ldexp(1.0, -self.exponent)
 
     def means(self, labels: Index, c: int, weight: Array | None) -> Array:
         """Of the classes, in these units."""
@@ -241,8 +241,8 @@ class BlockScatter:
             )
         with naming_not_finite(self.blocks):
             largest = max(self.blocks.results(_largest))
-        self.exponent = even_exponent(largest, self.dtype)
-        self.unit = math.ldexp(1.0, -self.exponent)
+        self.exponent: int = even_exponent(largest, self.dtype)
+        self.unit: float = math.ldexp(1.0, -self.exponent)
 
     def means(self, labels: Index, c: int, weight: Array | None) -> Array:
         """Of the classes, in these units."""

@@ -331,10 +331,16 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Ar
 class CrossCovariance:
     """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
 
+    x: Side
+    y: Side
+    stop: threading.Event | None
+
     def __init__(self, x: Side, y: Side, stop: threading.Event | None = None):
         self.x, self.y, self.stop = x, y, stop
-        self.matrix = x.cross(y) if isinstance(x, BlockSide) and isinstance(y, BlockSide) else None
-        self.removed = LowRank.none(x.p, y.p)
+        self.matrix: Array | None = (
+            x.cross(y) if isinstance(x, BlockSide) and isinstance(y, BlockSide) else None
+        )
+        self.removed: LowRank = LowRank.none(x.p, y.p)
         self.signed = any(s.supports.signs is not None for s in (x, y))
 
     def matvec(self, v: Array) -> Array:
