@@ -369,6 +369,7 @@ def test_a_race_in_a_part_of_the_variables_needs_room_for_the_support(k):
         )
 
 
+@pytest.mark.slow
 def test_one_start_before_a_race_is_among_all_columns_of_noise():
     """Of sparse noise a working set ends 12 % below truncated power from 20 columns, all columns 6 %."""
     rng, k, best = np.random.default_rng(1), 30, 0.0
