@@ -161,7 +161,7 @@ void spca_orthogonal_unit_step(const spca_rule *rule, double *a, double *work, d
     const spca_supports *o = &rule->of;
     spca_int p = o->p, t = rule->t;
     spca_rule plain = *rule;
-    dual_t d = {&plain, work, rule->Q, t, iwork, work + p};
+    dual_t d = {.rule = &plain, .a = work, .Q = rule->Q, .t = t, .iwork = iwork, .b = work + p};
     point_t x, new, better;
     double *z, *H, *step, slope, damping = 1e-10;
     plain.t = 0;
