@@ -150,7 +150,7 @@ def explained(A, V):
 
 
 def covariance(given):
-    """Of what a call is given, by NumPy alone; None of rounding, and where its squares may leave the range."""
+    """Of what a call is given, by NumPy alone; None of rounding, or where its squares may leave the range."""
     X, weight = np.asarray(given["X"], np.float64), given.get("sample_weight")
     center, scale = given.get("center", True), given.get("scale", False)
     if given.get("kind") == "covariance":

@@ -115,8 +115,8 @@ def column_span(M: Array) -> Array:
 def matrix_product(A: AnyArray, B: AnyArray | None = None) -> AnyArray:
     """A B', or A A', in the precision of A."""
     out = np.empty((len(A), len(A if B is None else B)), A.dtype)
-    rows = (None if M is None else np.ascontiguousarray(M, A.dtype) for M in (A, B))
-    _core.matrix_product(*rows, 1.0, out)
+    other = None if B is None else np.ascontiguousarray(B, A.dtype)
+    _core.matrix_product(np.ascontiguousarray(A), other, 1.0, out)
     return out
 
 

@@ -218,10 +218,8 @@ class RandomFeatures(Result):
         >>> features.kernel([[0.0, 0.0, 0.0]], [[1.0, 1.0, 1.0]]).round(1)  # exp(-3 / 8) = 0.69
         array([[0.7]])
         """
-        Z, other = (
-            None if M is None else map_rows(self, _feature_matrix, M, name, self.n_features)
-            for M, name in ((X, "X"), (Y, "Y"))
-        )
+        Z = map_rows(self, _feature_matrix, X, "X", self.n_features)
+        other = None if Y is None else map_rows(self, _feature_matrix, Y, "Y", self.n_features)
         return matrix_product(Z, other)
 
     def _write(self, rows: Any, out: AnyArray) -> None:

@@ -214,10 +214,56 @@ static void norms(trial_t *t, spca_int p, const double *A, double size)
     }
 }
 
+/* max ||T_k(a_j)||^2/a_jj, which the best of all columns is not below where A is definite; or the
+ * least of those columns whose ||T_k(a_j)|| is nearly the largest. */
+static double best_column(trial_t *t, spca_int p, spca_int k, const double *A, int all)
+{
+    double best = 0, largest = 0, least = HUGE_VAL, *left = zeros(t, p), *norm = zeros(t, p);
+    for (spca_int i = 0; i < p; i++) {
+        double square = 0;
+        for (spca_int j = 0; j < p; j++) left[j] = fabs(A[i * p + j]);
+        for (spca_int a = 0; a < k; a++) {
+            spca_int most = 0;
+            for (spca_int j = 1; j < p; j++) most = left[j] > left[most] ? j : most;
+            square += left[most] * left[most];
+            left[most] = -1;
+        }
+        norm[i] = square;
+        largest = fmax(largest, square);
+        if (A[i * (p + 1)] > 0) best = fmax(best, square / A[i * (p + 1)]);
+    }
+    for (spca_int i = 0; i < p; i++)
+        if (norm[i] >= largest * (1 - 1e-4) && A[i * (p + 1)] > 0)
+            least = fmin(least, norm[i] / A[i * (p + 1)]);
+    return all ? best : fmin(least, best);
+}
+
+/* Of two that tie the first, which is the second best by rounding: variables, and pairs. */
+static void first_of_ties(trial_t *t)
+{
+    const real more = 1 + 4 * REAL_EPSILON, half = (real)0.5;
+    const real single[9] = {1, 0, 0, 0, more, 0, 0, 0, half};
+    const real pairs[9] = {1, half, half * more, half, 1, 0, half * more, 0, 1};
+    const spca_int expected[] = {0, 1, 2, 0, 1, 0, 2};
+    for (spca_int k = 1; k <= 2; k++) {
+        spca_search_plan plan = {.starts = 3, .max_iter = 9, .ends = 3, .tie = 1e-5};
+        spca_int index[6], runs[3], count;
+        real score[3];
+        double value[3];
+        spca_search_counts counts;
+        spca_int bytes = (spca_int)SPCA(search_work)(3, k, 0, 0, &plan);
+        CHECK(t, SPCA(search)(3, k, k == 1 ? single : pairs, NULL, score, 0, &plan, NULL, NULL,
+                              SCRATCH(t, bytes / 8 + 1, double), index, value, runs, &count,
+                              &counts) == SPCA_OK);
+        CHECK(t, count == 4 - k && counts.n_iter > 0 && runs[0] == 1);
+        for (spca_int a = 0; a < count * k; a++) CHECK(t, index[a] == expected[3 * (k - 1) + a]);
+    }
+}
+
 /* The search of a matrix in memory: different supports, the best first, and their eigenvalues;
  * where that is proved, the best of all. */
 static void searching(trial_t *t, spca_int p, const double *A, const double *B, double size,
-                      spca_int k)
+                      spca_int k, int definite)
 {
     spca_search_plan plan = {.starts = between(t, 1, p + 5),
                              .rounds = between(t, 0, 2),
@@ -260,7 +306,14 @@ static void searching(trial_t *t, spca_int p, const double *A, const double *B, 
         CHECK(t, fabs(value[e] - largest_eigenvalue(t, p, A, B, k, S)) <=
                      (SINGLE ? 1e-4 : 1e-8) * size * (double)p);
         CHECK(t, value[e] <= value[0] + 1e-11 * size * (double)p);
+        CHECK(t, e < 2 || value[e] <= value[e - 1]);
+        CHECK(t, e == 0 || memcmp(S, S - k, (size_t)k * sizeof *S));
     }
+    if (definite && (plan.starts >= p || !known) && max_int(plan.width[0], plan.width[1]) <= k)
+        CHECK(t, count > 0 ? value[0] >= best_column(t, p, k, A, plan.starts >= p) -
+                                             (SINGLE || rough ? 1e-4 : 1e-8) * size * (double)p
+                           : size == 0);
+    first_of_ties(t);
     for (unsigned of = 0; counts.proved && p <= 10 && of < 1U << p; of++) { /* none is better */
         if (__builtin_popcount(of) != k) continue;
         for (spca_int j = 0, a = 0; j < p; j++)
@@ -286,8 +339,8 @@ void SPCA(check_greedy)(trial_t *t)
     const spca_int *support = SPCA(subset)(t, p, k);
     spca_int *candidate = SCRATCH(t, p - k, spca_int);
     real *C = WORK(t, k * p);
-    int pruned = directions == 0 && chance(t, 50);
-    SPCA(symmetric)(t, p, style, chance(t, 70), A);
+    int pruned = directions == 0 && chance(t, 50), definite = chance(t, 70);
+    SPCA(symmetric)(t, p, style, definite, A);
     for (spca_int a = 0; a < directions * p;
          a++) /* orthogonal: rows of a Hadamard matrix, or nearly */
         Q[a] = (__builtin_popcountll((unsigned long long)((a / p + 1) & (a % p))) & 1 ? -1 : 1) /
@@ -301,7 +354,7 @@ void SPCA(check_greedy)(trial_t *t)
     if (p <= 64) decomposing(t, p, A, size);
     powering(t, p, A, size, k, support);
     norms(t, p, A, size);
-    if (directions == 0) searching(t, p, A, B, size, k);
+    if (directions == 0) searching(t, p, A, B, size, k, definite);
     pencil(t, p, A, B, k, support, eigenvalues, W);
     for (spca_int j = 0, a = 0; j < p; j++) {
         diagonal[j] = A[j + j * p];
