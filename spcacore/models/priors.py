@@ -183,6 +183,13 @@ class Sparse:
 PriorMatrix = Isotropic | Spectral | Sparse
 
 
+def independent(prior: PriorMatrix) -> bool:
+    """Whether L is diagonal."""
+    if isinstance(prior, Isotropic):
+        return True
+    return bool(abs(prior.matrix).sum() <= (1 + 1e-12) * prior.diagonal.sum())
+
+
 def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Array, Array]:
     """Nodes and weights with `trace f(L) ~ weights @ f(nodes)`, by Lanczos from random signs."""
     p = matrix.shape[0]
