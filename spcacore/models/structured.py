@@ -51,11 +51,11 @@ from ..progress import Callback, check_callback
 from ..solvers.base import shared_parameters
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
-from .priors import as_prior, independent
+from .priors import as_prior, independent, variances_of
 from .probabilistic import samples_of, total_variance
 from .under_prior import fit_at_once, fit_in_turn
 from .variance import VariancesResult, operator_variances
-from .variational import Component, Residual, Search, regressors, variances_of
+from .variational import Component, Residual, Search, regressors
 
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
 _OF_OPPCA = ("orthogonal", "naive", "joint")
