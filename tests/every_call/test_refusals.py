@@ -245,6 +245,8 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
          "groups": GROUPS}),
         "orthogonal to the earlier": (X[:, :3], 2, [3, 1], {"deflation": "constrained"}),
         "deflation": (X, 2, 3, {"deflation": "joint"}),
+        "signs need a diagonal prior": (X, 2, 3, {"nonnegative": True, "prior_precision": np.eye(P) + 1}),
+        "signs cannot be combined with": (X, 2, 3, {"nonnegative": True, "deflation": "constrained"}),
     }),
     (elastic_nets, {
         r"\(12, 2\) is needed": (X, 2, None, np.eye(3), {"penalty": 1}),
