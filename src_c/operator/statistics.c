@@ -22,8 +22,8 @@ INLINE void merge(double n_a, double n_b, double mean_b, double square_b, double
     *square += n_a > 0 ? square_b + d * d * (n_a * (n_b / n)) : square_b;
 }
 
-/* One column's share of a tile: r entries with sums of d and d^2.  Inline, since a call from a clone
- * would save and restore its registers for every column. */
+/* One column's share of a tile: r entries with sums of d and d^2.  Inline, since a call from a
+ * clone would save and restore its registers for every column. */
 INLINE void add_tile(columns_t out, spca_int j, double done, spca_int r, double shift, double sum,
                      double square, double low, double high)
 {
