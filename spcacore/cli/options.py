@@ -186,8 +186,8 @@ def arguments(command: _Command, given: dict[str, Any]) -> Arguments:
     said = {one: value for one, value in given.items() if value is not None}
     for name in said:
         needed, _, word = _REQUIRES.get(f"{command.name}.{name}", _REQUIRES.get(name, "")).partition(" ")
-        given = getattr(args, needed, None)
-        if needed and (given in (None, False) or (word and given not in word.split(" or "))):
+        other: Any = getattr(args, needed, None)
+        if needed and (other in (None, False) or (word and other not in word.split(" or "))):
             raise UserError(f"argument {long_flag(name)}: requires {long_flag(needed)} {word}".rstrip())
     args.of_function = {one: value for one, value in said.items() if one in command.of_function}
     args.of_model = {one: value for one, value in said.items() if one in command.of_models}

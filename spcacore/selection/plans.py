@@ -144,10 +144,10 @@ class Plan:
             own = X.taken(fold) if by_blocks else X[fold]
             held = _HeldOutRows(own, problem.unscreened())
             if full is not None:
-                whole, last = _HeldOutRows(own, self.problem.unscreened()), self.grids is not None
+                whole, first = _HeldOutRows(own, self.problem.unscreened()), self.r - 1 if self.grids else 0
                 pairs = zip(solutions, full, strict=True)
-                scores = [(held.scores(loadings_of(problem, c)), whole.scores(V)) for c, V in pairs]
-                return [_agreement(*pair, self.r)[-1 if last else slice(None)].mean() for pair in scores]
+                own_and_whole = [(held.scores(loadings_of(problem, c)), whole.scores(V)) for c, V in pairs]
+                return [float(_agreement(*pair, self.r)[first:].mean()) for pair in own_and_whole]
             if not self.counting:
                 return [held.score(components) for components in solutions]
             scores = [held.score(solutions[0][:t]) for t in range(self.r + 1)]

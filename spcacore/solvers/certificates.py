@@ -25,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import _core
 from .._limits import (
     BOUND_ENTRIES,
     BOUND_ORDER,
@@ -50,12 +51,12 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_cost, product_error
+from ..operators.submatrix import columns_cost, product_error, symmetric_submatrix
 from ..readable import Listing, Tabular
 from ..supports.admissible import Supports, knowledge
 from .base import Solver, shared_parameters
 from .covariance_blocks import block_bound, large_entries, threshold_bound
-from .elimination import knapsack, strong_variables_bound
+from .elimination import knapsack, row_sums, strong_variables_bound
 from .joint_bound import most_together, relaxed_bound
 from .semidefinite import dual_bound, shaped_bound
 from .solution import Report
@@ -239,6 +240,11 @@ def optimality_bound(
     return OptimalityBound.smallest(bounds, problem.exponent)
 
 
+def may_be_formed(op: _core.Operator, order: int) -> bool:
+    """Whether A has up to so many variables, and takes little more than its entries to form."""
+    return op.p <= order and (op.symmetric_form or op.m * op.p <= BOUND_ENTRIES)
+
+
 def joint_bounds(
     problem: Problem, sizes: tuple[int, ...], orthogonal: bool, relaxation: bool, rows: int | None = None
 ) -> dict[str, float]:
@@ -249,19 +255,14 @@ def joint_bounds(
     p, r, op = problem.p, len(sizes), problem.operator
     if relaxation and p > JOINT_ORDER:
         raise ValueError(f"the relaxation of several loadings takes at most {JOINT_ORDER} variables, not {p}")
-    whole = p <= BOUND_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
+    whole = may_be_formed(op, BOUND_ORDER)
     state, K = DeflatedOperator.from_problem(problem), min(rows or sum(sizes), p)
     if not whole:
         bounds = _from_few_vectors(problem, state, K, r)
     else:
-        A = op.submatrix(np.arange(p)).astype(np.float64)
-        A = (A + A.T) / 2
+        A = symmetric_submatrix(op)
         bounds = _from_all_entries(A, K, r)
-        sums = np.abs(A)
-        np.fill_diagonal(sums, 0)
-        sums = np.cumsum(np.sort(sums, axis=1)[:, ::-1], axis=1)[:, : max(sizes)]
-        levels = np.append(0.0, (A.diagonal()[:, None] + np.pad(sums, ((0, 0), (1, 0)))).max(axis=0))
-        levels = levels[: max(sizes) + 1]
+        levels = np.append(0.0, row_sums(A, max(sizes)))
         bounds["row sums"] = (
             float(levels[list(sizes)].sum()) if orthogonal else most_together(levels, A.diagonal(), sizes)
         )
@@ -280,8 +281,7 @@ def bounds_without_search(
     hook is true, the relaxation ends with the bound that it has.
     """
     p, op = problem.p, state.original
-    few = p <= LEADING_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
-    work = p**3 / 6 if few else 8 * BOUND_VECTORS * problem.cost
+    work = p**3 / 6 if may_be_formed(op, LEADING_ORDER) else 8 * BOUND_VECTORS * problem.cost
     if state.diagonal is None or not work <= seconds * BOUND_SPEED:
         return
     thresholds = work + columns_cost(problem) <= seconds * BOUND_SPEED
@@ -319,15 +319,14 @@ def upper_bounds(
     if state.diagonal is None:
         return {}
     p, op, k, strong = problem.p, state.operator, state.reach(k), np.inf
-    whole = p <= BOUND_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
+    whole = may_be_formed(op, BOUND_ORDER)
     if not whole:
         if not state.deflation.semidefinite:  # it only lowers A, but may leave it indefinite
             state = DeflatedOperator.from_problem(problem)
         bounds = _from_few_vectors(problem, state, k)
         op = state.operator
         if thresholds and op.t == 0 and columns_cost(problem) <= THRESHOLD_WORK:
-            assert state.diagonal is not None
-            diagonal, large = np.maximum(state.diagonal, 0), large_entries(op)
+            diagonal, large = np.maximum(state.variances, 0), large_entries(op)
             bounds["threshold"] = threshold_bound(diagonal, k, large)
             bounds["blocks"] = block_bound(op, diagonal, k, large, hook)
         strong, _ = by_strong_variables(problem, state, k, min(bounds.values()), hook)
@@ -376,8 +375,7 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     exact = op.t == 0 and (op.symmetric_form if entries else name == "diagonal" and not op.symmetric_form)
     products = 0.0 if exact else product_error(op, k)
     decomposition = 8 * (problem.p if whole else max(BOUND_VECTORS, min(op.m, LEADING_ORDER))) * eps
-    assert problem.moment is not None
-    moment = np.abs(problem.moment)
+    moment = np.abs(problem.known_moment)
     size = float(moment.sum())
     if name == "strong variables":  # which allows for the rest itself; data are semidefinite
         return decomposition * size if op.symmetric_form else 0.0
@@ -420,9 +418,7 @@ def by_strong_variables(
 ) -> tuple[float, Index]:
     """Infinity where the variances alone show that it is not below that, or where the hook is true; and the
     variables that may belong to something better than what is known."""
-    assert state.diagonal is not None
-    assert problem.moment is not None
-    diagonal, root = np.maximum(state.diagonal, 0).astype(np.float64), np.sqrt(np.abs(problem.moment))
+    diagonal, root = np.maximum(state.variances, 0).astype(np.float64), np.sqrt(np.abs(problem.known_moment))
     error = product_error(state.operator, k)
     bound, kept = strong_variables_bound(state.operator, diagonal, root, k, error, below, hook, *search)
     return bound + _rounding(problem, False, "strong variables", k), kept
@@ -430,8 +426,7 @@ def by_strong_variables(
 
 def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int = 1) -> dict[str, float]:
     """From Lanczos vectors and the diagonal of a semidefinite operator; r loadings with k nonzeros in all."""
-    assert state.diagonal is not None
-    op, diagonal = state.operator, np.maximum(state.diagonal, 0)
+    op, diagonal = state.operator, np.maximum(state.variances, 0)
     count = min(BOUND_VECTORS, problem.p - 1, max(1, op.m - 1))
     spectrum, V = _eigenpairs(problem, state, count)
     V = _lanczos(op, count) if V is None else V
@@ -476,7 +471,7 @@ def _eigenpairs(
 ) -> tuple[Array | None, AnyArray | None]:
     """The largest eigenvalues, one more than vectors, by LAPACK: of A, or of FF' where samples are few."""
     op, p = state.operator, problem.p
-    if p <= LEADING_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES):
+    if may_be_formed(op, LEADING_ORDER):
         values, V, _ = leading_eigenpairs(op.submatrix(np.arange(p)).astype(np.float64), count + 1)
         return values, V[:, :count].astype(op.dtype)
     if op.symmetric_form or op.m > min(WIDE_SAMPLES, p) or state.filled or state.deflation.residual:

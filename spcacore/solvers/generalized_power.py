@@ -57,7 +57,7 @@ class GeneralizedPower(IterativeSolver):
     chooses = True
 
     @classmethod
-    def from_record(cls, problem: Problem, record: GPower, *, nonnegative: bool = False) -> Self:
+    def from_record(cls, problem: Problem, record: GPower) -> Self:
         diagonal = isinstance(record.start, str) and record.start == "diagonal"
         for needed, what in ((record.relative, "relative=True"), (diagonal, "start='diagonal'")):
             if needed:
@@ -153,8 +153,7 @@ class GeneralizedPower(IterativeSolver):
         given = np.asarray(penalties, np.float64)
         with beyond_range():
             if self.relative:
-                assert state.diagonal is not None
-                largest = max(float(state.diagonal.max()), 0.0)
+                largest = max(float(state.variances.max()), 0.0)
                 gamma = given * weights**2 * largest if l0 else given * weights * math.sqrt(largest)
             else:
                 samples = problem.degrees
@@ -199,13 +198,8 @@ class GeneralizedPower(IterativeSolver):
         for _ in range(count):
             yield everything, rng.standard_normal(p).astype(op.dtype), ()
 
-    def _run_once(
-        self, gamma: float, op: _core.Operator, index: Index, entries: AnyArray
-    ) -> tuple[Index, AnyArray, float] | None:
-        """The end of a run, and its objective."""
-        limits = self.norm == "l0", gamma, self.max_iter, self.tolerance(op), None
-        status, index, entries, objective, *_ = op.gpower(index, entries, *limits)
-        return None if status < 0 or len(index) == 0 else (index, entries, objective)
+    def _run_once(self, gamma: float, op: _core.Operator, index: Index, entries: AnyArray) -> tuple[Any, ...]:
+        return op.gpower(index, entries, self.norm == "l0", gamma, self.max_iter, self.tolerance(op), None)
 
     def candidates(self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int]) -> Index:
         return begin_among(problem, state, 1, seed)
@@ -464,8 +458,7 @@ def _block_starts(problem: Problem, m: int, solver: GeneralizedPower, seed: list
 def _columns(problem: Problem, m: int) -> Array:
     """Unit vectors of the variables that explain most, given those taken before."""
     op, p = problem.operator, problem.p
-    assert problem.diagonal is not None
-    index = _core.select_largest(problem.diagonal, min(p, 4 * m))
+    index = _core.select_largest(problem.variances, min(p, 4 * m))
     G = op.submatrix(index).astype(np.float64)
     W = np.zeros((p, m))
     for t in range(m):

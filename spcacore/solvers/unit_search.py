@@ -28,7 +28,7 @@ from .._limits import (
 from .._types import AnyArray, Array, Index
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.deflation import DeflatedOperator
-from ..operators.submatrix import largest_submatrix
+from ..operators.submatrix import largest_submatrix, symmetric_submatrix
 from ..supports.admissible import Units
 from ..supports.objective import Bound, Objective
 from ..supports.search import backward, forward, swap
@@ -93,8 +93,7 @@ class Variance(Objective):
         """The squares of A x or, beside no unit, variances, and where these tie the leading eigenvector's."""
         supports = self.supports
         if not units.any():
-            assert self.state.diagonal is not None
-            variance = supports.per_unit(np.maximum(self.state.diagonal, 0).astype(np.float64))
+            variance = supports.per_unit(np.maximum(self.state.variances, 0).astype(np.float64))
             dense = power_start(self.op, np.random.default_rng(self.seed)).astype(np.float64)
             part = supports.norms(supports.oriented(dense))
             order = np.lexsort((part, np.round(variance / (variance.max() or 1), 6)))
@@ -171,8 +170,7 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
         or (not op.symmetric_form and float(op.m) * p**2 > BRIEF_FORMING)
     ):
         return x
-    A = op.submatrix(np.arange(p)).astype(np.float64)
-    A = (A + A.T) / 2
+    A = symmetric_submatrix(op)
     if not state.supports.simple:  # over groups, and under signs
         if p > CHOICE_ORDER or state.quotient:
             return x
