@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import data_arrays, data_file, products
+from oracles import data_file, products
 
 import spcacore
 from spcacore import sparse_pca, tpower
