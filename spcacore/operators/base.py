@@ -258,7 +258,8 @@ def _extreme(problem: Problem, statistics: Statistics, factor: float) -> Array:
         reach = reach * problem.range * problem.range * (1 if problem.weight is None else problem.weight)
         if problem.row_weight is not None:
             reach = reach * problem.row_weight.max()
-        return np.minimum(np.nan_to_num(reach**2 * factor), problem.diagonal)
+        explained = np.nan_to_num(reach**2 * factor)
+        return explained if problem.diagonal is None else np.minimum(explained, problem.diagonal)
 
 
 def divisor_and_weight(given: Array, dtype: np.dtype) -> tuple[AnyArray, AnyArray]:

@@ -205,6 +205,8 @@ class FieldSearch:
 
         The part of A in which races begin has few of the variables that share such a sample.
         """
+        if self.problem.p <= FIELD_AT_ONCE or self.all_race():  # no part of A, but all of it
+            return best
         ends = []
         for support in extreme_samples(self.problem, self.state, self.cardinality, best.objective):
             G = np.ascontiguousarray(self.state.submatrix(support))
@@ -359,8 +361,8 @@ def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) ->
     of x. The s of an earlier component will do where it leaves no doubt, as s would have to grow NOISE_GROWTH
     times.
 
-    Correlations of independent variables deviate by n^(-1/2), whatever their distribution; with heavy tails, as
-    of rare counts, most are smaller, and s is at least that. Where they deviate by much more, as on words,
+    Correlations of independent variables deviate by n^(-1/2), whatever their distribution; with heavy tails,
+    as of rare counts, most are smaller, and s is at least that. Where they deviate by much more, as on words,
     genes and cells, all variables are dependent, and a weak signal is not what could have been missed.
     """
     assert state.diagonal is not None

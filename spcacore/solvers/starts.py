@@ -183,14 +183,13 @@ def promising_variables(problem: Problem, state: DeflatedOperator, count: int, s
 
 
 def extreme_samples(problem: Problem, state: DeflatedOperator, k: int, value: float) -> Iterator[Index]:
-    """The k variables with the largest entries of each of some samples, where such entries may explain as much
-    as `value`.
+    """The k variables with the largest entries of samples in which these may explain half of `value`.
 
-    As a variable leads in one step to the largest entries of its column of A, a sample x_i leads to those of its
-    own, which explain the sum of the k largest s_ij = x_ij^2 / (n - 1) by themselves. Of rare counts and of heavy
-    tails that may be most of a component, and no other variables tell of it. Samples are chosen by the least of
-    two bounds, k t + sum_j (s_ij - t)_+ for a level t, of which the better one is nearer to the k-th largest s_ij.
-    Variables of earlier components do not count.
+    As a variable leads in one step to the largest entries of its column of A, a sample x_i leads to those of
+    its own, which explain by themselves the sum of the k largest s_ij = x_ij^2 / (n - 1). Of rare counts and
+    of heavy tails that may be most of a component, and no other variables tell of it. Samples are chosen by
+    the least of two bounds, k t + sum_j (s_ij - t)_+ for a level t: the nearer t is to the k-th largest s_ij,
+    the better. Variables of earlier components do not count.
     """
     op: Any = problem.operator
     if problem.extreme is None or op.by_passes or not op.in_memory:
