@@ -14,6 +14,7 @@ from .._limits import (
     CHOICE_STARTS,
     EXTREME_COLUMNS,
     EXTREME_ENTRIES,
+    EXTREME_LEAST,
     EXTREME_SAMPLES,
     EXTREME_SHARES,
     KRYLOV_WORK,
@@ -183,7 +184,7 @@ def promising_variables(problem: Problem, state: DeflatedOperator, count: int, s
 
 
 def extreme_samples(problem: Problem, state: DeflatedOperator, k: int, value: float) -> Iterator[Index]:
-    """The k variables with the largest entries of samples in which these may explain half of `value`.
+    """The k variables with the largest entries of samples in which these may explain most of `value`.
 
     As a variable leads in one step to the largest entries of its column of A, a sample x_i leads to those of
     its own, which explain by themselves the sum of the k largest s_ij = x_ij^2 / (n - 1). Of rare counts and
@@ -206,12 +207,17 @@ def extreme_samples(problem: Problem, state: DeflatedOperator, k: int, value: fl
     bounds = np.outer(k * levels, np.ones(op.m))
     for first in range(0, len(index), EXTREME_COLUMNS):
         square = float(op.factor) * np.square(op.columns(index[first : first + EXTREME_COLUMNS]))
-        for bound, level in zip(bounds, levels, strict=True):
-            bound += np.maximum(square - level, 0).sum(axis=0)
-    for row in _core.select_largest(bounds.min(axis=0), min(EXTREME_SAMPLES, op.m)):
+        for sums, level in zip(bounds, levels, strict=True):
+            sums += np.maximum(square - level, 0).sum(axis=0)
+    bound = bounds.min(axis=0)
+    for row in _core.select_largest(bound, min(EXTREME_SAMPLES, op.m)):
+        if bound[row] < EXTREME_LEAST * value:
+            continue
         unit = np.zeros(op.m, op.dtype)
         unit[row] = 1
         entries = op.backward(unit)
         for variables in before:
             entries[variables] = 0
-        yield _core.select_largest(entries, k)
+        support = _core.select_largest(entries, k)
+        if np.square(entries[support]).sum() >= EXTREME_LEAST * value * float(op.factor):
+            yield support
