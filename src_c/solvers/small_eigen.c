@@ -137,8 +137,12 @@ spca_status spca_leading_eigenpairs(spca_int k, spca_int r, double *A, double *w
     blas_int n = (blas_int)k, first = (blas_int)(k - r + 1), room = (blas_int)r, found = 0;
     blas_int lwork = (blas_int)(18 * k), liwork = (blas_int)(10 * k), accurate = 1, info = 0;
     int exponent = 0;
-    (void)frexp(largest_magnitude(k * k, A), &exponent);
-    for (spca_int a = 0; exponent != 0 && a < k * k; a++) A[a] = ldexp(A[a], -exponent);
+    double largest = 0;
+    for (spca_int j = 0; j < k; j++) /* the rest may be anything */
+        largest = fmax(largest, largest_magnitude(j + 1, A + j * k));
+    (void)frexp(largest, &exponent);
+    for (spca_int j = 0; exponent != 0 && j < k; j++)
+        for (spca_int i = 0; i <= j; i++) A[i + j * k] = ldexp(A[i + j * k], -exponent);
     if (spca_dtridiagonal(k, NULL, NULL, A, rest, tau, d, e) < 0) return SPCA_LAPACK_FAILED;
     spca_dblas.stemr(vectors ? "V" : "N", r < k ? "I" : "A", &n, d, e, &unused, &unused, &first, &n,
                      &found, values, vectors ? vectors : rest, &n, &room, iwork + 10 * k, &accurate,
