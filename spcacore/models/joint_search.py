@@ -80,7 +80,7 @@ class _Population:
         self.diagonal = np.ascontiguousarray(A.diagonal(), np.float64)
         self.random, self.spent = np.array([seed % 2**64], np.uint64), np.zeros(1)
         self.state = np.array([JOINT_FIRST_MOVES if late else 0, 0, 0], np.intp)
-        self.subspace, self.explained = np.zeros(2 * r * (p + 1)), np.zeros(members)
+        self.subspace, self.explained = np.zeros(2 * r * (p + 1) + p), np.zeros(members)
         self.nnz = np.zeros((members, r), np.intp)
         self.index, self.value = np.zeros((members, r, room), np.intp), np.zeros((members, r, room))
         for place, loadings in enumerate(starts):
@@ -205,7 +205,7 @@ def _starts(
     constraint: str | None,
 ) -> list[list[Loading]]:  # fmt: skip
     """These loadings, and good ones without a constraint, which may nearly meet that they be orthogonal."""
-    if constraint != "orthogonal":
+    if constraint is None:
         return [given]
     free = JointSearch(A, supports, sizes, [given], seed)
     free.limit *= JOINT_SHARE
