@@ -16,7 +16,7 @@
 #define FIRST_PENALTY 0.1 /* over the mean variance of the loadings */
 #define LAST_PENALTY 5
 #define GROWTH 1.7
-enum { SWEEPS = 60, LAST_SWEEPS = 3, FIRST_MOVES = 15, GREEDY_STARTS = 16 };
+enum { SWEEPS = 60, LAST_SWEEPS = 3, FIRST_MOVES = 15, GREEDY_STARTS = 16, APART_STARTS = 64 };
 
 static loadings_t member(const joint_search_t *s, spca_int place)
 {
@@ -290,6 +290,8 @@ static void regrow(joint_search_t *s, spca_int count, spca_int starts)
         }
         o->V.nnz[t] = found;
         joint_take(found, best, entries, index, x);
+        if (o->constraint && starts > GREEDY_STARTS)
+            (void)SPCA(joint_ascend)(o, o->size[t], 1, o->V.nnz + t, index, x);
         renew_image(s, t);
     }
 }
@@ -352,7 +354,7 @@ static spca_status move(joint_search_t *s, spca_int number)
             o->penalty = o->scale;
         }
         if (number == 0 || (number > 2 && (number % 3 == 2 || o->constraint))) {
-            regrow(s, r, number == 0 ? GREEDY_STARTS : 1);
+            regrow(s, r, number > 0 ? 1 : o->constraint ? APART_STARTS : GREEDY_STARTS);
             return SPCA_OK;
         }
         return SPCA(joint_from_subspace)(s, number < 2 || number % 3 == 1, number < 3, l);
