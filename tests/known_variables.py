@@ -47,30 +47,35 @@ def signed_ratio_optimum(M, G, signs):
 
 
 def signed_optimum(A, signs):
-    """The largest x'Ax of unit x with these signs: on a support, where its leading eigenvector has them."""
-    most = -np.inf
-    for size in range(1, len(A) + 1):
-        for S in map(list, itertools.combinations(range(len(A)), size)):
-            values, vectors = np.linalg.eigh(A[np.ix_(S, S)])
-            x = vectors[:, -1] * signs[S]
-            if x.min() >= -1e-9 or x.max() <= 1e-9:
-                most = max(most, values[-1])
-    return most
+    """The largest x'Ax of unit x with these signs."""
+    return signed_ratio_optimum(A, np.eye(len(A)), signs)
 
 
-def optimum(A, k, include=(), exclude=(), groups=None, nonnegative=None):
-    """By enumeration of all supports."""
-    groups = np.arange(len(A)) if groups is None else groups
-    allowed = [g for g in np.unique(groups) if not np.isin(np.flatnonzero(groups == g), exclude).any()]
+def allowed(k, include=(), exclude=(), groups=None, count="groups", p=P, full=False):
+    """Supports with their cardinality, at most k; the `full` ones have no room for another unit."""
+    groups = np.arange(p) if groups is None else np.asarray(groups)
+    size = {u: 1 if count == "groups" else int((groups == u).sum()) for u in np.unique(groups)}
+    units = {u for u in size if not np.isin(np.flatnonzero(groups == u), exclude).any()}
     wanted = set(groups[list(include)])
-    most = -np.inf
-    for chosen in itertools.combinations(allowed, min(k, len(allowed))):
-        if wanted <= set(chosen):
-            S = np.flatnonzero(np.isin(groups, chosen))
-            B = A[np.ix_(S, S)]
-            value = np.linalg.eigvalsh(B)[-1] if nonnegative is None else signed_optimum(B, nonnegative[S])
-            most = max(most, value)
-    return most
+    for n in range(1, len(units) + 1):
+        for chosen in map(set, itertools.combinations(sorted(units), n)):
+            room = k - sum(size[u] for u in chosen)
+            more = any(size[u] <= room for u in units - chosen)
+            if room >= 0 and wanted <= chosen and not (full and more):
+                yield tuple(np.flatnonzero(np.isin(groups, [*chosen])).tolist()), k - room
+
+
+def best_value(A, S, nonnegative=None):
+    """The largest x'Ax of unit x on a support."""
+    B = A[np.ix_(S, S)]
+    return (
+        np.linalg.eigvalsh(B)[-1] if nonnegative is None else signed_optimum(B, np.array(nonnegative)[[*S]])
+    )
+
+
+def optimum(A, k, nonnegative=None, **known):
+    """By enumeration of all supports."""
+    return max(best_value(A, S, nonnegative) for S, _ in allowed(k, p=len(A), full=True, **known))
 
 
 EACH = [{"include": [1]}, {"exclude": [1]}, {"groups": LABELS}, {"nonnegative": MIXED}]
@@ -89,11 +94,11 @@ CASES = [
 ]
 
 
-def assert_feasible(v, k, include=(), exclude=(), groups=None, nonnegative=None):
+def assert_feasible(v, k, include=(), exclude=(), groups=None, nonnegative=None, count="groups"):
     groups = np.arange(len(v)) if groups is None else groups
     used = set(groups[v != 0]) | set(groups[list(include)])
     assert not v[list(exclude)].any()
-    assert k is None or len(used) <= k
+    assert k is None or (len(used) if count == "groups" else np.isin(groups, [*used]).sum()) <= k
     if nonnegative is not None:
         assert (v * np.asarray(nonnegative) >= 0).all()
     np.testing.assert_allclose(np.linalg.norm(v), 1)

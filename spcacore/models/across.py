@@ -99,8 +99,7 @@ def search_together(
     sizes, exact = request.cardinality, request.method.name == "branch_and_bound"
     if hook is not None and hook.ended:
         return None
-    assert problem.diagonal is not None
-    if not problem.diagonal.any():
+    if not problem.variances.any():
         return problem.exhausted(0, r)
     told = hook_of_component(hook, 0, r)
     steps = Steps(getattr(solver, "max_iter", 1000), lambda done: told is not None and bool(told(done)))

@@ -90,7 +90,7 @@ def problem_of(X: Any, request: Request) -> Problem:
 
 def make_solver(problem: Problem, request: Request) -> Solver:
     """The solver with its options, validated."""
-    solver: Solver = request.solver.from_record(problem, request.method, nonnegative=request.nonnegative)
+    solver: Solver = request.solver.from_record(problem, request.method)
     if request.certify:
         require_entries(problem, f"certify={request.certify!r}")
     return solver
@@ -209,11 +209,7 @@ def _in_turn(
             asked, report = request.sparsity[t], hook_of_component(hook, t, r, whole=True)
             k = _cardinality(state.supports, new, asked)
             better, own = _better_support(problem, state, new, k, request.proof_seconds, report)
-            free = (
-                solver.name == "tpower"
-                and request.method.renormalize
-                and not getattr(solver, "nonnegative", False)
-            )
+            free = solver.name == "tpower" and request.method.renormalize and state.supports.signs is None
             if t >= len(known) and free and better is not new:
                 new = replace(better, entries=with_sign(problem, better.index, better.entries))
             own = min(own, solver.bound(state, k, report))
@@ -332,6 +328,9 @@ def _better_support(
     few = k < p <= EXACT_ORDER and forming < seconds * _FORMING_SPEED
     if not (few and state.supports.simple) or ended(hook):
         return x, math.inf
+    if problem.supports.positive:  # bounds of any signs hold for these
+        anyone = replace(problem.supports, signs=None)
+        problem, state = replace(problem, supports=anyone), replace(state, supports=anyone)
     solver = ExactSearch(0.0, seconds, None)
     proof = solve_to_optimality(problem, state, k, solver, [0, 0], hook, x.index, bounded=False)
     if proof is None:

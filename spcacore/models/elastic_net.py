@@ -321,11 +321,10 @@ def _refined(problem: Problem, found: _Found, sizes: tuple[int, ...], anew: bool
     """
     if not found.B.any(axis=0).all():
         return found
-    assert problem.diagonal is not None
     V, among = found.B.astype(problem.operator.dtype), np.arange(problem.p)
     inside, shaped = problem, problem.supports.shapes
     if not shaped and (problem.p > REFINED_ORDER or not problem.operator.symmetric_form):
-        promise = np.linalg.norm(problem.operator.apply_block(V), axis=1), problem.diagonal
+        promise = np.linalg.norm(problem.operator.apply_block(V), axis=1), problem.variances
         best = [
             _core.select_largest(np.ascontiguousarray(x), min(REFINED_ORDER // 2, problem.p)) for x in promise
         ]

@@ -261,8 +261,7 @@ def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Ar
         squares = s**2 / max(op.n - 1, 1)
         values, U, rest = squares[:r], Vt[:r].T, float(squares[r:].sum())
         exact = (eps * max(op.n, p)) ** 2
-        assert problem.moment is not None  # the mean that was subtracted may be larger than the rest
-        exact += 16 * float(np.finfo(op.dtype).eps) ** 2 * float(problem.moment.sum() / values[0])
+        exact += 16 * float(np.finfo(op.dtype).eps) ** 2 * float(problem.known_moment.sum() / values[0])
     rank = int(np.count_nonzero(values > exact * values[0]))
     if rank < r:
         raise ValueError(f"X has rank {rank}, so n_components must be at most {rank}, not {r}")

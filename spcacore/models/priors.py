@@ -8,12 +8,15 @@ the derivative of the log determinant.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
+from scipy.optimize import brentq
+from scipy.special import erfcx, log_ndtr
 
 from .. import _core
 from .._labels import symmetric
@@ -27,7 +30,7 @@ from .._limits import (
 )
 from .._messages import counted, warn
 from .._records import record
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from .._validation import integer, is_sparse, real_array, refuse_not_finite
 from ..choice import Prior
 from ..linalg.eigen import interruptible
@@ -181,6 +184,13 @@ class Sparse:
 
 
 PriorMatrix = Isotropic | Spectral | Sparse
+
+
+def independent(prior: PriorMatrix) -> bool:
+    """Whether L is diagonal."""
+    if isinstance(prior, Isotropic):
+        return True
+    return bool(abs(prior.matrix).sum() <= (1 + 1e-12) * prior.diagonal.sum())
 
 
 def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -339,3 +349,42 @@ def grid_laplacian(shape: int | Sequence[int], mask: ArrayLike | None = None) ->
     p = int(inside.sum())
     near = coo_array((np.ones(2 * len(i)), (np.concatenate([i, j]), np.concatenate([j, i]))), (p, p)).tocsr()
     return (diags_array(near.sum(axis=1)) - near).tocsr()
+
+
+# ---- normal distributions that are truncated at 0 ----------------------------------------------------
+
+
+def within_signs(r: Array, precision: Array, signs: AnyArray) -> tuple[Array, Array, Array, Array]:
+    """Independent normal variables of mean r/K and precision K, restricted to these signs.
+
+    With t = s r/sqrt(K) and the ratio h = phi(t)/Phi(t) they have means (t + h) s/sqrt(K), variances
+    (1 - h (h + t))/K and entropies log Phi(t) + log(2 pi e/K)/2 - t h/2 (Johnson, Kotz and Balakrishnan 1994,
+    section 13.10). Where no sign is given h = 0 and Phi = 1.
+
+    Returns
+    -------
+    mass : ndarray of shape (p,)
+        The logarithm of the integral of exp(r w - K w^2/2)/sqrt(2 pi).
+    means, variances, entropies : ndarray of shape (p,)
+    """
+    signed, side = signs != 0, np.where(signs < 0, -1.0, 1.0)
+    t = side * r / np.sqrt(precision)
+    h = np.where(signed, math.sqrt(2 / math.pi) / erfcx(-t / math.sqrt(2)), 0.0)
+    inside = np.where(signed, log_ndtr(t), 0.0)
+    far = signed & (t < -1e3)  # where h is -t to rounding
+    s = np.where(far, t, -1.0)
+    means = np.where(far, -(1 - 2 / s**2) / s, t + h)
+    variances = np.where(far, (1 - 6 / s**2) / s**2, 1 - h * (h + t))
+    mass = inside + (t**2 - np.log(precision)) / 2
+    entropies = inside + (1 + math.log(2 * math.pi) - np.log(precision) - t * h) / 2
+    return mass, side * means / np.sqrt(precision), variances / precision, entropies
+
+
+def variances_of(means: Array, precision: Array, signs: AnyArray) -> Array:
+    """The variances of such variables with these means."""
+    one = np.ones(1)
+    t = np.zeros(len(means))
+    for j in np.flatnonzero(signs):
+        u = abs(means[j]) * math.sqrt(precision[j])  # is t + h
+        t[j] = brentq(lambda t, u=u: within_signs(np.array([t]), one, one)[1][0] - u, -2 / u, u)
+    return within_signs(t, np.ones(len(t)), np.abs(signs))[2] / precision

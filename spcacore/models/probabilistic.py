@@ -514,8 +514,7 @@ def _result(problem: Problem, X: Any, fit: Fit, method: str, center: bool) -> PP
     """The result from orthonormal directions, and variances in the operator's units."""
     U, values, noise, n, likelihood, trace, converged, mean = fit
     p, r = U.shape
-    assert problem.diagonal is not None
-    varies = problem.diagonal[:, None] != 0  # elsewhere LAPACK leaves entries of rounding
+    varies = problem.variances[:, None] != 0  # elsewhere LAPACK leaves entries of rounding
     U = np.where(varies, U * np.where(U[np.abs(U).argmax(axis=0), np.arange(r)] < 0, -1, 1), 0)
     with beyond_range():
         W = U * np.sqrt(np.maximum(values - noise, 0))

@@ -50,7 +50,6 @@ class Request:
     sparsity: tuple[Any, ...] = ()
     total: int | None = None  # nonzeros of all components
     total_share: float | None = None  # of the variance that all explain
-    nonnegative: bool = False  # left to the kernels
 
     @classmethod
     def checked(
@@ -73,8 +72,8 @@ class Request:
             bounded, seconds, {}, kind, center, scale, sample_weight, record.screening,
             as_seed(seed_of(record)), (), totals[0] if totals else None, _share(n_components),
         )  # fmt: skip
-        known, nonnegative = choice_options(solver, choice, kernels=not (new.attempts or new.together))
-        new = replaced(new, choice=known, nonnegative=nonnegative)
+        known = choice_options(solver, choice, kernels=not (new.attempts or new.together))
+        new = replaced(new, choice=known)
         for refusal in new._refusals(sparsities):
             raise ValueError(refusal)
         for given in sparsities:
@@ -126,7 +125,7 @@ class Request:
         """What is wrong with these options together, if anything is."""
         method, removal = self.method, self.deflation
         known = self.choice if isinstance(self.choice, dict) else {}
-        signed = known.get("signs") is not None or self.nonnegative
+        signed = known.get("signs") is not None
         certified = f"certify={self.certify!r}"
         asked = f"deflation={self.constraint or self.removal!r}"
         if self.attempts and not method.renormalize:

@@ -19,6 +19,7 @@ at once, without deflation, are in `under_prior`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from functools import partial
@@ -50,7 +51,7 @@ from ..progress import Callback, check_callback
 from ..solvers.base import shared_parameters
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
-from .priors import as_prior
+from .priors import as_prior, independent, variances_of
 from .probabilistic import samples_of, total_variance
 from .under_prior import fit_at_once, fit_in_turn
 from .variance import VariancesResult, operator_variances
@@ -172,9 +173,13 @@ class StructuredPCAResult(VariancesResult):
         support = np.arange(p) if self.method == "oppca" else np.flatnonzero(self.means[:, t])
         chosen = support if index is None else [integer(j, "index", 0, p - 1) for j in index]
         prior, unit = as_prior(self.options["prior"], p, self.names, self.options["seed"])
+        signs = None if self.method == "oppca" else self.options["choice"].signs
         inner = prior if len(support) == p else prior.restricted(support)
         a = float(self.posterior_precision[t] / unit)
         E = np.equal.outer(support, chosen).astype(np.float64)
+        if signs is not None:
+            m = self.means[support, t] * math.sqrt(unit)
+            return E.T @ (variances_of(m, a + inner.diagonal, signs[support])[:, None] * E) / unit
         columns = inner.solve(a, E)
         if t > 0 and (self.deflation == "constrained" or self._constrained):
             Q = column_span(linalg.qr(self.means[:, :t], mode="economic")[0][support])
@@ -332,10 +337,12 @@ def soppca(
     prior : Prior, optional
         As in `oppca`. On a support S the precision is `(C^-1)_SS`: all other loadings are zero.
     choice : Choice, optional
-        What is known of the variables, but for signs. The loading of an excluded variable is zero.
+        What is known of the variables. The loading of an excluded variable is zero. Signs need a diagonal
+        prior, as the default is, see Notes.
     deflation : {"orthogonal", "naive", "constrained"}, default "orthogonal"
         "orthogonal" projects the data onto the complement of the earlier means; later means may still
-        overlap with them. "constrained" makes the means orthogonal, too. "naive" subtracts `x m'`.
+        overlap with them. "constrained" makes the means orthogonal, too, and takes no signs. "naive"
+        subtracts `x m'`.
     max_iter, tol, kind, center, scale, sample_weight, n_samples, callback
         As in `oppca`. `max_iter` limits the iterations on one support, and the changes of support.
 
@@ -352,8 +359,10 @@ def soppca(
     Notes
     -----
     The posterior on S is the information projection of the one on all variables, N(m, K^-1): the restriction
-    `N(D (Km)_S, D)`, ``D = inv(K[np.ix_(S, S)])``, as `information_projection` finds it. Onto given signs it
-    is not normal, so they are refused.
+    `N(D (Km)_S, D)`, ``D = inv(K[np.ix_(S, S)])``, as `information_projection` finds it. Where signs are
+    given it is restricted to these, too. Under a diagonal prior the loadings are independent normal
+    variables, each truncated at 0: means, variances and mass have closed forms, and F is exact. Of dependent
+    loadings the mass on given signs has no closed form, so that other priors are refused.
 
     References
     ----------
@@ -372,8 +381,11 @@ def soppca(
     check_choice(deflation, "deflation", _DEFLATIONS)
     options = _checked(prior, max_iter=max_iter, tol=tol, center=center, scale=scale, n_samples=n_samples)
     options |= {"sample_weight": sample_weight, "choice": knowledge(choice)}
-    if options["choice"].get("signs") is not None:
-        raise ValueError("signs cannot be combined with soppca, whose posteriors are normal")
+    if options["choice"].get("signs") is not None and deflation == "constrained":
+        raise ValueError(
+            "signs cannot be combined with deflation='constrained': orthogonal loadings of the same "
+            "variables cannot all have given signs"
+        )
     return _fit(X, n_components, cardinality, "soppca", deflation, kind, options, [], callback)
 
 
@@ -427,6 +439,11 @@ def _fit(
     if not 1 / PRIOR_UNIT < unit < PRIOR_UNIT:
         raise ValueError(
             f"the precision of the prior is about {unit:.0e}: rescale it; multiples give the same loadings"
+        )
+    if problem.supports.signs is not None and not independent(prior):
+        raise ValueError(
+            "signs need a diagonal prior, as the default is: the mass of dependent loadings on given signs "
+            "has no closed form"
         )
 
     def start_search(residual: Residual, t: int, report: Callable[[], None]) -> Search:

@@ -235,8 +235,9 @@ def _told(hook: Hook | None, problem: Problem, new: Component, t: int, r: int) -
 
 def _in_units(new: Component, problem: Problem, n: float, unit: float) -> Component:
     """In the scale of the caller's prior, whose precision is `unit` times L, and of the data."""
+    m = fix_sign(new.m) if problem.supports.signs is None else new.m
     return replace(
-        new, m=fix_sign(new.m) / math.sqrt(unit), a=new.a * unit, trace=new.trace / unit,
+        new, m=m / math.sqrt(unit), a=new.a * unit, trace=new.trace / unit,
         free_energy=new.free_energy - n * problem.n_variables * problem.exponent * math.log(2) / 2,
     )  # fmt: skip
 

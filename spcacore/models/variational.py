@@ -24,7 +24,7 @@ from ..operators.submatrix import KeptRows
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import Supports
 from ..supports.search import forward_ways
-from .priors import Diagonal, Isotropic, PriorMatrix, Sparse, Spectral
+from .priors import Diagonal, Isotropic, PriorMatrix, Sparse, Spectral, within_signs
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -165,7 +165,7 @@ class ExpectationMaximization:
         product: Callable[[Array], Array],
         square: float,
         entries: float,
-        prior: PriorMatrix,
+        prior: PriorMatrix | Diagonal,
         Q: Array,
         exact: float,
     ):
@@ -302,6 +302,38 @@ class ExpectationMaximization:
         return new if self.m_step(new)[3] > self.m_step(y)[3] else y
 
 
+class WithinSigns(ExpectationMaximization):
+    """EM under a diagonal L, of loadings that have given signs: the posterior is truncated at 0.
+
+    F leaves out the prior's mass on the signs too, half for each variable that has one.
+    """
+
+    def __init__(
+        self, product: Callable[[Array], Array], square: float, entries: float, prior: Diagonal, Q: Array,
+        exact: float, supports: Supports,
+    ):  # fmt: skip
+        super().__init__(product, square, entries, prior, Q, exact)
+        self.theta = prior.theta
+        self.supports, self.signs = supports, supports.ones(np.arange(prior.p)) * (supports.signs != 0)
+
+    def e_step(self, x: Posterior) -> Posterior:
+        right, a = self.target(x)
+        _, m, variances, entropies = within_signs(right, a + self.theta, self.signs)
+        logdet = 2 * float(entropies.sum()) - self.dimension * (1 + _LOG_2PI)
+        prior_trace = float(self.theta @ variances)
+        return Posterior(m, self.product(m), self.theta * m, float(variances.sum()), prior_trace, logdet, a)
+
+    def constant(self) -> float:
+        return super().constant() + math.log(2) * np.count_nonzero(self.signs)
+
+    def start(self, v: Array) -> Posterior:
+        v = self.supports.oriented(v)
+        return super().start(v if v.any() else self.supports.ones(np.arange(len(v))))
+
+    def best_combination(self, y: Posterior, earlier: list[Posterior]) -> Posterior:
+        return y  # a combination of truncated distributions is none
+
+
 def _leading(G: Array) -> Array:
     """The leading eigenvector; of a large matrix to a few digits, which is enough for a start."""
     if len(G) <= LAPACK_ORDER:
@@ -346,12 +378,18 @@ class Search:
         return chosen_support(self.prior, self.problem.supports.within(k), r, a)
 
     def em(
-        self, prior: PriorMatrix, Q: Array, product: Callable[[Array], Array] | None = None
+        self,
+        prior: PriorMatrix,
+        Q: Array,
+        product: Callable[[Array], Array] | None = None,
+        signed: Supports | None = None,
     ) -> ExpectationMaximization:
         """Of the variables of a prior, with this product in place of Z'Z on all."""
         exact = math.sqrt(float(np.finfo(self.problem.operator.dtype).eps))  # differences below are rounding
-        product = product or self.residual.apply
-        return ExpectationMaximization(product, self.residual.square, self.entries, prior, Q, exact)
+        product, square = product or self.residual.apply, self.residual.square
+        if signed is not None:
+            return WithinSigns(product, square, self.entries, Diagonal(prior.diagonal), Q, exact, signed)
+        return ExpectationMaximization(product, square, self.entries, prior, Q, exact)
 
     def start(self, alone: bool = False) -> Array:
         """Four steps of power iteration with Z'Z from a random vector.
@@ -383,7 +421,10 @@ class Search:
                 supports.append(self.problem.supports.truncated(dense, k))
         em = self.em(self.prior, np.zeros((self.problem.p, 0)))
         x, _ = em.run(self.start(), 30, max(self.tol, 1e-3), self.report)
-        supports.append(self._best_support(*em.target(x), k))
+        r, a = em.target(x)
+        supports.append(self._best_support(r, a, k))
+        if self.problem.supports.signs is not None:
+            supports.append(self._best_support(-r, a, k))
         runs = [self._em_on_support(S, k, constrained) for S in supports]
         found = [run for run in runs if run is not None]
         if not found:
@@ -455,7 +496,8 @@ class Search:
         else:
             product = partial(_by_factor, Y)
             start = start if len(start) else Y @ _leading(Y.T @ Y)
-        em = self.em(self.prior.restricted(S), Q, product)
+        signed = None if self.problem.supports.signs is None else self.problem.supports.on(S)
+        em = self.em(self.prior.restricted(S), Q, product, signed)
         if np.linalg.norm(project_out(start, Q)) < 1e-8 * np.linalg.norm(start):
             start = np.random.default_rng(self.seed).standard_normal(len(S))
         x, found = em.run(start, self.max_iter, tol, self.report)
@@ -488,8 +530,12 @@ def regressors(means: Array, traces: Array, deflation: str) -> Array:
 def chosen_support(prior: PriorMatrix, supports: Supports, r: Array, a: float) -> Index:
     """Greedy by units in r_S'(K_S)^-1 r_S - log det K_S, K = a I + L.
 
-    Where K is a multiple of I, the largest norms are best.
+    Where K is a multiple of I, the largest norms are best. Where signs are given K is diagonal, and the
+    largest masses are best.
     """
+    if supports.signs is not None:
+        mass = supports.per_unit(within_signs(r, a + prior.diagonal, supports.signs)[0])
+        return supports.variables(supports.largest(mass - mass.min() + 1, supports.room))
     if isinstance(prior, Sparse) and supports.plain:
         return prior.support(r, a, supports.room)
     ends = []

@@ -79,12 +79,10 @@ class Ratio:
     known: AnyArray
 
     def __init__(self, problem: Problem, state: DeflatedOperator):
-        assert problem.diagonal is not None
-        assert state.diagonal is not None
         self.op = op = state.operator
         self.p, self.dtype = op.p, op.dtype
-        self.variance = self.G_diagonal = np.maximum(np.asarray(state.diagonal, np.float64), 0)
-        self.least: Array = PENCIL_SCHUR.of(op.dtype) * np.asarray(problem.diagonal, np.float64)
+        self.variance = self.G_diagonal = np.maximum(np.asarray(state.variances, np.float64), 0)
+        self.least: Array = PENCIL_SCHUR.of(op.dtype) * np.asarray(problem.variances, np.float64)
         self.usable: Mask = self.variance > np.maximum(self.least, np.finfo(op.dtype).tiny)
         self.A: Array | None = None
         self.Q: Array | None = None  # the penalty, as rows

@@ -191,6 +191,12 @@ class DeflatedOperator:
         )
 
     @property
+    def variances(self) -> AnyArray:
+        """The diagonal of A, which must have entries."""
+        assert self.diagonal is not None
+        return self.diagonal
+
+    @property
     def quotient(self) -> bool:
         """Whether x'Ax/x'Bx, B = I - QQ', is to be maximized rather than x'Ax/x'x."""
         return self.deflation.quotient and bool(self.basis)

@@ -90,10 +90,8 @@ def pairs_of(lines: AnyArray, lengths: bool, n: int) -> float:
 def keeps_digits(problem: Problem, dense: bool, screening: str) -> bool:
     """Whether A has the digits of X: no entry is missing, and of sparse X no variance, which is what the mean
     leaves of a second moment, is much smaller than that. An error where A must still be formed."""
-    assert problem.moment is not None
-    assert problem.diagonal is not None
-    lost = problem.moment > GRAM_CANCELLATION * problem.diagonal
-    digits = dense or not (lost & (problem.diagonal > 0)).any()
+    lost = problem.known_moment > GRAM_CANCELLATION * problem.variances
+    digits = dense or not (lost & (problem.variances > 0)).any()
     if screening == "gram" and not (digits and problem.filled is None):
         what = "NaN entries" if digits else "columns whose mean hides their variance"
         raise ValueError(f"screening='gram' cannot be combined with X, which has {what}: leave it out")
@@ -128,8 +126,7 @@ def is_rounding(problem: Problem, variance: float) -> bool:
     """Whether a variance is too small for A to tell well: the data know more of it."""
     if problem.data is None:
         return False
-    assert problem.diagonal is not None
-    return not variance > GRAM_LEFT.of(problem.operator.dtype) * float(problem.diagonal.max())
+    return not variance > GRAM_LEFT.of(problem.operator.dtype) * float(problem.variances.max())
 
 
 # ---- leading eigenvectors of an operator ----------------------------------------------------------------
@@ -178,8 +175,7 @@ def dense_shares(problem: Problem, r: int) -> Array:
 
 def _shares_of(problem: Problem, r: int) -> Callable[[], Array]:
     """The same as a function, which keeps no more than products of variables or of samples."""
-    assert problem.diagonal is not None
-    total = float(problem.diagonal.sum())
+    total = float(problem.variances.sum())
     if not total > 0:
         return lambda: np.zeros(r)
     op = problem.operator.unscreened()

@@ -193,9 +193,8 @@ class BlockData(DataStorage):
     def _promising(self, problem: Problem) -> Problem:
         """With the variances, which say what columns may be asked for."""
         operator: Any = problem.operator
-        assert problem.diagonal is not None
         operator.gram.stored = self.cost / self.shape[0]
-        operator.gram.diagonal = operator.gram.promise = problem.diagonal.astype(self.dtype)
+        operator.gram.diagonal = operator.gram.promise = problem.variances.astype(self.dtype)
         return problem
 
 

@@ -168,8 +168,19 @@ class Problem:
     @property
     def trace(self) -> float:
         """Of A, which must have entries."""
+        return float(self.variances.sum())
+
+    @property
+    def variances(self) -> AnyArray:
+        """The diagonal of A, which must have entries."""
         assert self.diagonal is not None
-        return float(self.diagonal.sum())
+        return self.diagonal
+
+    @property
+    def known_moment(self) -> AnyArray:
+        """The second moments, which must be known."""
+        assert self.moment is not None
+        return self.moment
 
     @property
     def unit(self) -> float:
@@ -235,10 +246,10 @@ class Problem:
 def of_matrix(problem: Problem, A: AnyArray, supports: Supports | None = None) -> Problem:
     """The problem of some variables, whose operator is A of them; any of them, if nothing is said."""
     operator = _core.dense(np.ascontiguousarray(A), True)
-    diagonal = A.diagonal().copy()
+    diagonal, anyone = A.diagonal().copy(), Supports.any_of(len(A), positive=problem.supports.positive)
     return replaced(
         problem, operator=operator, diagonal=diagonal, moment=diagonal, mean=None, scale=None, names=None,
-        weight=None, degree_weight=None, cost=A.size, supports=supports or Supports.any_of(len(A)),
+        weight=None, degree_weight=None, cost=A.size, supports=supports or anyone,
         working_set=None, form=False, data=None,
     )  # fmt: skip
 

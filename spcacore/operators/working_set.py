@@ -190,9 +190,7 @@ class WorkingSet:
         _, restricted = self.restricted(problem, state, active)
         return restricted.operator.submatrix(np.searchsorted(active, index))
 
-    def entrants(
-        self, state: DeflatedOperator, active: Index, vectors: Sequence[Vector], positive: bool
-    ) -> list[Index]:
+    def entrants(self, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]) -> list[Index]:
         """Of each x the other variables where |A x|, if not A x, exceeds its level, by decreasing excess."""
         operator = state.operator.with_quotient() if state.quotient else state.operator
         self.checks += len(vectors)
@@ -200,7 +198,7 @@ class WorkingSet:
         for found, value in self._above(operator, state, vectors):
             if len(found) > 0:
                 outside = active[np.searchsorted(active[:-1], found)] != found  # they ascend
-                if positive:
+                if state.supports.positive:
                     outside &= value > 0
                 found, value = found[outside], value[outside]
             out.append(found[np.argsort(-np.abs(value), kind="stable")])

@@ -110,7 +110,7 @@ class CandidateRefits:
             and request.constraint is None
             and problem.supports.plain
             and not (request.attempts or request.together)
-            and not request.nonnegative
+            and problem.supports.signs is None
             and request.method.start is request.method.n_starts is None
             and all(isinstance(k, int) for k in request.cardinality)
         )

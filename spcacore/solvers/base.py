@@ -142,7 +142,7 @@ class Solver(Restrictable):
 
     @classmethod
     @abstractmethod
-    def from_record(cls, problem: Problem, record: Any, *, nonnegative: bool = False) -> Self:
+    def from_record(cls, problem: Problem, record: Any) -> Self:
         """The solver with the options of a record, checked against the problem."""
 
     @classmethod
@@ -327,7 +327,7 @@ class IterativeSolver(Solver):
         self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
     ) -> Solution | None:
         if self.renormalize:
-            return drop_zeros(refit(state, x, getattr(self, "nonnegative", False)))
+            return drop_zeros(refit(state, x))
         return replaced(x, objective=state.quadratic(x.index, x.entries))
 
     def limit(self) -> str:
@@ -433,14 +433,12 @@ def check_choice_of(method: type[Solver], problem: Problem) -> None:
         raise ValueError(f"{problem.supports.shaping} cannot be combined with {method.name}")
 
 
-def choice_options(
-    method: type[Solver], choice: Choice | None, kernels: bool = False
-) -> tuple[dict[str, Any], bool]:
-    """The arguments of `Supports.checked`; and whether `signs=1` alone is left to the `kernels` instead, of
-    a method that has them for it."""
+def choice_options(method: type[Solver], choice: Choice | None, kernels: bool = False) -> dict[str, Any]:
+    """The arguments of `Supports.checked`; `signs=1` alone is left to the `kernels`, of a method that has
+    them for it."""
     known = knowledge(choice)
     if not known:
-        return known, False
+        return known
     if "count" in known and method.sparsity != "cardinality":
         raise ValueError(
             f"count={known['count']!r} says what a cardinality counts; method {method.name!r} takes "
@@ -449,10 +447,7 @@ def choice_options(
     signs = known["signs"]
     plain = np.ndim(signs) == 0 and signs == 1 and not isinstance(signs, (bool, np.bool_))
     alone = plain and known["include"] is known["groups"] is None
-    nonnegative = alone and kernels and method.nonnegative_kernel
-    if nonnegative:
-        known["signs"] = None
-    return known, nonnegative
+    return known | {"by_kernels": alone and kernels and method.nonnegative_kernel}
 
 
 def run_one(
@@ -466,20 +461,19 @@ def run_one(
     **matrix: Any,
 ) -> Run:
     """Validate what a one-component function is given, and solve; `matrix` is for `as_problem`."""
-    known, nonnegative = choice_options(method, choice, kernels=True)
     problem = as_problem(
         X,
         missing=method.missing,
         columnwise=not method.needs_whole_products(record),
         restrictable=method.may_restrict(record),
         form=not method.needs_samples(record),
-        choice=known,
+        choice=choice_options(method, choice, kernels=True),
         screening=method.checked_screening(record),
         **matrix,
     )
     check_choice_of(method, problem)
     sparsity = method.check_sparsity(sparsity_given(record, sparsity), method.sparsity, problem)
-    solver: Solver = method.from_record(problem, record, nonnegative=nonnegative)
+    solver: Solver = method.from_record(problem, record)
     solver.check_together((sparsity,))
     solver.check_screening(record.screening, DeflatedOperator.from_problem(problem))
     seed, hook = [as_seed(seed_of(record)), 0], progress_hook(callback)

@@ -326,8 +326,7 @@ def upper_bounds(
         bounds = _from_few_vectors(problem, state, k)
         op = state.operator
         if thresholds and op.t == 0 and columns_cost(problem) <= THRESHOLD_WORK:
-            assert state.diagonal is not None
-            diagonal, large = np.maximum(state.diagonal, 0), large_entries(op)
+            diagonal, large = np.maximum(state.variances, 0), large_entries(op)
             bounds["threshold"] = threshold_bound(diagonal, k, large)
             bounds["blocks"] = block_bound(op, diagonal, k, large, hook)
         strong, _ = by_strong_variables(problem, state, k, min(bounds.values()), hook)
@@ -376,8 +375,7 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     exact = op.t == 0 and (op.symmetric_form if entries else name == "diagonal" and not op.symmetric_form)
     products = 0.0 if exact else product_error(op, k)
     decomposition = 8 * (problem.p if whole else max(BOUND_VECTORS, min(op.m, LEADING_ORDER))) * eps
-    assert problem.moment is not None
-    moment = np.abs(problem.moment)
+    moment = np.abs(problem.known_moment)
     size = float(moment.sum())
     if name == "strong variables":  # which allows for the rest itself; data are semidefinite
         return decomposition * size if op.symmetric_form else 0.0
@@ -420,9 +418,7 @@ def by_strong_variables(
 ) -> tuple[float, Index]:
     """Infinity where the variances alone show that it is not below that, or where the hook is true; and the
     variables that may belong to something better than what is known."""
-    assert state.diagonal is not None
-    assert problem.moment is not None
-    diagonal, root = np.maximum(state.diagonal, 0).astype(np.float64), np.sqrt(np.abs(problem.moment))
+    diagonal, root = np.maximum(state.variances, 0).astype(np.float64), np.sqrt(np.abs(problem.known_moment))
     error = product_error(state.operator, k)
     bound, kept = strong_variables_bound(state.operator, diagonal, root, k, error, below, hook, *search)
     return bound + _rounding(problem, False, "strong variables", k), kept
@@ -430,8 +426,7 @@ def by_strong_variables(
 
 def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int = 1) -> dict[str, float]:
     """From Lanczos vectors and the diagonal of a semidefinite operator; r loadings with k nonzeros in all."""
-    assert state.diagonal is not None
-    op, diagonal = state.operator, np.maximum(state.diagonal, 0)
+    op, diagonal = state.operator, np.maximum(state.variances, 0)
     count = min(BOUND_VECTORS, problem.p - 1, max(1, op.m - 1))
     spectrum, V = _eigenpairs(problem, state, count)
     V = _lanczos(op, count) if V is None else V

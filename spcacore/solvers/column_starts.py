@@ -173,8 +173,7 @@ def begin_among(problem: Problem, state: DeflatedOperator, count: int, seed: lis
     op, count = state.operator, min(max(count, WORKING_SET_START), state.operator.p)
     chosen, one = [promising_variables(problem, state, count, seed)], np.ones(1, op.dtype)
     probes = min(WORKING_SET_PROBES, int(START_WORK / (20 * problem.cost)))
-    assert state.diagonal is not None
-    variances = state.diagonal[chosen[0]]
+    variances = state.variances[chosen[0]]
     for j in chosen[0][np.argsort(-variances, kind="stable")[:probes]]:
         y = op.apply(np.array([j]), one)
         chosen.append(_core.select_largest(y, -(-count // WORKING_SET_PROBES)))

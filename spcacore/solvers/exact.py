@@ -68,7 +68,7 @@ class ExactSearch(Solver):
     chooses = True
 
     @classmethod
-    def from_record(cls, problem: Problem, record: BranchAndBound, *, nonnegative: bool = False) -> Self:
+    def from_record(cls, problem: Problem, record: BranchAndBound) -> Self:
         seconds = math.inf if record.time_limit is None else float(record.time_limit)
         return cls(float(record.tol), seconds, record.node_limit)
 
@@ -155,7 +155,7 @@ def branch_and_bound(
     ExactSearch.checked_screening(record)
     problem = as_problem(
         X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False,
-        choice=choice_options(ExactSearch, choice)[0],
+        choice=choice_options(ExactSearch, choice),
     )  # fmt: skip
     k = ExactSearch.check_sparsity(cardinality, "cardinality", problem)
     solver = ExactSearch.from_record(problem, record)
@@ -313,9 +313,8 @@ def _proof_by_blocks(
     plain = op.symmetric_form and op.t == 0 and not state.supports.shapes
     if not plain or k < 2 or problem.p <= EXACT_ORDER or not columns_cost(problem) <= work:
         return None
-    assert state.diagonal is not None  # refuse_large
-    slack = EXACT_SLACK.of(op.dtype) * float(np.abs(state.diagonal).max())
-    diagonal = state.diagonal.astype(np.float64)
+    slack = EXACT_SLACK.of(op.dtype) * float(np.abs(state.variances).max())
+    diagonal = state.variances.astype(np.float64)
     blocks = BlockSearch(op, diagonal, k, large_entries(op), best.objective, slack)
     proved = blocks.run(tol, min(IN_TURN_NODES, limits.most), limits.out_of_time, BLOCK_PROOF_WORK)
     best, upper = best_on_support(state, blocks.support) or best, blocks.upper()
@@ -408,9 +407,7 @@ def surviving_variables(
     if p <= EXACT_ORDER:
         supports = problem.supports
         return supports.available if supports.simple else np.arange(p)
-    assert state.diagonal is not None  # refuse_large
-    assert problem.diagonal is not None
-    d = state.diagonal + EXACT_SLACK.of(op.dtype) * problem.diagonal
+    d = state.variances + EXACT_SLACK.of(op.dtype) * problem.variances
     kept = np.union1d(np.flatnonzero(d >= best.objective), best.index)
     if k == 1 and not state.constrained:
         kept = np.union1d(kept[_core.select_largest(d[kept], min(len(kept), EXACT_ORDER // 2))], best.index)
@@ -448,11 +445,8 @@ def _survivors_in_turn(
     which the next one needs.
     """
     p, op, slack = problem.p, state.operator, EXACT_SLACK.of(state.operator.dtype)
-    assert state.diagonal is not None
-    assert problem.diagonal is not None
-    assert problem.moment is not None
-    d = state.diagonal + slack * problem.diagonal
-    lost = np.sqrt(problem.moment) * CENTERING_LOSS.of(op.dtype)
+    d = state.variances + slack * problem.variances
+    lost = np.sqrt(problem.known_moment) * CENTERING_LOSS.of(op.dtype)
     root = slack * np.sqrt(d)
     coupling = np.empty((k - 1, p))  # the sums of the 1 .. k - 1 largest a_jl^2
     for s in range(0, p, THRESHOLD_COLUMNS):

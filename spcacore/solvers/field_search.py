@@ -238,8 +238,7 @@ class FieldSearch:
         """
         if self._apart_in(field, best):
             return False
-        op, diagonal = self.state.operator, self.state.diagonal
-        assert diagonal is not None
+        op, diagonal = self.state.operator, self.state.variances
         rng = np.random.default_rng([*self.seed[:1], PROBE_COLUMNS])
         some = np.flatnonzero(diagonal > 0)
         few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
@@ -261,8 +260,7 @@ class FieldSearch:
         Of the k variables of a support some are in the field, by a Poisson distribution, and their entries
         stand for as many times more as there are variables outside.
         """
-        diagonal = self.problem.diagonal
-        assert diagonal is not None
+        diagonal = self.problem.variances
         known = np.union1d(best.index, _core.select_largest(diagonal, len(field.index) // 2))
         chance = np.flatnonzero(~np.isin(field.index, known))
         read = len(chance) / max(int(np.count_nonzero(diagonal > 0)), 1)
@@ -284,9 +282,8 @@ class FieldSearch:
         Of x = T_k(a_j)/||T_k(a_j)||, x'Ax >= ||T_k(a_j)||^2/a_jj, as (e_j'A x)^2 <= a_jj x'Ax.  The largest
         entries that are read, but for a_jj, stand for as many times more.
         """
-        assert self.state.diagonal is not None
-        diagonal, reaching = self.state.diagonal[few], 0
-        read = len(rows) / max(int(np.count_nonzero(self.state.diagonal > 0)), 1)
+        diagonal, reaching = self.state.variances[few], 0
+        read = len(rows) / max(int(np.count_nonzero(self.state.variances > 0)), 1)
         count, known = max(1, round((self.cardinality - 1) * read)), np.isin(rows, best.index)
         columns = np.where(rows == few[:, None], 0, columns)
         for column, variance in zip(columns, diagonal, strict=True):
@@ -327,8 +324,7 @@ def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) ->
     Correlations of independent variables deviate by n^(-1/2). Where they deviate by much more, as on words,
     genes and cells, all variables are dependent, and a weak signal is not what could have been missed.
     """
-    assert state.diagonal is not None
-    diagonal = np.maximum(state.diagonal, 0)
+    diagonal = np.maximum(state.variances, 0)
     size = np.abs(x.entries) * np.sqrt(diagonal[x.index])
     alone, p, k = float(size @ size), len(diagonal), len(x.index)
     pairs = float(size.sum()) ** 2 - alone
@@ -351,8 +347,7 @@ def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) ->
 def noise_of(problem: Problem, state: DeflatedOperator) -> tuple[float, float]:
     """The deviation of correlations, and that over the one of independent variables; 0 without samples."""
     kept: Any = problem.working_set if problem.working_set is not None else problem.ground
-    assert state.diagonal is not None
-    noise = _sampled_noise(state, np.maximum(state.diagonal, 0))
+    noise = _sampled_noise(state, np.maximum(state.variances, 0))
     if kept is not None:
         kept.noise = noise
     return noise, 0.0 if problem.n_samples is None else noise * math.sqrt(problem.degrees)

@@ -57,7 +57,7 @@ class GeneralizedPower(IterativeSolver):
     chooses = True
 
     @classmethod
-    def from_record(cls, problem: Problem, record: GPower, *, nonnegative: bool = False) -> Self:
+    def from_record(cls, problem: Problem, record: GPower) -> Self:
         diagonal = isinstance(record.start, str) and record.start == "diagonal"
         for needed, what in ((record.relative, "relative=True"), (diagonal, "start='diagonal'")):
             if needed:
@@ -153,8 +153,7 @@ class GeneralizedPower(IterativeSolver):
         given = np.asarray(penalties, np.float64)
         with beyond_range():
             if self.relative:
-                assert state.diagonal is not None
-                largest = max(float(state.diagonal.max()), 0.0)
+                largest = max(float(state.variances.max()), 0.0)
                 gamma = given * weights**2 * largest if l0 else given * weights * math.sqrt(largest)
             else:
                 samples = problem.degrees
@@ -464,8 +463,7 @@ def _block_starts(problem: Problem, m: int, solver: GeneralizedPower, seed: list
 def _columns(problem: Problem, m: int) -> Array:
     """Unit vectors of the variables that explain most, given those taken before."""
     op, p = problem.operator, problem.p
-    assert problem.diagonal is not None
-    index = _core.select_largest(problem.diagonal, min(p, 4 * m))
+    index = _core.select_largest(problem.variances, min(p, 4 * m))
     G = op.submatrix(index).astype(np.float64)
     W = np.zeros((p, m))
     for t in range(m):

@@ -63,7 +63,7 @@ class GreedySearch(Solver):
     chooses = True
 
     @classmethod
-    def from_record(cls, problem: Problem, record: Greedy, *, nonnegative: bool = False) -> Self:
+    def from_record(cls, problem: Problem, record: Greedy) -> Self:
         strategy = record.strategy
         if strategy != "gradient":
             require_entries(problem, f"strategy={strategy!r}", ": use strategy='gradient'")
@@ -235,7 +235,7 @@ def greedy(
     array([0.7071, 0.7071])
     """
     record = as_record(options, Greedy)
-    strategy, known = record.strategy, choice_options(GreedySearch, choice)[0]
+    strategy, known = record.strategy, choice_options(GreedySearch, choice)
     if known and (known.get("groups") is not None or known.get("signs") is not None):
         raise ValueError(
             "greedy has a path with one variable more in each step, which groups and signs do not allow: "

@@ -190,12 +190,9 @@ def _entrants(
     reached: list[tuple[Solution, float]],
 ) -> list[Index | None]:  # fmt: skip
     """The largest that would enter each, as many as it has; None where so many would that they will stay."""
-    positive = bool(getattr(solver, "nonnegative", False))
     vectors = [(x.index, np.ascontiguousarray(x.entries), level) for x, level in reached]
     out: list[Index | None] = []
-    for found, (x, level) in zip(
-        working_set.entrants(state, active, vectors, positive), reached, strict=True
-    ):
+    for found, (x, level) in zip(working_set.entrants(state, active, vectors), reached, strict=True):
         fixed = solver.sparsity == "penalty" or level == 0
         many = fixed and len(found) > WORKING_SET_DENSE * problem.p
         out.append(None if many else found[: WORKING_SET_ENTRANTS * len(x.index)])
@@ -213,6 +210,5 @@ def _same(x: Solution, y: Solution) -> bool:
 
 def _rounding(inside: Problem) -> float:
     """Below this, what is left of a variance by deflating a Gram matrix is rounding."""
-    assert inside.diagonal is not None
     eps = float(np.finfo(inside.operator.dtype).eps)
-    return WORKING_SET_NOISE * eps * float(inside.diagonal.max())
+    return WORKING_SET_NOISE * eps * float(inside.variances.max())

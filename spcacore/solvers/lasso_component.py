@@ -39,7 +39,7 @@ class LassoComponent(BoundedSolver):
     orthogonal = True
 
     @classmethod
-    def from_record(cls, problem: Problem, record: SCoTLASS, *, nonnegative: bool = False) -> Self:
+    def from_record(cls, problem: Problem, record: SCoTLASS) -> Self:
         return cls(*cls.shared(problem, record))
 
     def solve(

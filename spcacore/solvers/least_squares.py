@@ -74,7 +74,7 @@ class LeastSquaresSolver(Solver):
         return value if isinstance(value, Share) else super().check_sparsity(value, name, problem)
 
     @classmethod
-    def from_record(cls, problem: Problem, record: LeastSquares, *, nonnegative: bool = False) -> Self:
+    def from_record(cls, problem: Problem, record: LeastSquares) -> Self:
         require_entries(problem, "least_squares")
         for most, some in (
             (PENCIL_BACKWARD_ORDER, ("backward", "bidirectional")),

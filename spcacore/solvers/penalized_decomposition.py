@@ -92,14 +92,13 @@ class BoundedSolver(IterativeSolver):
 class PenalizedDecomposition(BoundedSolver):
     """The penalized matrix decomposition, one-way or two-way."""
 
-    nonnegative: bool
     sample_l1_bound: float | None
     name = "pmd"
     missing = True
     nonnegative_kernel = True
 
     @classmethod
-    def from_record(cls, problem: Problem, record: PMD, *, nonnegative: bool = False) -> Self:
+    def from_record(cls, problem: Problem, record: PMD) -> Self:
         bound = record.sample_l1_bound
         if bound is not None:
             if problem.n_samples is None:
@@ -107,7 +106,7 @@ class PenalizedDecomposition(BoundedSolver):
             if problem.operator.symmetric_form:
                 raise ValueError("sample_l1_bound needs the data in memory, and X is in blocks of rows")
             bound = check_bound(bound, "sample_l1_bound", problem.n_samples)
-        return cls(*cls.shared(problem, record), nonnegative, bound)
+        return cls(*cls.shared(problem, record), bound)
 
     @classmethod
     def needs_whole_products(cls, record: PMD) -> bool:
@@ -123,7 +122,7 @@ class PenalizedDecomposition(BoundedSolver):
 
     def level(self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
         y = state.operator.apply(x.index, np.ascontiguousarray(x.entries))
-        return _core.l1_threshold(y, l1_bound, self.nonnegative, np.empty_like(y))
+        return _core.l1_threshold(y, l1_bound, problem.supports.positive, np.empty_like(y))
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int],
@@ -135,12 +134,11 @@ class PenalizedDecomposition(BoundedSolver):
                 f"sample_l1_bound needs data, and {state.deflation.name!r} deflation has no data form"
             )
         sample_bound = min(self.sample_l1_bound or 0.0, math.sqrt(op.n))  # of fewer rows, perhaps; 0: none
+        supports = state.supports
         limits = (
-            l1_bound, sample_bound, self.max_iter, self.tolerance(op), hook, self.nonnegative,
+            l1_bound, sample_bound, self.max_iter, self.tolerance(op), hook, supports.positive,
         )  # fmt: skip
         weights = () if two_way else CONTINUATION  # two-way steps know no penalty
-
-        supports = state.supports
         if supports.shapes and two_way:
             raise ValueError("sample_l1_bound cannot be combined with include, groups or signs of variables")
 
@@ -162,7 +160,7 @@ class PenalizedDecomposition(BoundedSolver):
             return penalty_continuation(state, x, steps, weights)
 
         begin = partial(self.begin, problem, state, l1_bound, seed)
-        best = best_of_bounded(state, begin, run, hook, self.renormalize, self.nonnegative)
+        best = best_of_bounded(state, begin, run, hook, self.renormalize)
         if two_way and best is not None:  # the objective was u'F v
             best = replace(best, objective=state.objective(best.index, best.entries))
         return drop_zeros(best)

@@ -60,9 +60,7 @@ def same_support(x: Solution, y: Solution) -> bool:
     return x.index.tobytes() == y.index.tobytes()
 
 
-def is_better(
-    state: DeflatedOperator, new: Solution, best: Solution, tol: float, nonnegative: bool = False
-) -> bool:
+def is_better(state: DeflatedOperator, new: Solution, best: Solution, tol: float) -> bool:
     """Whether `new` has the larger objective or, where the two tie, the support that comes first.
 
     Runs end within `tol` of their limits, so those that close are compared at the limits themselves.
@@ -71,7 +69,7 @@ def is_better(
     if same_support(new, best):
         return values[0] > values[1]
     if tol > 0 and abs(values[0] - values[1]) <= 100 * tol * abs(values[1]):
-        values = refit(state, new, nonnegative).objective, refit(state, best, nonnegative).objective
+        values = refit(state, new).objective, refit(state, best).objective
     rounding = REFIT_RISE.of(state.operator.dtype)
     if abs(values[0] - values[1]) > rounding * abs(values[1]):
         return values[0] > values[1]
@@ -84,7 +82,6 @@ def best_run(
     run: Callable[..., Solution | None],
     hook: Report | None,
     tol: float = 0,
-    nonnegative: bool = False,
 ) -> Solution | None:
     """The best of the runs from all starts, or from the first ones if the callback ends the search."""
     best, same, total = None, 0, 0
@@ -96,11 +93,11 @@ def best_run(
             continue
         total += 1
         if best is None or not same_support(new, best):
-            if best is None or is_better(state, new, best, tol, nonnegative):
+            if best is None or is_better(state, new, best, tol):
                 best, same = new, 1
             continue
         same += 1
-        if is_better(state, new, best, tol, nonnegative):
+        if is_better(state, new, best, tol):
             best = new
     return None if best is None else replaced(best, tally=Tally(total, total, same))
 
@@ -111,7 +108,6 @@ def best_of_bounded(
     run: Callable[..., Solution | None],
     hook: Report | None,
     renormalize: bool,
-    nonnegative: bool = False,
 ) -> Solution | None:
     """The best run from all starts, re-fitted if asked; `run` takes the operator before what a start has.
 
@@ -121,27 +117,27 @@ def best_of_bounded(
 
     def fitted(*start: Any) -> Solution | None:
         x = run(*start)
-        return refit(state, x, nonnegative) if renormalize and x is not None else x
+        return refit(state, x) if renormalize and x is not None else x
 
     plain = best_run(state, starts(), partial(fitted if state.quotient else run, state.operator), hook)
     if plain is None or not state.quotient:
-        return refit(state, plain, nonnegative) if renormalize and plain is not None else plain
+        return refit(state, plain) if renormalize and plain is not None else plain
     running = state.operator.with_quotient()
     feasible = plain.objective > -np.inf
     begin = itertools.chain([(plain.index, plain.entries, ())] if feasible else [], starts())
     best = best_run(state, begin, partial(fitted, running), hook)
-    if best is None or (renormalize and not nonnegative and plain.objective > best.objective):
+    if best is None or (renormalize and not state.supports.positive and plain.objective > best.objective):
         best = plain
     return best
 
 
-def refit(state: DeflatedOperator, x: Solution, nonnegative: bool = False) -> Solution:
+def refit(state: DeflatedOperator, x: Solution) -> Solution:
     """The best values on the support of x (variational renormalization, Moghaddam et al. 2006).
 
     They maximize x'Ax over unit vectors, subject to Q'x = 0 where the state is constrained, or x'Ax/x'Bx
     under generalized deflation. The objective is -inf where no vector of this support is feasible.
     """
-    signs = np.ones(state.operator.p, np.int8) if nonnegative else state.supports.signs
+    signs = state.supports.signs
     if signs is not None:
         value, objective = _signed_vector(state, x, signs[x.index])
     else:

@@ -72,7 +72,7 @@ class SemidefiniteRelaxation(Solver):
     chooses = True
 
     @classmethod
-    def from_record(cls, problem: Problem, record: DSPCA, *, nonnegative: bool = False) -> Self:
+    def from_record(cls, problem: Problem, record: DSPCA) -> Self:
         return cls(record.max_iter, float(record.tol), record.renormalize)
 
     def solve(
@@ -189,7 +189,7 @@ def dspca(
         raise TypeError("dspca takes either cardinality or penalty")
     record = as_record(options, DSPCA)
     SemidefiniteRelaxation.checked_screening(record)
-    known = choice_options(SemidefiniteRelaxation, choice)[0]
+    known = choice_options(SemidefiniteRelaxation, choice)
     if "count" in known and penalty is not None:
         raise ValueError(
             f"count={known['count']!r} says what a cardinality counts; leave it out with a penalty"
@@ -359,14 +359,13 @@ def _by_penalties(
     - where s(M) > r: h(s(M)) - h(r) >= rho (s(M) - r) - g, so that the multiplier at r is at least
       rho - g / (s(M) - r), and what that penalty eliminates is not needed.
     """
-    assert state.diagonal is not None
     most = RELAXATION_ORDER if p > RELAXATION_ORDER else p // 2
     rough = replace(solver, max_iter=ROUGH_ITERATIONS, tol=ROUGH_TOLERANCE)
     fine = replace(solver, tol=solver.tol / 4)
-    rho = float(state.diagonal.max())
+    rho = float(state.variances.max())
     while rho > 0:
         rho *= PENALTY_DESCENT
-        if solver.column * np.count_nonzero(state.diagonal > rho) > solver.work:
+        if solver.column * np.count_nonzero(state.variances > rho) > solver.work:
             break
         survivors = _survivors(state, rho, hook)
         if len(survivors) > most or RELAXATION_LEAST * len(survivors) ** 3 > solver.work:

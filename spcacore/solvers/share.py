@@ -61,7 +61,7 @@ def fewest_variables(
     if not problem.supports.plain:  # the truncated vector may have other variables, and be no bound
         fewest, high = problem.supports.bounds
         low, first = min(max(low, fewest), high) if not problem.supports.grouped else fewest, None
-    if getattr(solver, "nonnegative", False):  # nor does it have these signs
+    if problem.supports.positive:  # nor does it have these signs
         high, first = problem.p, None
     path = solver.path(problem, state, high, seed, hook)
     if path is not None:

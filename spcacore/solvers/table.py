@@ -40,7 +40,7 @@ class _TruncatedEigenvector(Solver):
     chooses = True
 
     @classmethod
-    def from_record(cls, problem: Problem, record: Thresholding, *, nonnegative: bool = False) -> Self:
+    def from_record(cls, problem: Problem, record: Thresholding) -> Self:
         return cls(record.renormalize)
 
     def solve(

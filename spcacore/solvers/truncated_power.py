@@ -48,7 +48,6 @@ from .unit_search import brief_search
 class TruncatedPower(IterativeSolver):
     """Truncated power iteration; `swaps` is what swapping variables may cost, in multiplications."""
 
-    nonnegative: bool
     swaps: float
     name = "tpower"
     missing = True
@@ -58,19 +57,17 @@ class TruncatedPower(IterativeSolver):
     forms = True
 
     @classmethod
-    def from_record(
-        cls, problem: Problem, record: TPower | None = None, *, nonnegative: bool = False
-    ) -> Self:
+    def from_record(cls, problem: Problem, record: TPower | None = None) -> Self:
         record = TPower() if record is None else record
-        swaps, affordable = record.swaps, math.inf
+        swaps, affordable, positive = record.swaps, math.inf, problem.supports.positive
         if swaps is None:
-            swaps = record.renormalize and not nonnegative and record.start is None
+            swaps = record.renormalize and not positive and record.start is None
             affordable = SWAP_WORK
         elif swaps:
-            if nonnegative or not record.renormalize:
+            if positive or not record.renormalize:
                 raise ValueError("swaps=True requires renormalize=True, and does not allow signs")
             require_entries(problem, "swaps=True")
-        return cls(*cls.shared(problem, record), nonnegative, affordable if swaps else 0.0)
+        return cls(*cls.shared(problem, record), affordable if swaps else 0.0)
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
@@ -91,7 +88,7 @@ class TruncatedPower(IterativeSolver):
             return x
 
         begin = search_starts(problem, state, cardinality, self.start, self.n_starts, seed)
-        best = best_run(state, begin, run, hook, tol if self.renormalize else 0, self.nonnegative)
+        best = best_run(state, begin, run, hook, tol if self.renormalize else 0)
         if best is None:
             return None
         few = [[best] * best.tally.best]
@@ -115,10 +112,7 @@ class TruncatedPower(IterativeSolver):
 
     def matrix(self, problem: Problem, state: DeflatedOperator) -> AnyArray | None:
         """A where it is in memory, or quickly formed of few variables, and all starts are ours to choose."""
-        free = self.n_starts is None and (self.start is None or self.nearby() is not None)
-        if not free or self.max_iter < RACE_ITERATIONS or self.nonnegative or state.supports.shapes:
-            return None
-        if state.constrained or state.quotient:
+        if not self._chooses_starts(state) or state.supports.shapes or state.constrained or state.quotient:
             return None
         op, p = state.operator, problem.p
         if (
@@ -163,7 +157,8 @@ class TruncatedPower(IterativeSolver):
         self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
     ) -> Solution | None:
         state = state.formed()
-        if not self._by_default(problem, state, sparsity):
+        by_default = self._chooses_starts(state) and sparsity < problem.p
+        if not (by_default and can_be_formed(problem, state)):
             return super().find(problem, state, sparsity, seed, hook)
         blocks: Any = problem.operator
         if blocks.by_passes and blocks.formed:  # all variables are searched, as in memory
@@ -213,11 +208,10 @@ class TruncatedPower(IterativeSolver):
             return best if found is None else found
         return search.raced(best)
 
-    def _by_default(self, problem: Problem, state: DeflatedOperator, cardinality: int) -> bool:
-        """Whether the starts are ours to choose, and A may be formed for that."""
+    def _chooses_starts(self, state: DeflatedOperator) -> bool:
+        """Whether the starts are ours to choose, and may be those of a race."""
         free = self.n_starts is None and (self.start is None or self.nearby() is not None)
-        free = free and self.max_iter >= RACE_ITERATIONS and not self.nonnegative
-        return free and cardinality < problem.p and can_be_formed(problem, state)
+        return free and self.max_iter >= RACE_ITERATIONS and not state.supports.positive
 
     def resume(
         self, problem: Problem, state: DeflatedOperator, x: Solution, cardinality: int, hook: Report | None
@@ -229,12 +223,12 @@ class TruncatedPower(IterativeSolver):
         self, problem: Problem, state: DeflatedOperator, best: Solution, cardinality: int, hook: Report | None
     ) -> Solution | None:
         """With values re-fitted, for the quotient too, and variables swapped."""
-        positive = self.nonnegative
         if self.renormalize:
-            best = refit(state, best, positive)
+            best = refit(state, best)
         if best.objective == -np.inf:  # nothing on this support is outside of the span of Q
             return None
-        for _ in range(QUOTIENT_ROUNDS if state.quotient and self.renormalize and not positive else 0):
+        raised = state.quotient and self.renormalize and not state.supports.positive
+        for _ in range(QUOTIENT_ROUNDS if raised else 0):
             again = self._from_one(state, best, cardinality, hook)
             if again is None or np.array_equal(again.index, best.index):
                 break
@@ -257,9 +251,8 @@ class TruncatedPower(IterativeSolver):
         self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
     ) -> Solution | None:
         if self.renormalize:
-            assert problem.diagonal is not None
-            least = GRAM_LEFT.of(state.operator.dtype) * float(problem.diagonal.max())
-            best = x if x.objective > least else refit(state, x, self.nonnegative)
+            least = GRAM_LEFT.of(state.operator.dtype) * float(problem.variances.max())
+            best = x if x.objective > least else refit(state, x)
             return drop_zeros(swap_search(problem, state, best, self.swaps, hook))
         return super().finish(problem, state, x, hook)
 
@@ -275,8 +268,8 @@ class TruncatedPower(IterativeSolver):
     ) -> Solution | None:  # fmt: skip
         """From one start, through the cardinalities of the path; None where A maps a vector to zero."""
         supports, limits = state.supports, (self.max_iter, tol, hook)
-        plain = self.max_iter > 0 and not (self.nonnegative or supports.shapes)
-        A = state.matrix if plain else None
+        plain = supports.signs is None and not supports.shapes
+        A = state.matrix if plain and self.max_iter > 0 else None
 
         def steps(
             op: _core.Operator, index: Index, entries: AnyArray, width: int
@@ -286,7 +279,7 @@ class TruncatedPower(IterativeSolver):
                 *run, ends = _core.truncated_power_of_matrix(A, S, x, width, self.max_iter, tol, hook)
                 return ends[0], run[0][0], run[1][0], run[2][0], run[3][0]
             if not supports.shapes:
-                return op.truncated_power(index, entries, width, *limits, self.nonnegative)
+                return op.truncated_power(index, entries, width, *limits, supports.positive)
             return UnitSteps(supports, Step.TRUNCATION, width).ascend(op, index, entries, *limits)[:5]
 
         for width in path[-1:] if supports.shapes else path:

@@ -93,8 +93,7 @@ class Variance(Objective):
         """The squares of A x or, beside no unit, variances, and where these tie the leading eigenvector's."""
         supports = self.supports
         if not units.any():
-            assert self.state.diagonal is not None
-            variance = supports.per_unit(np.maximum(self.state.diagonal, 0).astype(np.float64))
+            variance = supports.per_unit(np.maximum(self.state.variances, 0).astype(np.float64))
             dense = power_start(self.op, np.random.default_rng(self.seed)).astype(np.float64)
             part = supports.norms(supports.oriented(dense))
             order = np.lexsort((part, np.round(variance / (variance.max() or 1), 6)))

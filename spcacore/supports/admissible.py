@@ -46,7 +46,7 @@ class Supports:
     size : ndarray of shape (number of units,), int
         What the cardinality counts of each: 1, or the number of its variables.
     shapes : bool
-        Whether it says more than which variables are excluded.
+        Whether it says more than which variables are excluded, and than positive signs left to kernels.
     room : int
         The largest cardinality. Of several components it differs: `within` sets it.
     """
@@ -63,9 +63,9 @@ class Supports:
     @classmethod
     def checked(
         cls, p: int, names: tuple[str, ...] | None, include: Any = None, exclude: Any = None,
-        groups: Any = None, signs: Any = None, count: Any = "groups",
+        groups: Any = None, signs: Any = None, count: Any = "groups", by_kernels: bool = False,
     ) -> Self:  # fmt: skip
-        """From what the caller gave."""
+        """From what the caller gave; positive signs alone may be left to kernels of single variables."""
         signs = _signs(signs, p, names)
         if include is None and exclude is None and groups is None and signs is None:
             return cls.any_of(p)
@@ -96,15 +96,16 @@ class Supports:
         if not allowed.any():
             raise ValueError("exclude leaves no variable")
         size = np.bincount(unit) if count == "variables" else np.ones(n_units, np.intp)
-        shapes = groups is not None or signs is not None or len(inside) > 0
+        shapes = groups is not None or (signs is not None and not by_kernels) or len(inside) > 0
         return cls(unit, allowed, included, signs, groups is not None, size, shapes)
 
     @classmethod
     @lru_cache(maxsize=8)  # of what is never written to
-    def any_of(cls, p: int, k: int = 0) -> Self:
-        """Any k of p variables."""
+    def any_of(cls, p: int, k: int = 0, positive: bool = False) -> Self:
+        """Any k of p variables, of any signs or with positive ones left to kernels."""
         everything, nothing, one = (np.broadcast_to(x, p) for x in (True, False, np.intp(1)))
-        return cls(np.arange(p), everything, nothing, None, False, one, False, k)
+        signs = np.ones(p, np.int8) if positive else None
+        return cls(np.arange(p), everything, nothing, signs, False, one, False, k)
 
     def within(self, k: int) -> Self:
         """The same of another cardinality."""
@@ -201,7 +202,12 @@ class Supports:
     @property
     def simple(self) -> bool:
         """Whether it says no more than which variables are in or out."""
-        return not self.grouped and self.signs is None
+        return not self.grouped and (self.signs is None or self.positive)
+
+    @property
+    def positive(self) -> bool:
+        """Whether all signs are positive, and left to kernels of single variables."""
+        return self.signs is not None and not self.shapes
 
     @property
     def available(self) -> Index:

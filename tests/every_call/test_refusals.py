@@ -30,7 +30,7 @@ NAN = np.where(X[3, 2] == X, np.nan, X)
 COUNTS = np.floor(abs(X))
 NEGATIVE = np.where(X[3, 2] == X, -1, COUNTS)
 RANK_TWO, SIGNED = X[:, :2] @ X[:2, :4], np.r_[np.ones(1499), -1.0]
-OPERATOR = aslinearoperator(X)
+OPERATOR, ONE = aslinearoperator(X), np.ones(N)
 WIDE, ONES, I4, I12 = np.ones((3, 2001)), np.ones((5, 3)), np.eye(4), np.eye(P)
 NULL, DEPENDENT = np.diag([1.0, 1, 1, 0]), np.eye(4) + np.eye(4)[::-1] * [1, 0, 0, 1]
 INDEFINITE = np.diag([1.0, -1.0, 2.0])
@@ -245,6 +245,8 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
          "groups": GROUPS}),
         "orthogonal to the earlier": (X[:, :3], 2, [3, 1], {"deflation": "constrained"}),
         "deflation": (X, 2, 3, {"deflation": "joint"}),
+        "signs need a diagonal prior": (X, 2, 3, {"nonnegative": True, "prior_precision": np.eye(P) + 1}),
+        "signs cannot be combined with": (X, 2, 3, {"nonnegative": True, "deflation": "constrained"}),
     }),
     (elastic_nets, {
         r"\(12, 2\) is needed": (X, 2, None, np.eye(3), {"penalty": 1}),
@@ -252,6 +254,8 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     }),
     (spcacore.sca, {
         "not for a covariance": (I4, 2, {"kind": "covariance", "scale": "degree"}),
+        "scale='degree' cannot be combined with sample_weight": (COUNTS, 2, {"scale": "degree",
+         "sample_weight": ONE}),
         r"start has shape \(12, 3\)": (X, 2, {"start": np.ones((P, 3))}),
         "column of zeros": (X, 2, {"start": V0 * [1, 0]}),
         "directions": (X, 2, {"start": np.ones((P, 2))}),
@@ -338,8 +342,22 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     }),
     (flat.sparse_cca, {
         "same number of rows, not 40 and 8": (X, Y[:8], {"l1_bound": 1.5}),
+        "same number of rows, not 40 and 39": (X, X[1:], {"l1_bound": 1.2, "sample_weight": ONE}),
         "at least two rows": (X[:1], Y[:1], {"l1_bound": 1.5}),
     }),
+    *((partial(function, **options), {
+        "39 entries for 40": {"sample_weight": ONE[1:]},
+        "must not be negative": {"sample_weight": -ONE},
+        "only zeros": {"sample_weight": 0 * ONE},
+    }) for function, options in ((flat.sparse_cca, {"X": X, "Y": X, "l1_bound": 1.2}),
+                                 (flat.sparse_lda, {"X": X, "y": LABELS, "cardinality": 2}))),
+    (partial(tpower.func, A, 3, kind="covariance"), {
+        "sample_weight is for data": {"sample_weight": ONE[:P]},
+        "a vector for center is for data": {"center": ONE[:P]},
+    }),
+    *((partial(function, X=NAN), {"X has NaN entries, which cannot": {option: ONE[:n]}})
+      for function in (partial(flat.pmd, l1_bound=1.5), partial(spcacore.ppca, n_components=1))
+      for option, n in (("sample_weight", N), ("center", P), ("scale", P))),
     (pairs, {
         r"l1_bound of X must be in \[1, 3.4641\]": {"l1_bound": 0.9},
         r"l1_bound of Y must be in \[1, 2.23607\]": {"l1_bound": (2.0, 2.3)},
@@ -438,6 +456,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
         r"cardinality must be in \[1, 12\]": (pca(), [2, 13]),
         "takes cardinality, not l1_bound": (pca(), {"l1_bound": [2]}, {}),
         "grid must be given": pca(method="gpower"),
+        "sample_weight of the model cannot be used here": (pca(sample_weight=ONE), [2, 3]),
         "at least 0, not nan": (pca(method="gpower"), [np.nan]),
     }),
     (spcacore.select_sparsity, {

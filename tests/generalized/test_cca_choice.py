@@ -18,6 +18,7 @@ GROUPS_Y = np.array([0, 1, 1, 2, 2, 3])
 SIGNS_X = np.array([1, -1, 0, 1, 1, -1, 1])
 SIGNS_Y = np.array([1, 1, -1, 0, 1, 1])
 KNOWN = [
+    {},
     {"x_include": [0], "y_include": [5]},
     {"x_exclude": [1, 2], "y_exclude": [0]},
     {"x_groups": GROUPS_X},

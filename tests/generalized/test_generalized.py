@@ -11,7 +11,7 @@ from oracles import deflated
 from scipy.linalg import eigh
 
 import spcacore
-from spcacore import sparse_eigen, sparse_pca
+from spcacore import sparse_eigen
 from spcacore.generalized import search as starts
 from spcacore.generalized.pencil import Form, Pencil
 from spcacore.generalized.search import DEFLATIONS
@@ -190,15 +190,6 @@ def test_deflation_is_that_of_the_whitened_matrix(deflation, seed):
     F, H = rng.standard_normal((20, 8)), rng.standard_normal((25, 8))
     A, B = F.T @ F, H.T @ H
     check_deflated(A, B, sparse_eigen(A, B, 3, [3, 4, 2], deflation=deflation), deflation, [3, 4, 2])
-
-
-def test_identity_metric_is_sparse_pca():
-    rng = np.random.default_rng(5)
-    X = rng.standard_normal((60, 12)) @ rng.standard_normal((12, 12))
-    A = np.cov(X, rowvar=False)
-    pca = sparse_pca(X, 2, cardinality=4, method=spcacore.Greedy(strategy="bidirectional"))
-    result = sparse_eigen(A, np.eye(12), 2, 4)
-    assert_allclose(abs(result.loadings.T @ pca.loadings).max(axis=1), 1, atol=1e-10)
 
 
 def planted(p, k, rng):

@@ -1,7 +1,6 @@
 """Supports of several components chosen together, against enumeration of all that are allowed."""
 
-from functools import cache
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations
 
 import flat
 import numpy as np
@@ -9,14 +8,10 @@ import pytest
 import scipy.sparse
 from in_turn import examples
 from oracles import covariance, planted, reference, samples
-from solvers.test_joint_bound import best_on
+from solvers.test_joint_bound import disjoint
 
 import spcacore
 from spcacore import explained_variance, sparse_pca
-from spcacore.models.across import bounds_together
-from spcacore.models.request import Request
-from spcacore.operators.inputs import as_problem
-from spcacore.solvers.solution import Solution
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -33,45 +28,8 @@ def best_common(A, k, r):
     return max(leading(A, S, r) for S in combinations(range(len(A)), k))
 
 
-def best_disjoint(A, sizes):
-    """The most that loadings of these sizes without a common variable explain."""
-    value = cache(lambda S: leading(A, S))
-
-    def rest(free, sizes):
-        if not sizes:
-            return 0.0
-        return max(
-            value(S) + rest(tuple(sorted({*free} - {*S})), sizes[1:]) for S in combinations(free, sizes[0])
-        )
-
-    return rest(tuple(range(len(A))), tuple(sizes))
-
-
-def best_total(A, total):
-    """The most that two loadings of so many nonzeros explain, over all splits and supports."""
-    rng, p = np.random.default_rng(0), len(A)
-    supports = [S for k in range(1, p + 1) for S in combinations(range(p), k)]
-    pairs = combinations_with_replacement(supports, 2)
-    return best_on(A, [pair for pair in pairs if len(pair[0]) + len(pair[1]) == total], rng)
-
-
 def supports(result):
     return [tuple(np.flatnonzero(v)) for v in result.loadings.T]
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_bound_holds_for_all_common_supports_and_all_splits(seed):
-    A = random_covariance(seed, 10)
-    for (cardinality, support), best in (
-        ((4, "common"), best_common(A, 4, 2)),
-        ((spcacore.Total(7), "disjoint"), max(best_disjoint(A, (7 - k, k)) for k in (1, 2, 3))),
-    ):
-        problem = as_problem(A, kind="covariance")
-        request = Request.checked(2, [cardinality], "covariance", support=support)
-        request = request.having(sparsity=(cardinality if request.total is None else 1,) * 2)
-        one = Solution(np.arange(1), np.ones(1), 1.0, 0, True)  # a poor choice
-        for name, bound in bounds_together(problem, [one, one], request).items():
-            assert problem.in_units(bound) >= best * (1 - 1e-12), name
 
 
 @pytest.mark.share(2)
@@ -81,22 +39,11 @@ def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_rel
     for seed in range(examples(8)):
         A = random_covariance(seed, 10)
         x = sparse_pca(A, 2, cardinality=[4, 3], support="disjoint", kind="covariance", certify="jointly")
-        best = best_disjoint(A, (4, 3))
+        best = disjoint(A, (4, 3))
         assert best * 0.95 <= x.explained_variance.sum() <= best * (1 + 1e-12)
         assert best * (1 - 1e-9) <= x.joint_bound < best * 1.5
         plain = sparse_pca(A, 2, cardinality=[4, 3], support="disjoint", kind="covariance")
         assert plain.joint_bound is None
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize(("seed", "total"), [(0, 4), (1, 5), (2, 3), (4, 5), (5, 2)])
-def test_a_total_is_divided_among_loadings_as_well_as_can_be(seed, total):
-    A = random_covariance(seed, 5)
-    x = sparse_pca(A, 2, kind="covariance", certify="jointly", cardinality=spcacore.Total(total))
-    best = best_total(A, total)
-    assert 2 <= x.cardinality.sum() <= total
-    assert x.explained_variance.sum() == pytest.approx(best, rel=1e-5)
-    assert x.joint_bound >= best * (1 - 1e-9)
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ import itertools
 import flat
 import numpy as np
 import pytest
-from in_turn import examples
 from known_variables import (
     CASES,
     CHOOSING,
@@ -20,7 +19,6 @@ from known_variables import (
     covariance,
     data,
     optimum,
-    signed_optimum,
     supports_of,
 )
 from numpy.testing import assert_allclose, assert_array_equal
@@ -41,27 +39,6 @@ def test_what_a_limit_leaves_is_bounded(knowledge, limit):
     assert_feasible(x.loading, 2, **knowledge)
 
 
-@pytest.mark.parametrize("knowledge", [{"groups": LABELS}, {"nonnegative": MIXED}])
-def test_the_tree_needs_no_good_start(knowledge):
-    A = np.diag(np.arange(1.0, P + 1)) + 0.05
-    worst = np.arange(P, 0, -1.0)
-    x = flat.branch_and_bound(A, 3, kind="covariance", start=worst, **knowledge)
-    assert_allclose(x.value, optimum(A, 3, **knowledge), rtol=1e-9)
-
-
-@pytest.mark.parametrize("method", ["tpower", "greedy"])
-def test_searches_find_nearly_the_optimum(method):
-    ratios = []
-    for knowledge, k in CASES:
-        for seed in range(10, 13):
-            A = covariance(seed)
-            x = flat.sparse_pca(A, 1, cardinality=k, method=method, kind="covariance", **knowledge)
-            assert_feasible(x.loadings[:, 0], k, **knowledge)
-            ratios.append(x.explained_variance[0] / optimum(A, k, **knowledge))
-    assert max(ratios) <= 1 + 1e-9
-    assert np.quantile(ratios, 0.05) > (0.999 if method == "tpower" else 0.95)
-
-
 def test_the_searches_without_their_tree_are_good_too(monkeypatch):
     monkeypatch.setattr("spcacore.solvers.truncated_power.brief_search", lambda state, x, k, hook: x)
     ratios = []
@@ -75,75 +52,6 @@ def test_the_searches_without_their_tree_are_good_too(monkeypatch):
 
 
 # ---- greedy search by groups and signs
-
-
-def _greedily(A, k, groups, include=(), exclude=(), nonnegative=None, count="groups"):
-    """The support that one group after another makes best, and what it explains."""
-    size = {g: 1 if count == "groups" else int((groups == g).sum()) for g in groups}
-
-    def value(chosen):
-        S = np.flatnonzero(np.isin(groups, list(chosen)))
-        B = A[np.ix_(S, S)]
-        return np.linalg.eigvalsh(B)[-1] if nonnegative is None else signed_optimum(B, nonnegative[S])
-
-    chosen, allowed = {int(g) for g in groups[list(include)]}, set(groups) - set(groups[list(exclude)])
-    while room := {g for g in allowed - chosen if sum(size[h] for h in chosen | {g}) <= k}:
-        chosen = chosen | {max(room, key=lambda g: value(chosen | {g}))}
-    return np.flatnonzero(np.isin(groups, list(chosen))), value(chosen)
-
-
-@pytest.mark.parametrize(
-    ("knowledge", "k"),
-    [
-        ({"groups": LABELS}, 3),
-        ({"groups": LABELS, "include": [8], "exclude": [6, 7]}, 3),
-        ({"groups": LABELS, "count": "variables"}, 6),
-        ({"groups": LABELS, "nonnegative": MIXED, "count": "variables"}, 5),
-        ({"nonnegative": MIXED}, 4),
-        ({"nonnegative": MIXED, "include": [3]}, 3),
-    ],
-)
-def test_greedy_takes_one_unit_after_another(knowledge, k):
-    for seed in range(4):
-        X = data(80 + seed)
-        x = flat.sparse_pca(X, 1, cardinality=k, method="greedy", strategy="forward", **knowledge)
-        S, best = _greedily(np.cov(X, rowvar=False), k, **{"groups": np.arange(P)} | knowledge)
-        assert_allclose(x.explained_variance[0], best, rtol=1e-9)
-        assert set(np.flatnonzero(x.loadings[:, 0])) <= set(S)
-
-
-@pytest.mark.parametrize(
-    "known", [{"groups": [0, 0, 1, 1, 2, 3, 3, 3]}, {"nonnegative": [1, 1, -1, 0, 1, -1, 0, 1]}]
-)
-def test_greedy_from_both_ends(known):
-    """By default the better of both, which is the best of all; backward by its own steps."""
-    groups = np.array(known.get("groups", range(8)))
-    k, short = (2 if "groups" in known else 3), {"auto": 0, "forward": 0, "backward": 0}
-    for seed in range(examples(24)):
-        A = np.cov(np.random.default_rng(seed).standard_normal((12, 8)), rowvar=False)
-
-        def value(units, A=A):
-            S = np.flatnonzero(np.isin(groups, units))
-            B = A[np.ix_(S, S)]
-            signs = known.get("nonnegative")
-            return np.linalg.eigvalsh(B)[-1] if signs is None else signed_optimum(B, np.array(signs)[S])
-
-        best, units = (
-            max(value(c) for c in itertools.combinations(set(groups.tolist()), k)),
-            set(groups.tolist()),
-        )
-        while len(units) > k:
-            units = units - {max(units, key=lambda g: value([*(units - {g})]))}
-        for strategy in short:
-            x = flat.sparse_pca(
-                A, 1, cardinality=k, method="greedy", strategy=strategy, kind="covariance", **known
-            )
-            found = x.explained_variance[0]
-            short[strategy] += found < best * (1 - 1e-9)
-            if strategy == "backward":
-                np.testing.assert_allclose(found, value([*units]), rtol=1e-9)
-    assert short["auto"] <= 1
-    assert short["auto"] <= min(short["forward"], short["backward"])
 
 
 def test_greedy_begins_with_the_best_pair_where_all_tie():

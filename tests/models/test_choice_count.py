@@ -7,8 +7,8 @@ import flat
 import numpy as np
 import pytest
 from in_turn import examples
-from known_variables import signed_optimum
-from numpy.testing import assert_allclose, assert_array_equal
+from known_variables import allowed, assert_feasible, optimum
+from numpy.testing import assert_allclose
 
 import spcacore
 from spcacore.models.elastic_net import elastic_nets
@@ -22,34 +22,19 @@ pytestmark = pytest.mark.usefixtures("few_starts")
 GROUPS = np.array([0, 0, 0, 1, 1, 2, 2, 3, 4, 4])
 P = len(GROUPS)
 SIGNS = np.array([1, 1, -1, 0, 1, -1, 0, 1, 1, 1])
+COUNTED = {"groups": GROUPS, "count": "variables"}
 MIXTURES = [{}, {"include": [3]}, {"exclude": [7]}, {"include": [9], "exclude": [0, 1, 2]}]
+
+
+def full_sets(k, **mixture):
+    """Sets of whole groups of at most k variables, to which no group can be added."""
+    return [list(S) for S, _ in allowed(k, full=True, **COUNTED, **mixture)]
 
 
 def covariance(seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, P)) @ (np.eye(P) + 0.4 * rng.standard_normal((P, P)))
     return np.cov(X, rowvar=False)
-
-
-def optimum(A, k, include=(), exclude=(), nonnegative=None):
-    """By enumeration of all sets of groups that have room."""
-    allowed, wanted, most = set(GROUPS) - set(GROUPS[list(exclude)]), set(GROUPS[list(include)]), -np.inf
-    for n in range(1, len(allowed) + 1):
-        for chosen in itertools.combinations(sorted(allowed), n):
-            S = np.flatnonzero(np.isin(GROUPS, chosen))
-            if len(S) <= k and wanted <= set(chosen):
-                B = A[np.ix_(S, S)]
-                value = (
-                    np.linalg.eigvalsh(B)[-1] if nonnegative is None else signed_optimum(B, nonnegative[S])
-                )
-                most = max(most, value)
-    return most
-
-
-def assert_feasible(v, k, include=(), exclude=()):
-    used = set(GROUPS[v != 0]) | set(GROUPS[list(include)])
-    assert sum((g == GROUPS).sum() for g in used) <= k
-    assert not v[list(exclude)].any()
 
 
 def test_a_group_without_room_that_is_alone():
@@ -59,7 +44,7 @@ def test_a_group_without_room_that_is_alone():
     for method in (spcacore.tpower, spcacore.branch_and_bound):
         x = method(A, 2, kind="covariance", choice=spcacore.Choice(groups=GROUPS, count="variables"))
         assert x.value == pytest.approx(3)
-        assert_feasible(x.loading, 2)
+        assert_feasible(x.loading, 2, **COUNTED)
     x = spcacore.tpower(
         A,
         2,
@@ -68,7 +53,7 @@ def test_a_group_without_room_that_is_alone():
         choice=spcacore.Choice(groups=GROUPS, count="variables"),
     )
     assert x.value > 0
-    assert_feasible(x.loading, 2)
+    assert_feasible(x.loading, 2, **COUNTED)
 
 
 @pytest.mark.parametrize("room", [1, 7, 40, 90, 400])
@@ -85,39 +70,15 @@ def test_the_largest_norms_of_many_groups(room):
     assert (norms[kept] ** 2).sum() == pytest.approx(best[-1])
 
 
-# ---- beyond one component of one solver
-
-COUNTED = {"groups": GROUPS, "count": "variables"}
-
-
-@pytest.mark.share(12)
-@pytest.mark.parametrize("method", ["tpower", "greedy", "thresholding", "dspca", "branch_and_bound"])
-@pytest.mark.parametrize("mixture", MIXTURES)
-@pytest.mark.parametrize("k", [4, 6])
-def test_components_have_room_and_bounds(method, mixture, k):
-    A = covariance(20 + k)
-    options = {"kind": "covariance", "method": method, "certify": True, **COUNTED, **mixture}
-    result = flat.sparse_pca(A, 2, cardinality=[k, 5], **options)
-    best = optimum(A, k, **mixture)
-    assert result.explained_variance[0] <= best * (1 + 1e-9)
-    assert best <= result.upper_bound[0] * (1 + 1e-9)
-    if method == "branch_and_bound":
-        assert_allclose(result.explained_variance[0], best, rtol=1e-9)
-    for v, size in zip(result.loadings.T, (k, 5), strict=True):
-        assert_feasible(v, size, **mixture)
-    more = flat.sparse_pca(A, 1, cardinality=k, **options).extend(A, 1, cardinality=5)
-    assert_array_equal(more.loadings, result.loadings)
-
-
 def test_the_fewest_variables_of_whole_groups():
     for seed in range(examples(8)):
         A = covariance(40 + seed)
         enough = 0.6 * np.linalg.eigvalsh(A)[-1]
-        k = next(k for k in range(1, P + 1) if optimum(A, k) >= enough)
+        k = next(k for k in range(1, P + 1) if optimum(A, k, **COUNTED) >= enough)
         options = {"kind": "covariance", "method": "branch_and_bound", **COUNTED}
         result = flat.sparse_pca(A, 1, explained=0.6, **options)
-        assert_feasible(result.loadings[:, 0], k)
-        assert_allclose(result.explained_variance[0], optimum(A, k), rtol=1e-9)
+        assert_feasible(result.loadings[:, 0], k, **COUNTED)
+        assert_allclose(result.explained_variance[0], optimum(A, k, **COUNTED), rtol=1e-9)
 
 
 # ---- components with a prior
@@ -127,17 +88,6 @@ def free_energy(K, r, S):
     """The part of it that a support S decides."""
     B = K[np.ix_(S, S)]
     return r[S] @ np.linalg.solve(B, r[S]) - np.linalg.slogdet(B)[1]
-
-
-def full_sets(k, include=(), exclude=()):
-    """Sets of whole groups of at most k variables, to which no group can be added."""
-    allowed, size = set(GROUPS) - set(GROUPS[list(exclude)]), np.bincount(GROUPS)
-    for n in range(1, len(allowed) + 1):
-        for chosen in itertools.combinations(sorted(allowed), n):
-            room, others = k - size[list(chosen)].sum(), allowed - set(chosen)
-            feasible = room >= 0 and set(GROUPS[list(include)]) <= set(chosen)
-            if feasible and all(size[g] > room for g in others):
-                yield np.flatnonzero(np.isin(GROUPS, chosen))
 
 
 @pytest.mark.share(8)
@@ -194,7 +144,7 @@ def test_thresholds_keep_what_is_largest_and_has_room(mixture):
             A, 1, cardinality=k, refine=False, kind="covariance", tol=1e-12, **COUNTED, **mixture
         )
         x = result.loadings[:, 0]
-        assert_feasible(x, k, **known)
+        assert_feasible(x, k, **COUNTED, **known)
         v = A @ x / np.linalg.norm(A @ x)
         c = A @ v if signs is None else np.where(A @ v * signs < 0, 0, A @ v)
         best = max(np.linalg.norm(c[S]) for S in full_sets(k, **known))
@@ -223,7 +173,7 @@ def test_an_elastic_net_has_room_and_is_solved(mixture):
         K, c = A[np.ix_(kept, kept)] + 1e-3 * np.eye(len(kept)), rng.standard_normal(len(kept))
         b = np.zeros(P)
         b[kept], level = sparse_net(choice.on(kept), K, c, k, np.zeros(len(kept)), 0.0)
-        assert_feasible(b, k, **known)
+        assert_feasible(b / np.linalg.norm(b), k, **COUNTED, **known)
         assert signs is None or (b * signs >= 0).all()
         used = np.unique(GROUPS[(b != 0) | included])
         r = np.zeros(P)

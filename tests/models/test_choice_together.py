@@ -31,10 +31,6 @@ from numpy.testing import assert_allclose
 import spcacore
 from spcacore import _core, sparse_pca
 from spcacore.models.net_steps import Thresholds, Wanted
-from spcacore.operators.deflation import DeflatedOperator
-from spcacore.operators.inputs import as_problem
-from spcacore.solvers.certificates import upper_bounds
-from spcacore.supports.admissible import Supports
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -120,35 +116,6 @@ def test_refined_orthogonal_loadings_of_groups_or_with_what_is_included(known):
     assert np.mean(shares) > 0.98
     with pytest.raises(ValueError, match="signs"):
         spcacore.refine(A, V, kind="covariance", constraint="orthogonal", choice=spcacore.Choice(signs=1))
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_certificates_of_mixtures_hold(seed):
-    rng = np.random.default_rng(seed)
-    A, k = covariance(100 + seed), int(rng.integers(1, 4))
-    mixture = {
-        "include": rng.choice(5, int(rng.integers(0, k + 1)), replace=False),
-        "exclude": [5 + seed % 3],
-    }
-    if seed % 2:
-        mixture["nonnegative"] = rng.integers(-1, 2, P)
-    if seed % 3 == 0:
-        mixture |= {"groups": LABELS, "exclude": [8]}
-    signs = mixture.pop("nonnegative", None)
-    choice = Supports.checked(
-        P,
-        None,
-        mixture["include"],
-        mixture["exclude"],
-        mixture.get("groups"),
-        signs,
-    )
-    assert choice is not None
-    problem = as_problem(A, kind="covariance", choice=choice)
-    bounds = upper_bounds(problem, DeflatedOperator.from_problem(problem), choice.most_variables(k))
-    best = optimum(A, k, nonnegative=signs, **mixture)
-    for bound in bounds.values():
-        assert best <= problem.in_units(bound) * (1 + 1e-12)
 
 
 def test_a_bound_counts_what_is_included_though_it_is_zero():

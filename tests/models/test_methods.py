@@ -1,15 +1,13 @@
 """Every method of sparse_pca with every deflation and constraint, and what other packages publish of them."""
 
 import warnings
-from itertools import combinations
 
 import flat
 import numpy as np
 import pytest
-import scipy.linalg
-import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from models.test_constrained_optimum import constrained_optimum
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
     best_quotient,
@@ -97,38 +95,6 @@ def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
     assert together <= np.linalg.eigvalsh(A)[-V.shape[1] :].sum() * (1 + 1e-12)
 
 
-BY_HAND = {  # a function of one component, and the same for sparse_pca
-    "tpower": (lambda A: tpower(A, 5, kind="covariance"), {"cardinality": 5}),
-    "pmd": (
-        lambda A: spcacore.pmd(A, 2, kind="covariance", options=spcacore.PMD(tol=1e-12, renormalize=False)),
-        {"method": "pmd", "l1_bound": 2, "renormalize": False, "tol": 1e-12},
-    ),
-    **{
-        f"greedy, {strategy}": (
-            lambda A, strategy=strategy: spcacore.greedy(
-                A, 4, kind="covariance", options=spcacore.Greedy(strategy=strategy)
-            ),
-            {"method": "greedy", "cardinality": 4, "strategy": strategy},
-        )
-        for strategy in ("forward", "gradient", "backward", "bidirectional")
-    },
-}
-
-
-@pytest.mark.parametrize("deflation", [m for m in DEFLATIONS if m not in ("generalized", "naive")])
-@pytest.mark.parametrize("name", BY_HAND)
-def test_the_same_as_deflating_by_hand(name, deflation):
-    """Each component is that of the matrix which explicit deflation leaves."""
-    X = samples(11, 60, 20)
-    search, options = BY_HAND[name]
-    result = flat.sparse_pca(X, 4, deflation=deflation, **options)
-    for t, B in enumerate(deflations(covariance(X), result.loadings, deflation)[:-1]):
-        x, B = result.loadings[:, t], (B + B.T) / 2
-        assert_allclose(x, search(B).loading, atol=1e-5 if name == "pmd" else 1e-7)
-        spanned = spanned_variance(covariance(X), result.loadings[:, : t + 1])
-        assert result.explained_variance[: t + 1].sum() == pytest.approx(spanned, rel=1e-10)
-
-
 @pytest.mark.share(4)
 @pytest.mark.parametrize(("method", "deflation"), PAIRS)
 def test_extending_is_the_same_as_asking_at_once(method, deflation):
@@ -155,16 +121,6 @@ def test_values_are_the_leading_eigenvector_of_their_support(method):
 
 
 # ---- generalized deflation and constraints, by brute force ------------------------------------------
-
-
-def best_constrained(A, C, k):
-    """The largest x'Ax over unit vectors with C'x = 0 and k nonzeros."""
-    best = 0.0
-    for S in combinations(range(len(A)), k):
-        N = scipy.linalg.null_space(C[list(S)].T, rcond=1e-10)
-        if N.shape[1]:
-            best = max(best, np.linalg.eigvalsh(N.T @ A[np.ix_(S, S)] @ N)[-1])
-    return best
 
 
 @pytest.mark.parametrize(
@@ -195,7 +151,7 @@ def test_growing_penalties_settle_a_single_start(constraint, least):
         V = quiet(A, 3, cardinality=4, constraint=constraint, **options).loadings
         for t in range(1, V.shape[1]):
             C = V[:, :t] if constraint == "orthogonal" else A @ V[:, :t]
-            ratios.append(V[:, t] @ A @ V[:, t] / best_constrained(A, C, 4))
+            ratios.append(V[:, t] @ A @ V[:, t] / constrained_optimum(A, C, 4))
     assert len(ratios) == 40
     assert max(ratios) < 1 + 1e-9
     assert np.mean(ratios) > least

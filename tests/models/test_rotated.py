@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, reference, samples
 
 import spcacore
-from spcacore import prs, sca, sca_path, sma
+from spcacore import l1_rotation, prs, sca, sca_path, sma, varimax
 from spcacore.operators.gram import leading_vectors
 from spcacore.operators.inputs import as_problem
 
@@ -78,16 +78,6 @@ def test_small_matrix():
     assert_allclose(ours.scores, (X - X.mean(axis=0)) @ ours.loadings, atol=1e-12)
 
 
-@AS_DATA
-def test_the_correlation_matrix_taken_as_data():
-    ours = sca(PITPROPS, 6, l1_bound=6)
-    assert_allclose(
-        ours.pve, [0.26487988, 0.39553800, 0.53817461, 0.66282761, 0.76841113, 0.83980453], atol=4e-5
-    )
-    assert np.count_nonzero(ours.loadings, axis=0).tolist() == [6, 2, 4, 4, 3, 2]
-    assert abs(ours.n_iter - 13) <= 1
-
-
 def test_sma_small_matrix():
     X = reference("small40x12_X")
     y, z, b = (reference(f"small_epca_sma_k3_gamma10_5_{name}") for name in "yzb")
@@ -102,16 +92,16 @@ def test_sma_small_matrix():
 # ---- promises ---------------------------------------------------------------------------------------
 
 
-@given(seed=st.integers(0, 2**32), share=st.floats(0.0, 1.0))
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
-def test_prs_is_polar_rotate_shrink(seed, share):
+@given(seed=st.integers(0, 2**32), share=st.floats(0.0, 1.0), rotation=st.sampled_from(["varimax", "l1"]))
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+def test_prs_is_polar_rotate_shrink(seed, share, rotation):
     rng = np.random.default_rng(seed)
     p, r = int(rng.integers(3, 12)), int(rng.integers(1, 4))
     M = rng.standard_normal((p, r))
     bound = r + share * (r * np.sqrt(p) - r)
-    Y = prs(M, bound)
+    Y, rotate = prs(M, bound, rotation=rotation), {"varimax": varimax, "l1": l1_rotation}[rotation]
     U, _, Vt = np.linalg.svd(M, full_matrices=False)
-    rotated = spcacore.varimax(U @ Vt)[0] if r > 1 else U @ Vt
+    rotated = rotate(U @ Vt)[0] if r > 1 else U @ Vt
     total = np.abs(rotated).sum()
     assert np.abs(Y).sum() == pytest.approx(min(bound, total), rel=1e-12)
     kept = Y != 0
@@ -120,7 +110,7 @@ def test_prs_is_polar_rotate_shrink(seed, share):
         assert_allclose(level, level[0], atol=1e-12)
         assert (np.abs(rotated)[~kept] <= level[0] + 1e-12).all()
         assert (np.sign(Y)[kept] == np.sign(rotated)[kept]).all()
-    hard = prs(M, bound, threshold="hard")
+    hard = prs(M, bound, rotation=rotation, threshold="hard")
     assert np.abs(hard).sum() <= bound * (1 + 1e-12)
     assert_array_equal(hard[hard != 0], rotated[hard != 0])
 
@@ -183,21 +173,6 @@ def test_a_graph_scaled_by_degrees_is_not_centered_by_default(blocks, lost, monk
 
 
 # ---- rotation by the l1 norm, starts, paths -----------------------------------------------------------
-
-
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=examples(20), deadline=None, derandomize=True)
-def test_l1_rotation_in_prs(seed):
-    """`prs` shrinks what `l1_rotation` gives."""
-    rng = np.random.default_rng(seed)
-    M = rng.standard_normal((40, 3))
-    U, _, Vt = np.linalg.svd(M, full_matrices=False)
-    rotated = spcacore.l1_rotation(U @ Vt)[0]
-    bound = 0.7 * np.abs(rotated).sum()
-    Y = prs(M, bound, rotation="l1")
-    assert_allclose(np.sign(Y)[Y != 0], np.sign(rotated)[Y != 0])
-    level = (np.abs(rotated) - np.abs(Y))[Y != 0]
-    assert_allclose(level, level[0], atol=1e-12)
 
 
 def objective(X, loadings):

@@ -105,14 +105,6 @@ def test_agrees_with_r_stats_varimax(normalize):
         assert_array_equal(same, rotation)
 
 
-def test_quartimax_is_varimax_for_orthonormal_columns():
-    rng = np.random.default_rng(0)
-    y = np.linalg.qr(rng.standard_normal((50, 4)) ** 3)[0]
-    expected = varimax(y, tol=1e-9)[0]
-    for gamma in (0, 2, 7.5):
-        assert_same_columns(orthomax(y, gamma, tol=1e-9)[0], expected, 1e-8)
-
-
 # ---- invariants ------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ from itertools import combinations
 import flat
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.linalg
 import scipy.optimize
 import scipy.sparse as sp
@@ -354,6 +355,61 @@ def test_the_free_energy_is_the_log_density(method, scale):
         choices = 1 if method == "oppca" else len(list(combinations(range(p), 4)))
         gain = expected - alone - n * np.log(p) / 2 - np.log(choices)
         assert result.gain[t] == pytest.approx(gain, abs=1e-4)
+
+
+def mass_within(r, K, sign):
+    """The logarithm of the integral of exp(r w - K w^2/2) over the w of this sign, by quadrature."""
+    if sign:
+        r, far = r * sign, max(r * sign / K, 0) + 40 / math.sqrt(K)
+    at, low = (max(r / K, 0), 0) if sign else (r / K, r / K - 40 / math.sqrt(K))
+    far = far if sign else r / K + 40 / math.sqrt(K)
+    height = r * at - K * at**2 / 2
+    points = [x for x in (at - 1 / math.sqrt(K), at, at + 1 / math.sqrt(K)) if low < x < far]
+    area = scipy.integrate.quad(
+        lambda w: math.exp(r * w - K * w**2 / 2 - height), low, far, epsabs=0, epsrel=1e-12, points=points
+    )[0]  # fmt: skip
+    return height + math.log(area)
+
+
+@pytest.mark.parametrize(("signs", "diagonal"), [(1, False), (-1, True), ((1, -1, 0, 1, -1, 1, 0), True)])
+def test_signed_components_are_at_a_maximum_of_the_density(signs, diagonal):
+    """With loadings integrated out one by one, over the sign that each has; none of the supports has more."""
+    X, p, k = samples(5, 8, 7), 7, 3
+    C = np.linspace(0.5, 2, p) if diagonal else np.ones(p)
+    given, sign = spcacore.Prior(covariance=np.diag(C)) if diagonal else None, np.broadcast_to(signs, p)
+    result = soppca(X, 1, k, prior=given, tol=1e-11, choice=spcacore.Choice(signs=signs))
+    m, Z = result.means[:, 0], X - X.mean(axis=0)
+    assert (m * sign >= 0).all()
+    S = np.flatnonzero(m)
+
+    def log_density(x, s2, S):
+        K = x @ x / s2 + 1 / C[S]
+        masses = [mass_within(r, a, s) for r, a, s in zip(Z.T[S] @ x / s2, K, sign[S], strict=True)]
+        prior = [mass_within(0.0, 1 / c, s) for c, s in zip(C[S], sign[S], strict=True)]
+        return sum(masses) - sum(prior) - 0.5 * (Z.size * np.log(2 * np.pi * s2) + np.sum(Z**2) / s2)
+
+    x = Z @ m / (m @ m + result.posterior_trace[0])
+    s2 = result.noise_variances[0]
+    at = log_density(x, s2, S)
+    assert result.free_energy[0][-1] == pytest.approx(at, abs=1e-9)
+    for d in np.random.default_rng(0).standard_normal((10, len(x) + 1)) * 1e-3:
+        near = [log_density(x + side * d[1:], s2 * math.exp(side * d[0]), S) for side in (-1, 1)]
+        assert max(near) <= at
+        assert near[0] == pytest.approx(near[1], abs=1e-5)  # the curve of them is some hundred times as much
+    K = x @ x / s2 + 1 / C[S]
+    step = 1e-4  # the variance is the second derivative of the mass
+    curves = [
+        [mass_within(r + d, a, s) for d in (-step, 0, step)]
+        for r, a, s in zip(Z.T[S] @ x / s2, K, sign[S], strict=True)
+    ]
+    variances = np.diag(np.diff(curves, 2)[:, 0] / step**2)
+    assert_allclose(result.posterior_covariance(0), variances, rtol=1e-4)
+    assert result.posterior_trace[0] == pytest.approx(np.trace(result.posterior_covariance(0)), rel=1e-9)
+    every = [
+        soppca(X, 1, k, prior=given, choice=spcacore.Choice(signs=signs, include=T)).free_energy[0][-1]
+        for T in combinations(range(p), k)
+    ]
+    assert result.free_energy[0][-1] == pytest.approx(max(every), abs=1e-6)
 
 
 def log_density_of_all(T, X, s2, C):

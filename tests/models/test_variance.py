@@ -10,7 +10,6 @@ from in_turn import examples
 from numpy.testing import assert_allclose
 from oracles import covariance, spanned_variance
 
-import spcacore
 from spcacore import explained_variance
 
 
@@ -55,19 +54,6 @@ def test_regression_on_nearly_equal_scores_explains_no_more_than_all(seed):
     X = rng.standard_normal((20, 2)) @ rng.standard_normal((2, 6))
     V = rng.standard_normal((6, 1)) + 1e-4 * rng.standard_normal((6, 2))
     assert explained_variance(X, V, "regression", ratio=True).sum() <= 1 + 1e-12
-
-
-def test_published_disagreement_of_the_definitions():
-    """ORACLE: pit props, loadings of 7-4-4-1-1-1 variables: adjusted 75.8 %, cumulative 80.2 %."""
-    A = spcacore.datasets.load_pitprops().correlation
-    V = np.zeros((13, 6))
-    V[[0, 1, 4, 6, 7, 8, 9], 0] = -0.477, -0.476, 0.177, -0.250, -0.344, -0.416, -0.400
-    V[[2, 3], 1] = -0.785, -0.620
-    V[[4, 5, 6, 12], 2] = 0.640, 0.589, 0.492, -0.015
-    V[[8], 1] = 0
-    V[[10], 3] = V[[11], 4] = V[[12], 5] = 1
-    adjusted = explained_variance(A, V, "adjusted", kind="covariance", ratio=True)
-    assert_allclose(adjusted, [0.280, 0.140, 0.133, 0.074, 0.068, 0.062], atol=3e-3)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

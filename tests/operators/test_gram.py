@@ -46,6 +46,9 @@ FORMED = [  # samples, variables, density, storage, how many variables, rows of 
     # less than a block, and several: pairs, dense strips, dense rows
     *[(n, 13, share, kind, *part) for n in (1, 7, 9001) for share in (0.04, 0.15, 0.6)
       for kind in ("C", "F", *SPARSE) for part in ((13, 13), (4, 4), (6, 4), (3, 1))],
+    # one tile of the dense product, a column more, and several
+    *[(1300, p, 0.6, kind, k, rows) for kind in "CF" for p in (96, 97, 211)
+      for k, rows in ((p, p), (p // 2 + 1, p // 4))],
     # a strip and several, in blocks of 256
     *[(700, 60, 0.125, kind, k, rows) for kind in SPARSE[1::2] for k in (15, 16, 17, 45)
       for rows in (k, k // 2 + 1)],
@@ -79,25 +82,6 @@ def test_matrix_is_that_of_numpy(n, p, density, kind, k, rows, dtype):
         size = (each @ F**2).max() / problem.degrees or 1
         assert_allclose(G, expected, rtol=0, atol=(1e-13 if dtype == np.float64 else 5e-6) * size)
         assert_array_equal(G[:, :rows], G[:, :rows].T)
-
-
-@pytest.mark.share(4)
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("p", [96, 97, 211])  # one tile, a column more, and several
-def test_matrix_of_several_tiles(order, dtype, p):
-    """By long doubles, of all columns, and of some in any order; others may have NaN."""
-    rng = np.random.default_rng(p)
-    X = np.asarray(rng.standard_normal((1300, p)) + 100, dtype, order=order)
-    mean, weight = X.mean(axis=0), (rng.random(p) + 0.5).astype(dtype)
-    wide = (X.astype(np.longdouble) - mean) * weight
-    some = rng.permutation(p)[: p // 2 + 1]
-    tolerance = 1e-12 if dtype == np.float64 else 1e-4
-    G = _core.dense(X, False, mean, weight, 1.0, 1 / 1300).gram(None, None)
-    assert_allclose(G, wide.T @ wide / 1300, atol=tolerance)
-    X[:, np.setdiff1d(np.arange(p), some)] = np.nan
-    G = _core.dense(X, False, mean, weight, 1.0, 1 / 1300).gram(some, None, p // 4)
-    assert_allclose(G, wide[:, some[: p // 4]].T @ wide[:, some] / 1300, atol=tolerance)
 
 
 def test_single_precision_adds_up_in_double():

@@ -14,7 +14,6 @@ from row_block_tools import METHODS, N, P, Rows, dask_array, data, same, spoiled
 from scipy.sparse.linalg import LinearOperator
 
 import spcacore
-from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.inputs import as_problem
 
 pytestmark = [
@@ -69,36 +68,6 @@ def test_where_columns_of_the_covariance_do_not_all_fit(kept, monkeypatch):
         np.testing.assert_allclose(got, A[:, index] @ value, atol=1e-11)
         got = problem.in_units(op.submatrix(index))
         np.testing.assert_allclose(got, A[np.ix_(index, index)], atol=1e-11)
-
-
-@pytest.mark.parametrize("deflation", DEFLATIONS)
-def test_submatrices_of_deflated_operators(deflation):
-    """Against explicit deflation of the covariance, by overlapping loadings."""
-    from oracles import deflated
-
-    from spcacore.operators.deflation import DeflatedOperator as Deflated
-
-    X = data()
-    A, earlier = covariance(X), []
-    problem = as_problem(spcacore.row_blocks(X, block_bytes=X.nbytes // 3))
-    state = Deflated.from_problem(problem, DEFLATIONS[deflation])
-    rng = np.random.default_rng(1)
-    index = np.sort(rng.choice(P, 40, replace=False))
-    V = np.asfortranarray(rng.standard_normal((P, 3)))
-    for t in range(3):
-        support = np.arange(4 * t, 4 * t + 9)
-        value = rng.standard_normal(9)
-        value /= np.linalg.norm(value)
-        x = np.zeros(P)
-        x[support] = value
-        A = deflated(A, x, deflation, earlier)
-        earlier.append(x)
-        state = state.deflate(support, value, problem.noise)
-        np.testing.assert_allclose(
-            problem.in_units(state.operator.submatrix(index)), A[np.ix_(index, index)], atol=1e-12
-        )
-        np.testing.assert_allclose(problem.in_units(state.operator.apply_block(V)), A @ V, atol=1e-11)
-        np.testing.assert_allclose(problem.in_units(state.diagonal), A.diagonal(), atol=1e-12)
 
 
 def test_few_passes():

@@ -9,7 +9,6 @@ import textwrap
 import threading
 import time
 import types
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -181,26 +180,6 @@ def test_bits_of_gram_matrices(name):
     assert len({G.tobytes() for G in results}) == 1
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("m", "n", "depth"), [(1, 1, 1), (1, 90, 3000), (30, 170, 520), (81, 80, 1100)])
-def test_matrix_product(m, n, depth, dtype):
-    rng = np.random.default_rng(m)
-    A, B = rng.standard_normal((m, depth)), rng.standard_normal((n, depth))
-    A, B = A.astype(dtype), B.astype(dtype)
-    out = np.full((m, 2 * n), np.nan, dtype)
-    _core.matrix_product(A, B, 2.0, out[:, n:])
-    size = np.abs(A).astype(float) @ np.abs(B.T).astype(float)
-    exact = 2 * A.astype(np.longdouble) @ B.T.astype(np.longdouble)
-    assert (np.abs(out[:, n:] - exact) <= depth * np.finfo(dtype).eps * size).all()
-    assert np.isnan(out[:, :n]).all()
-    if m == 81:
-        square = np.empty((m, m), dtype)
-        _core.matrix_product(A, None, 1.0, square)
-        assert (square == square.T).all()
-        exact = A.astype(np.longdouble) @ A.T.astype(np.longdouble)
-        np.testing.assert_allclose(square.astype(np.longdouble), exact, rtol=1e-5, atol=1e-3)
-
-
 def test_callers_at_the_same_time_have_the_bits_of_one():
     cases = [("sparse_pca", "wide, C"), ("sca", "csc")]
     expected = [alone(*case) for case in cases]
@@ -208,19 +187,6 @@ def test_callers_at_the_same_time_have_the_bits_of_one():
         set_num_threads(3)
         outs = list(pool.map(lambda case: outcome(LARGE[case[0]](ENTRIES[case[1]])), 2 * cases))
     assert outs == 2 * expected
-
-
-@pytest.mark.slow
-def test_every_call_by_four_callers_at_the_same_time():
-    """One of them has the threads, and the others do without."""
-    expected = [called_alone(index) for index in range(len(CALLS))]
-    order = np.random.default_rng(0).permutation(np.repeat(range(len(CALLS)), 2))
-    set_num_threads(3)
-    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings(), ThreadPoolExecutor(4) as pool:
-        warnings.simplefilter("ignore")
-        outs = pool.map(lambda index: outcome(CALLS[index].run(CALLS[index].clean())), order)
-        for index, out in zip(order, outs, strict=True):
-            assert out == expected[index], CALLS[index]
 
 
 def test_a_callback_may_call():

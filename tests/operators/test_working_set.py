@@ -233,7 +233,7 @@ def test_what_joins_a_set_of_blocks(dtype, stored, weighted):
         for z in (x, x[::-1].copy()):
             y = np.abs(A[60:][:, index] @ z)
             vectors.append((index, z, float(rng.choice([np.quantile(y, 0.9), 0.98 * y.max()]))))
-        found = some.entrants(state, np.arange(60), vectors, False)
+        found = some.entrants(state, np.arange(60), vectors)
         assert blocks.passes == before + 1
         for (_, z, level), entrants in zip(vectors, found, strict=True):
             y = np.abs(A[60:][:, index] @ z)

@@ -48,28 +48,6 @@ def test_steps_are_selections_of_one_grid_where_these_try_the_same(model, criter
     assert found.result.cardinality.tolist() == [first.chosen, found.chosen]
 
 
-def test_rules_by_component():
-    X = planted(n=60, p=24, sizes=(4, 6), variances=(6.0, 4.0))
-    found = select_sparsity(X, pca(2), [range(1, 12)] * 2, n_folds=4)
-    for step in (*found.earlier, found):
-        best = int(np.argmax(step.score))
-        within = step.score >= step.score[best] - step.standard_error[best]
-        assert step.best == step.values[best]
-        assert step.chosen == step.one_se == step.values[within].min()
-
-
-def test_index_of_sparseness_by_its_formula():
-    X = planted(n=50, p=20, sizes=(3, 5))
-    found = select_sparsity(X, pca(2), [[3], [2, 5, 9]], criterion="sparseness")
-    F = X - X.mean(axis=0)
-    dense = np.linalg.svd(F, compute_uv=False)[:2] ** 2
-    for size, score, result in zip((2, 5, 9), found.score, found.path, strict=True):
-        V = result.loadings
-        assert np.count_nonzero(V, axis=0).tolist() == [3, size]
-        share = np.sum((F @ np.linalg.qr(V)[0]) ** 2) / np.sum(F**2)
-        assert score == pytest.approx(share * dense.sum() / np.sum(F**2) * (1 - (3 + size) / 40), rel=1e-9)
-
-
 OPTIONS = {
     "pmd": {"method": "pmd", "l1_bound": [[1.5, 2.5], [1.2, 3.0]]},
     "gpower": {"method": "gpower", "penalty": [[0.3, 0.1], [0.2, 0.1]]},
@@ -77,6 +55,7 @@ OPTIONS = {
     "disjoint": {"cardinality": [[3, 5], [2, 6]], "support": "disjoint"},
     "groups": {"cardinality": [[1, 3], [2, 4]], "groups": np.arange(24) // 3},
     "hotelling": {"cardinality": [[3, 5], [2, 6]], "deflation": "hotelling", "scale": True},
+    "elastic nets": {"penalty": [[8, 2.0], [1, 4.0]]},
 }
 
 
@@ -86,10 +65,12 @@ def test_the_result_is_that_of_its_sparsities(name):
     options = dict(OPTIONS[name])
     parameter = next(one for one in ("cardinality", "l1_bound", "penalty") if one in options)
     grids, X = options.pop(parameter), planted(n=60, p=24, sizes=(4, 6))
-    found = select_sparsity(X, pca(2, **options), {parameter: grids}, criterion="bic")
+    function = "spca" if name == "elastic nets" else "sparse_pca"
+    model = partial(getattr(spcacore, function), n_components=2, **flat.recorded(function, options))
+    found = select_sparsity(X, model, {parameter: grids}, criterion="bic")
     assert found.parameter == parameter
     assert [one in grid for one, grid in zip(found.chosen_by_component, grids, strict=True)] == [True, True]
-    V = flat.sparse_pca(X, 2, **{parameter: list(found.chosen_by_component)}, **options).loadings
+    V = getattr(flat, function)(X, 2, **{parameter: list(found.chosen_by_component)}, **options).loadings
     assert_allclose(found.result.loadings, V, atol=1e-6)
 
 
@@ -104,15 +85,6 @@ def test_earlier_components_are_searched_once_for_all_values(monkeypatch):
     X = planted(n=60, p=24, sizes=(4, 6))
     select_sparsity(X, pca(2), [[3], [2, 6, 9]], criterion="bic")
     assert searched == [3, 3, 9, 6, 2]
-
-
-def test_penalties_of_the_elastic_net_by_component():
-    X = planted(n=60, p=24, sizes=(4, 6))
-    found = select_sparsity(
-        X, partial(spcacore.spca, n_components=2), {"penalty": [[8, 2.0], [1, 4.0]]}, n_folds=3
-    )
-    V = spcacore.spca(X, 2, penalty=list(found.chosen_by_component)).loadings
-    assert_allclose(found.result.loadings, V, atol=1e-8)
 
 
 def test_progress_counts_all_grids_and_ends():

@@ -2,13 +2,12 @@
 
 import itertools
 import math
-from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse
 from calls import pca
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from oracles import ends_at
 from scipy.stats import multivariate_normal
 
@@ -101,48 +100,3 @@ def test_progress_and_an_early_end():
         spcacore.select_sparsity(
             X, spcacore.sparse_pca, [2, 5], criterion="stability", n_resamples=4, callback=ends_at(3)
         )
-
-
-# ---- other models
-
-MODELS = {
-    "spca": ({"cardinality": [2, 4, 8]}, {"ridge": np.inf}),
-    "sca": ({"l1_bound": [2.0, 3.0, 4.5]}, {}),
-    "sma": ({"l1_bound": [2.0, 3.0, 4.5]}, {"center": True}),
-    "soppca": ({"cardinality": [2, 4, 8]}, {}),
-}
-
-
-def predicted_share(rest, y, loadings):
-    """Of one row, each entry from the others by conditional expectations in the model of the other rows."""
-    p, mean = rest.shape[1], rest.mean(axis=0)
-    V = loadings / np.linalg.norm(loadings, axis=0)
-    variances = spcacore.explained_variance(rest, V, "cumulative")
-    noise = (rest.var(axis=0, ddof=1).sum() - variances.sum()) / (p - V.shape[1])
-    C = noise * np.eye(p) + (V * np.maximum(variances - noise, 0)) @ V.T
-    errors, y = np.zeros(p), y - mean
-    for j in range(p):
-        others = np.delete(np.arange(p), j)
-        errors[j] = y[j] - C[j, others] @ np.linalg.solve(C[np.ix_(others, others)], y[others])
-    return 1 - (errors**2).sum() / (y**2).sum()
-
-
-@pytest.mark.share(2)
-@pytest.mark.parametrize("model", MODELS)
-def test_left_out_entries_of_every_model(model):
-    X, (grid, options) = data(12, 10), MODELS[model]
-    (name, values), function = next(iter(grid.items())), getattr(spcacore, model)
-    found = spcacore.select_sparsity(X, partial(function, n_components=2, **options), grid, n_folds=12)
-    expected = []
-    for value in values:
-        shares = []
-        for j in range(12):
-            rest = np.delete(X, j, axis=0)
-            loadings = function(rest, 2, **{name: value}, **options).loadings
-            shares.append(predicted_share(rest, X[j], loadings))
-        expected.append(np.mean(shares))
-    assert_allclose(found.score, expected, rtol=1e-8)
-    whole = function(X, 2, **{name: found.chosen}, **options)
-    assert_array_equal(found.result.loadings, whole.loadings)
-    assert found.chosen == found.one_se
-    assert found.best == values[int(np.argmax(expected))]

@@ -48,25 +48,42 @@ def test_left_out_errors_are_those_of_conditional_expectations(seed, missing):
     assert left_out_error(Y, W, noise) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("scale", [False, True])
-def test_scores_of_leaving_out_each_row(scale):
+SIZES, BOUNDS = {"cardinality": [2, 3, 6]}, {"l1_bound": [2.0, 3.0, 4.5]}
+MODELS = {
+    "sparse_pca": (spcacore.sparse_pca, SIZES, {}),
+    "scaled": (spcacore.sparse_pca, SIZES, {"scale": True}),
+    "spca": (spcacore.spca, SIZES, {"ridge": np.inf}),
+    "sca": (spcacore.sca, BOUNDS, {}),
+    "sma": (spcacore.sma, BOUNDS, {"center": True}),
+    "soppca": (spcacore.soppca, SIZES, {}),
+}
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_of_leaving_out_each_row(name):
     """With a fold for each row nothing is random, so the whole score can be computed by other means."""
-    X = planted(12, 9, 3, seed=2)
-    ks = [2, 3, 6]
-    selection = spcacore.select_sparsity(X, pca(2, scale=scale), ks, n_folds=12)
+    X, (function, grid, options) = planted(12, 9, 3, seed=2), MODELS[name]
+    model, ((parameter, values),) = partial(function, n_components=2, **options), grid.items()
+    found = spcacore.select_sparsity(X, model, grid, n_folds=12)
     expected = np.zeros((12, 3))
-    for i, (row, j) in itertools.product(range(3), enumerate(range(12))):
+    for (j, row), (i, value) in itertools.product(enumerate(X), enumerate(values)):
         rest = np.delete(X, j, axis=0)
-        fit = spcacore.sparse_pca(rest, 2, cardinality=ks[i], scale=scale)
-        y = (X[j] - rest.mean(axis=0)) / (rest.std(axis=0, ddof=1) if scale else 1)
-        noise = (fit.total_variance - fit.explained_variance.sum()) / 7
-        W = fit.loadings * np.sqrt(np.maximum(fit.explained_variance - noise, 0))
+        V = model(rest, **{parameter: value}).loadings
+        unit = rest.std(axis=0, ddof=1) if name == "scaled" else np.ones(9)
+        y, rest = (row - rest.mean(axis=0)) / unit, rest / unit
+        V = V / np.linalg.norm(V, axis=0)
+        variances = spcacore.explained_variance(rest, V, "cumulative")
+        noise = (rest.var(axis=0, ddof=1).sum() - variances.sum()) / 7
+        W = V * np.sqrt(np.maximum(variances - noise, 0))
         errors = conditional_errors(y[None], W @ W.T + noise * np.eye(9))
-        expected[row, i] = 1 - np.sum(errors**2) / np.sum(y**2)
-    assert_allclose(selection.score, expected.mean(axis=0), atol=1e-6)
-    assert_allclose(np.sort(selection.scores, axis=0), np.sort(expected, axis=0), atol=1e-6)
+        expected[j, i] = 1 - np.sum(errors**2) / np.sum(y**2)
+    assert_allclose(found.score, expected.mean(axis=0), atol=1e-6)
+    assert_allclose(np.sort(found.scores, axis=0), np.sort(expected, axis=0), atol=1e-6)
     se = expected.std(axis=0, ddof=1) / np.sqrt(12)
-    assert_allclose(selection.standard_error, se, atol=1e-6)
+    assert_allclose(found.standard_error, se, atol=1e-6)
+    assert found.best == values[int(np.argmax(expected.mean(axis=0)))]
+    assert_array_equal(found.result.loadings, model(X, **{parameter: found.one_se}).loadings)
 
 
 def test_scores_by_number_of_components_are_those_of_separate_selections():

@@ -5,15 +5,17 @@ import numpy as np
 import pytest
 import scipy.sparse
 from in_turn import examples
-from models.test_methods import best_constrained, best_quotient, quotient
+from models.test_constrained_optimum import constrained_optimum
 from oracles import (
     UCI_OPTIMA,
     WINE_COVARIANCE_OPTIMA,
     WINE_OPTIMA,
+    best_quotient,
     covariance,
     data_arrays,
     optimum,
     products,
+    quotient,
     samples,
 )
 from solvers.test_tpower import PITPROPS, PITPROPS_OPTIMA, wine
@@ -392,7 +394,7 @@ def test_the_best_beside_earlier_components(deflation):
                 assert quotient(A, Q, x) == pytest.approx(best_quotient(A, Q, 4), rel=1e-9)
                 continue
             C = V[:, :t] if deflation == "orthogonal" else A @ V[:, :t]
-            assert x @ A @ x == pytest.approx(best_constrained(A, C, 4), rel=1e-8)
+            assert x @ A @ x == pytest.approx(constrained_optimum(A, C, 4), rel=1e-8)
 
 
 def test_rounding_left_by_the_earlier_components_is_not_searched():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from in_turn import examples
 from oracles import covariance
-from solvers.test_certificates import matrices
+from solvers.test_certificates import PATHS, bounds_by, matrices
 
 import spcacore
 from spcacore import explained_variance, optimality_bound, sparse_pca
@@ -165,18 +165,6 @@ def test_oblique_loadings_may_explain_more_than_orthogonal_ones():
     assert min(flat.optimality_bound(A, 3, **options).bounds.values()) >= explained * (1 - 1e-13)
 
 
-def test_blocks_are_bounded_exactly():
-    """Of blocks of correlated variables the best supports are the blocks."""
-    block = np.full((4, 4), 0.9) + 0.1 * np.eye(4)
-    A = np.kron(np.diag([1.0, 1.1, 1.2]), block)
-    best = 3.7 * (1.2 + 1.1)
-    for constraint in ("orthogonal", None):
-        result = optimality_bound(
-            A, 4, n_components=2, constraint=constraint, relaxation=True, kind="covariance"
-        )
-        assert best <= result.bound < best * (1 + 1e-3)
-
-
 def test_no_rounding_lowers_a_bound_that_is_attained():
     """Of blocks of equal whole numbers, whose best loadings explain a whole number."""
     for many, r, scale in ((2, 1, 3), (3, 2, 7), (4, 2, 3), (5, 2, 3), (24, 2, 3)):
@@ -187,14 +175,9 @@ def test_no_rounding_lowers_a_bound_that_is_attained():
 
 @pytest.mark.share(6)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("way", ["all", "matrix", "samples", "lanczos"])
+@pytest.mark.parametrize("way", PATHS)
 def test_bounds_of_data_by_few_vectors(way, dtype, monkeypatch):
-    limits = {
-        "all": {}, "matrix": {"BOUND_ORDER": 0}, "samples": {"BOUND_ORDER": 0, "LEADING_ORDER": 0},
-        "lanczos": {"BOUND_ORDER": 0, "LEADING_ORDER": 0, "WIDE_SAMPLES": 0},
-    }[way]  # fmt: skip
-    for name, value in (limits | {"BOUND_VECTORS": 3}).items():
-        monkeypatch.setattr(certificates, name, value)
+    bounds_by(way, monkeypatch, BOUND_VECTORS=3)
     for seed in range(examples(30)):
         rng = np.random.default_rng(seed)
         X = (rng.standard_normal((9, 7)) * rng.uniform(0.2, 3, 7)).astype(dtype)
@@ -286,35 +269,6 @@ def test_no_other_groups_exceed_the_joint_bound(seeds):
             if count == "groups":
                 assert result.joint_bound >= best * (1 - 1e-13), seed
                 assert result.joint_gap >= 1 - result.explained_variance.sum() / best - 1e-12, seed
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize(
-    ("seed", "k", "options"),
-    [
-        (13, 2, {"deflation": "schur"}),
-        (27, 2, {"constraint": "orthogonal"}),
-        (208, 1, {"deflation": "schur"}),
-    ],
-)
-def test_searches_that_end_in_small_groups(seed, k, options):
-    """Two eigenvectors of the variables of one choice of groups, or one each of two, explain no more."""
-    rng = np.random.default_rng(seed)
-    groups = np.repeat(np.arange(4), [1, 1, 3, 4])
-    factors = rng.standard_normal((4, 9))
-    A = factors.T @ factors + np.diag(rng.random(9) * rng.choice([0.1, 1, 3]))
-    size = np.where(groups < 2, rng.uniform(1, 2.5), 1)
-    A *= np.outer(size, size)
-    supports = [np.flatnonzero(np.isin(groups, few)) for few in combinations(range(4), k)]
-    values = [np.linalg.eigvalsh(A[np.ix_(S, S)])[::-1] for S in supports]
-    best = max(v[:2].sum() for v in values)
-    for (S, v), (T, w) in combinations(zip(supports, values, strict=True), 2):
-        if not set(S) & set(T):
-            best = max(best, v[0] + w[0])
-    result = flat.sparse_pca(
-        A, 2, cardinality=k, groups=groups, kind="covariance", certify="jointly", **options
-    )
-    assert result.joint_bound >= best * (1 - 1e-13)
 
 
 def test_the_relaxation_refuses_many_variables(monkeypatch):

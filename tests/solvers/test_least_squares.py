@@ -15,7 +15,7 @@ from oracles import covariance, deflated, deflations, samples
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
-from spcacore import branch_and_bound, explained_variance, least_squares_component, sparse_pca
+from spcacore import explained_variance, least_squares_component, sparse_pca
 from spcacore.objectives import ratio as ratios
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -50,22 +50,6 @@ def score_share(A, x):
 
 
 # ---- one component ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("k", "variance", "value"), [(2, 3.450, 3.901), (3, 3.649, 4.032), (5, 4.034, 4.151)]
-)
-def test_pit_props(k, variance, value):
-    """What the variables of the largest variance explain of all, and those that explain most."""
-    usual = branch_and_bound(PITPROPS, k, kind="covariance").loading
-    assert explained_variance(PITPROPS, usual[:, None], "regression", kind="covariance")[0] == pytest.approx(
-        variance, abs=5e-4
-    )
-    x = least_squares_component(PITPROPS, k, kind="covariance")
-    assert x.value == pytest.approx(value, abs=5e-4)
-    assert np.count_nonzero(x.loading) == x.cardinality == k
-    v = x.loading
-    assert x.value == pytest.approx((A := PITPROPS @ v) @ A / (v @ A), rel=1e-12)
 
 
 @pytest.mark.parametrize("strategy", ["exact", "auto", "forward", "backward", "projection"])

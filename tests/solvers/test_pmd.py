@@ -13,9 +13,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import reference, spiked
 
 import spcacore
-from spcacore.operators.deflation import DEFLATIONS
-from spcacore.operators.deflation import DeflatedOperator as Deflated
-from spcacore.operators.inputs import as_problem
 
 TIGHT = {"tol": 0, "max_iter": 100000}
 
@@ -58,28 +55,6 @@ def test_pma_spc_on_pit_props(bound, orth):
             assert (projected**2).sum() / (X**2).sum() == pytest.approx(pve, abs=1e-9)
             residual = residual - np.outer(residual @ V[:, t], V[:, t])
         assert flat.pmd(residual, bound, center=False).converged
-
-
-@pytest.mark.parametrize(("orth", "deflation"), [(False, "projection"), (False, "naive"), (True, "schur")])
-def test_pma_spc_where_the_leading_vector_leads_to_the_same(orth, deflation):
-    X = reference("pitprops_rootmatrix")
-    V = reference(f"pitprops_root_PMA_SPC_{'orth_sumabsv2.4' if orth else 'sumabsv2.4_K6_niter200'}_v")
-    result = flat.sparse_pca(
-        X,
-        6,
-        l1_bound=2.4,
-        method="pmd",
-        deflation=deflation,
-        renormalize=False,
-        center=False,
-        start="eigenvector",
-        **TIGHT,
-    )
-    for t in range(6):
-        assert up_to_sign(result.loadings[:, t], V[:, t]) < 1e-5
-    if not orth:
-        pve = reference("pitprops_root_PMA_SPC_sumabsv2.4_d_pve")[:, 1]
-        assert_allclose(result.explained_variance_ratio.cumsum(), pve, atol=1e-6)
 
 
 def test_pma_nonnegative():
@@ -221,24 +196,6 @@ def test_two_way_residual():
         residual = residual - x.strength * np.outer(x.sample_loading, x.loading)
     other = flat.sparse_pca(X, 4, l1_bound=2, method="pmd", renormalize=False, **options)
     assert np.abs(other.loadings - result.loadings).max() > 1e-3
-
-
-def test_residual_with_any_left_side():
-    """The operator and its diagonal, which starts depend on, are those of F - g x'."""
-    rng = np.random.default_rng(0)
-    X = spiked()
-    problem = as_problem(X)
-    state, Z = Deflated.from_problem(problem, DEFLATIONS["naive"]), X - X.mean(axis=0)
-    for _ in range(3):
-        index = np.sort(rng.choice(60, 5, replace=False))
-        value = rng.standard_normal(5)
-        value /= np.linalg.norm(value)
-        g = 3 * rng.standard_normal(50)
-        Z[:, index] -= np.outer(g, value)
-        state = state.deflate(index, value, problem.noise, g * problem.range**2)
-        A = Z.T @ Z / 49
-        assert_allclose(problem.in_units(state.diagonal), A.diagonal(), rtol=1e-10)
-        assert_allclose(problem.in_units(state.operator.submatrix(np.arange(60))), A, atol=1e-11)
 
 
 # ---- missing entries --------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from itertools import combinations
 import flat
 import numpy as np
 import pytest
-from extras import optional
 from oracles import best_quotient, covariance, dense_vector, quotient, samples
 
 import spcacore
@@ -184,31 +183,6 @@ def test_the_objective_never_falls(l0, form, dtype):
 
 
 # ---- what they explain ------------------------------------------------------------------------------
-
-OPTIONS = [
-    {"method": "pmd", "l1_bound": 1.6},
-    {"method": "pmd", "l1_bound": 2.0},
-    {"method": "scotlass", "l1_bound": 1.6},
-    {"method": "gpower", "penalty": 0.3, "relative": True},
-    {"method": "gpower", "penalty": 0.15, "relative": True, "norm": "l0"},
-    {"method": "dspca", "cardinality": 3},
-    {"method": "dspca", "cardinality": 4},
-]
-
-
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("name", ["pitprops", "wine"])
-def test_cumulative_variance_is_not_below_that_of_projection(name, options):
-    A = PITPROPS if name == "pitprops" else np.corrcoef(optional("sklearn.datasets").load_wine().data.T)
-    check_cumulative(A, 4, options)
-
-
-def check_cumulative(A, r, options):
-    ours, plain = (
-        np.cumsum(flat.sparse_pca(A, r, kind="covariance", deflation=d, **options).explained_variance_ratio)
-        for d in ("generalized", "projection")
-    )
-    assert (ours >= plain - 1e-9).all()
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,6 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from in_turn import examples
 from numpy.testing import assert_allclose
 
 import spcacore
@@ -295,14 +292,6 @@ def test_variables_of_hardly_any_variance_are_as_good_as_absent(kind, tiny, capf
     leading = np.linalg.eigvalsh(np.cov(X[:, some].T))[-1]
     assert_allclose(loadings[some, 0] @ np.cov(X[:, some].T) @ loadings[some, 0], leading)
     assert capfd.readouterr().out == ""  # where LAPACK complains
-
-
-@given(seed=st.integers(0, 2**32), k=st.integers(3, 5))
-@settings(max_examples=examples(20))
-def test_few_variables_are_searched_to_the_optimum(seed, k):
-    A = np.cov(np.random.default_rng(seed).standard_normal((40, 10)).T)
-    best = max(np.linalg.eigvalsh(A[np.ix_(S, S)])[-1] for S in map(list, combinations(range(10), k)))
-    assert tpower(A, k, kind="covariance").value == pytest.approx(best, rel=1e-10)
 
 
 @pytest.mark.parametrize("kind", ["covariance", "data"])

@@ -57,15 +57,6 @@ def test_one_step_is_the_convex_optimum():
     assert solved >= 20
 
 
-def test_one_step_without_a_bound_is_a_projection():
-    rng = np.random.default_rng(0)
-    a, E = rng.standard_normal(30), orthonormal(rng, 30, 7)
-    Q = np.linalg.qr(E)[0]
-    expected = a - Q @ (Q.T @ a)
-    x = step(a, E, 30**0.5)
-    assert_allclose(abs(x), abs(expected) / np.linalg.norm(expected), atol=1e-12)
-
-
 @pytest.mark.parametrize("bound", [1.0, 1.3, 1.8, 2.4, 13**0.5])
 def test_first_component_is_that_of_pmd(bound):
     x = flat.scotlass(CORRELATION, bound, kind="covariance", tol=0, max_iter=10000)

@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from dataclasses import replace
 
 import flat
 import numpy as np
@@ -28,6 +29,7 @@ from spcacore.solvers import (
     penalized_decomposition,
     truncated_power,
 )
+from spcacore.supports.admissible import Supports
 
 OPTIONS = {
     "l1": {"method": "gpower", "norm": "l1", "relative": True},
@@ -251,7 +253,8 @@ def test_entrants_come_by_their_products_and_where_it_matters_by_sign():
     state, product = DeflatedOperator.from_problem(problem), covariance(X)[0]
     first, one = np.zeros(1, np.intp), np.ones(1)
     for positive in (False, True):
-        (found,) = problem.working_set.entrants(state, first, [(first, one, 0.0)], positive)
+        state = replace(state, supports=Supports.any_of(30, positive=positive))
+        (found,) = problem.working_set.entrants(state, first, [(first, one, 0.0)])
         size = product if positive else np.abs(product)
         order = np.argsort(-size)[1:]
         assert_array_equal(found, order[size[order] > 0])
