@@ -12,6 +12,7 @@
 #define BEHIND 2e-2       /* share below the best from which an ascent is given up */
 #define SLOW 1e-3         /* share that a sweep gains, below which its step goes on */
 #define DRIFT 1e-7        /* squared sines by which others moved, nothing to a loading */
+#define OVERHEAD 3000     /* multiplications in whose time a loading ascends, besides its own */
 #define HOPE 20           /* times the gain of a sweep, that later ones may gain together */
 #define FIRST_PENALTY 0.1 /* over the mean variance of the loadings */
 #define LAST_PENALTY 5
@@ -63,6 +64,7 @@ static double ascend_one(joint_search_t *s, spca_int t, int thorough)
         value = fmax(SPCA(joint_ascend)(o, o->size[t], thorough, nnz, index, x), 0);
     }
     renew_image(s, t);
+    o->spent += OVERHEAD;
     return o->rest + value;
 }
 
