@@ -184,11 +184,8 @@ class LeastSquaresSearch:
         if earlier:
             images = [op.apply(index, np.ascontiguousarray(v)).astype(np.float64) for index, v in earlier]
             G = np.array([[v @ image[index] for image in images] for index, v in earlier])
-            try:
-                least = float(np.linalg.cholesky(G).diagonal().min()) ** 2
-            except np.linalg.LinAlgError:
-                return None
-            raised = max(float(self.problem.diagonal.max()) / least, 1.0)
+            G += np.eye(len(G)) * G.trace() * float(np.finfo(op.dtype).eps)
+            raised += float(self.problem.diagonal.max() / np.linalg.cholesky(G).diagonal().min() ** 2)
         return x if x.objective > raised * self.problem.noise(x.index, True) else None
 
     def enough(self, value: float) -> int | None:
