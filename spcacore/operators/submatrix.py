@@ -76,6 +76,12 @@ def rows_of(op: _core.Operator, S: Index) -> AnyArray:
     return C
 
 
+def symmetric_submatrix(op: _core.Operator, index: Index | None = None) -> Array:
+    """A between some variables, or all, in double precision, and symmetric to the last bit."""
+    A = op.submatrix(np.arange(op.p) if index is None else index).astype(np.float64)
+    return (A + A.T) / 2
+
+
 def whole_matrix(op: _core.Operator) -> Array:
     """A, from its products where it is large."""
     everything = np.arange(op.p)
