@@ -201,7 +201,7 @@ STABLE_FREQUENCY = 0.75  # of a stable variable, where no bound on false ones ca
 GRAM_ORDER = 4096  # variables up to which it is; the matrix takes 128 MB then
 GRAM_TALL = 16  # rows for a variable, at least: wider data are searched as well by screening or a working set
 # Up to which the same read of dense data tells the statistics: what these forbid costs ten times as long.
-GRAM_ONE_READ = 256
+GRAM_ONE_READ = 384
 GRAM_ENTRIES = 1 << 19  # of X from which that saves time: less is in cache
 GRAM_SHARE = 0.25  # of the bytes of X: what the matrix may take,
 GRAM_FREE_BYTES = 1 << 26  # if it does not take less than this

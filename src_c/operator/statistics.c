@@ -14,7 +14,7 @@ typedef struct {
     double *mean, *square, *low, *high;
 } columns_t;
 
-static void merge(double n_a, double n_b, double mean_b, double square_b, double *mean,
+INLINE void merge(double n_a, double n_b, double mean_b, double square_b, double *mean,
                   double *square)
 {
     double d = mean_b - *mean, n = n_a + n_b;
@@ -22,8 +22,9 @@ static void merge(double n_a, double n_b, double mean_b, double square_b, double
     *square += n_a > 0 ? square_b + d * d * (n_a * (n_b / n)) : square_b;
 }
 
-/* One column's share of a tile: r entries with sums of d and d^2. */
-static void add_tile(columns_t out, spca_int j, double done, spca_int r, double shift, double sum,
+/* One column's share of a tile: r entries with sums of d and d^2.  Inline, since a call from a
+ * clone would save and restore its registers for every column. */
+INLINE void add_tile(columns_t out, spca_int j, double done, spca_int r, double shift, double sum,
                      double square, double low, double high)
 {
     double mean = sum / (double)r;

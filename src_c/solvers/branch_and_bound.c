@@ -34,7 +34,7 @@
 
 enum { OUT = 0, CANDIDATE = 1, IN = 2 };
 enum { LEVELS = 4 /* thresholds tried */, HALVINGS = 4 /* of the excess of a bound */ };
-enum { WHOLE = 512 /* candidates of which matrices are factored */ };
+enum { WHOLE = 512 /* candidates of which matrices are factored */, PIVOTS = 4 };
 
 typedef struct {
     spca_int p, m, count;         /* count candidates left */
@@ -53,16 +53,28 @@ static int halted(node_t *node)
     return node->stopped = node->stopped || asked_to_stop(node->stop, node->ctx);
 }
 
-/* Whether G (n x n, the upper triangle by rows, ld apart) is positive definite; destroyed. */
+/* Whether G (n x n, the upper triangle by rows, ld apart) is positive definite; destroyed.  Rows
+ * beyond the pivots are read once for several of these, which are subtracted in turn. */
 VECTORIZED_TO(int, definite, (spca_int n, spca_int ld, double *G), (n, ld, G))
 {
-    for (spca_int i = 0; i < n; i++) {
-        double *row = G + i * ld, pivot = row[i];
-        if (!(pivot > 0)) return 0;
-        pivot = sqrt(pivot);
-        for (spca_int j = i; j < n; j++) row[j] /= pivot;
-        for (spca_int l = i + 1; l < n; l++)
-            if (row[l] != 0) subtract_multiple(n - l, row[l], row + l, G + l * ld + l);
+    for (spca_int i = 0; i < n; i += PIVOTS) {
+        const spca_int end = min_int(i + PIVOTS, n);
+        const double *w = G + i * ld, *x = w + ld, *y = x + ld, *z = y + ld;
+        for (spca_int b = i; b < end; b++) {
+            double *row = G + b * ld, pivot;
+            for (spca_int a = i; a < b; a++)
+                subtract_multiple(n - b, G[a * ld + b], G + a * ld + b, row + b);
+            pivot = row[b];
+            if (!(pivot > 0)) return 0;
+            pivot = sqrt(pivot);
+            for (spca_int j = b; j < n; j++) row[j] /= pivot;
+        }
+        for (spca_int l = end; l < n; l++) {
+            double *row = G + l * ld, a = w[l], b = x[l], c = y[l], d = z[l];
+            if (a == 0 && b == 0 && c == 0 && d == 0) continue;
+            for (spca_int j = l; j < n; j++)
+                row[j] = (((row[j] - a * w[j]) - b * x[j]) - c * y[j]) - d * z[j];
+        }
     }
     return 1;
 }

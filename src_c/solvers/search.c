@@ -470,7 +470,9 @@ static spca_status prove(search_t *s, spca_int nodes, int *proved)
         *proved = upper <= tree->level;
         if (*proved) break;
         s->nodes--;
-        if (upper - tree->value > s->plan->hopeless * fabs(tree->value)) s->nodes = 0;
+        if (upper - tree->value > s->plan->hopeless * fabs(tree->value) ||
+            tree->waiting > s->nodes) /* each that waits must be divided */
+            s->nodes = 0;
     }
     if (tree->value > begun) add_best_of_tree(s);
     return status;

@@ -150,7 +150,8 @@ def test_all_columns_raced_are_as_good_as_run_to_their_ends(rough, width):
 def test_the_tree_goes_on_after_the_race_and_ends_where_no_proof_is_near():
     A = np.cov(np.random.default_rng(3).standard_normal((50, 50)).T)
     nodes = [_core.search(A, 20, plan(nodes=30, hopeless=h))[3][3] for h in (9.0, 0.01)]
-    assert nodes == [30, 1]
+    assert 8 < nodes[0] < 30  # more wait in the end than it may divide
+    assert nodes[1] == 1
     X = np.random.default_rng(3).standard_normal((1000, 50))
     *_, told = _core.search(np.cov(X.T), 5, plan())
     assert told[4]
