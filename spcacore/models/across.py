@@ -21,7 +21,6 @@ from .._limits import (
     ACROSS_ENTRANTS,
     ACROSS_EXCESS,
     ACROSS_ORDER,
-    BOUND_ENTRIES,
     BOUND_ORDER,
     EXACT_ORDER,
     JOINT_ORDER,
@@ -34,9 +33,10 @@ from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.problem import Problem, of_matrix
+from ..operators.submatrix import symmetric_submatrix
 from ..progress import Progress
 from ..solvers.base import hook_of_component
-from ..solvers.certificates import joint_bounds
+from ..solvers.certificates import joint_bounds, may_be_formed
 from ..solvers.share import Share
 from ..solvers.solution import Solution
 from ..supports.admissible import Supports
@@ -201,8 +201,8 @@ def _among_some(
     active = np.arange(p) if every or p <= ACROSS_ORDER else _candidates(problem, request, r)
     loadings: list[Loading] = []
     for _ in range(ACROSS_CHECKS):
-        A = op.submatrix(active).astype(np.float64)
-        loadings = [(active[S], v) for S, v in of_some((A + A.T) / 2, active, loadings)]
+        A = symmetric_submatrix(op, active)
+        loadings = [(active[S], v) for S, v in of_some(A, active, loadings)]
         entrants = _entrants(problem, request, loadings, active)
         if len(entrants) == 0 or len(active) == p:
             break
@@ -268,13 +268,9 @@ def bounds_together(problem: Problem, found: list[Solution], request: Request) -
     orthogonal = support != "free" or request.constraint == "orthogonal"
     out = joint_bounds(problem, sizes, orthogonal, relaxed, rows)
     op = problem.operator
-    if (
-        support == "common"
-        and problem.p <= BOUND_ORDER
-        and (op.symmetric_form or op.m * problem.p <= BOUND_ENTRIES)
-    ):
-        A = op.submatrix(np.arange(problem.p)).astype(np.float64)
-        objective = LeadingSum((A + A.T) / 2, choice.within(request.cardinality[0]), len(found))
+    if support == "common" and may_be_formed(op, BOUND_ORDER):
+        A = symmetric_submatrix(op)
+        objective = LeadingSum(A, choice.within(request.cardinality[0]), len(found))
         bound = objective.bound(choice.included, choice.allowed & ~choice.included)
         out["levels"] = bound.value + ACROSS_EXCESS.of(op.dtype) * float(A.trace())
     return out

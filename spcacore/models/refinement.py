@@ -208,7 +208,8 @@ def refined(
     best, converged = searched(problem, start, sizes, 1 + n_restarts, max_iter, seed, hook, constraint)
     if not best:
         raise ValueError(f"no {constraint} loadings of these cardinalities were found; allow more variables")
-    value = partial(_summed if constraint == "uncorrelated" else joint_variance, problem)
+    how = "raw" if constraint == "uncorrelated" else "cumulative"  # variances that add up
+    value = partial(joint_variance, problem, definition=how)
     if value(best) < value(start) * (1 - _rounding(problem)) and _meet(problem, start, constraint):
         best = start
     return _ordered(problem, best, sizes), converged
@@ -294,11 +295,7 @@ def additional_variance(problem: Problem, state: DeflatedOperator, index: Index,
     return 0.0 if q is None else float(operator_variances(problem, q[:, None], "raw")[0])
 
 
-def _summed(problem: Problem, loadings: list[Loading]) -> float:
-    """The sum of the variances, in the operator's units."""
-    return float(operator_variances(problem, as_matrix(problem.p, loadings), "raw").sum())
-
-
-def joint_variance(problem: Problem, loadings: list[Loading]) -> float:
-    """Tr(Q'AQ), Q an orthonormal basis of the loadings, in the operator's units."""
-    return float(operator_variances(problem, as_matrix(problem.p, loadings), "cumulative").sum())
+def joint_variance(problem: Problem, loadings: list[Loading], definition: str = "cumulative") -> float:
+    """Tr(Q'AQ), Q an orthonormal basis of the loadings, or the sum by another definition, in the operator's
+    units."""
+    return float(operator_variances(problem, as_matrix(problem.p, loadings), definition).sum())

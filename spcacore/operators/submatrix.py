@@ -81,6 +81,12 @@ def rows_together(op: _core.Operator, S: Index) -> AnyArray:
     return op.apply_block(V).T
 
 
+def symmetric_submatrix(op: _core.Operator, index: Index | None = None) -> Array:
+    """A between some variables, or all, in double precision, and symmetric to the last bit."""
+    A = op.submatrix(np.arange(op.p) if index is None else index).astype(np.float64)
+    return (A + A.T) / 2
+
+
 def whole_matrix(op: _core.Operator) -> Array:
     """A, from its products where it is large."""
     everything = np.arange(op.p)

@@ -25,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import _core
 from .._limits import (
     BOUND_ENTRIES,
     BOUND_ORDER,
@@ -50,12 +51,12 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_cost, product_error
+from ..operators.submatrix import columns_cost, product_error, symmetric_submatrix
 from ..readable import Listing, Tabular
 from ..supports.admissible import Supports, knowledge
 from .base import Solver, shared_parameters
 from .covariance_blocks import block_bound, large_entries, threshold_bound
-from .elimination import knapsack, strong_variables_bound
+from .elimination import knapsack, row_sums, strong_variables_bound
 from .joint_bound import most_together, relaxed_bound
 from .semidefinite import dual_bound, shaped_bound
 from .solution import Report
@@ -239,6 +240,11 @@ def optimality_bound(
     return OptimalityBound.smallest(bounds, problem.exponent)
 
 
+def may_be_formed(op: _core.Operator, order: int) -> bool:
+    """Whether A has up to so many variables, and takes little more than its entries to form."""
+    return op.p <= order and (op.symmetric_form or op.m * op.p <= BOUND_ENTRIES)
+
+
 def joint_bounds(
     problem: Problem, sizes: tuple[int, ...], orthogonal: bool, relaxation: bool, rows: int | None = None
 ) -> dict[str, float]:
@@ -249,19 +255,14 @@ def joint_bounds(
     p, r, op = problem.p, len(sizes), problem.operator
     if relaxation and p > JOINT_ORDER:
         raise ValueError(f"the relaxation of several loadings takes at most {JOINT_ORDER} variables, not {p}")
-    whole = p <= BOUND_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
+    whole = may_be_formed(op, BOUND_ORDER)
     state, K = DeflatedOperator.from_problem(problem), min(rows or sum(sizes), p)
     if not whole:
         bounds = _from_few_vectors(problem, state, K, r)
     else:
-        A = op.submatrix(np.arange(p)).astype(np.float64)
-        A = (A + A.T) / 2
+        A = symmetric_submatrix(op)
         bounds = _from_all_entries(A, K, r)
-        sums = np.abs(A)
-        np.fill_diagonal(sums, 0)
-        sums = np.cumsum(np.sort(sums, axis=1)[:, ::-1], axis=1)[:, : max(sizes)]
-        levels = np.append(0.0, (A.diagonal()[:, None] + np.pad(sums, ((0, 0), (1, 0)))).max(axis=0))
-        levels = levels[: max(sizes) + 1]
+        levels = np.append(0.0, row_sums(A, max(sizes)))
         bounds["row sums"] = (
             float(levels[list(sizes)].sum()) if orthogonal else most_together(levels, A.diagonal(), sizes)
         )
@@ -280,8 +281,7 @@ def bounds_without_search(
     hook is true, the relaxation ends with the bound that it has.
     """
     p, op = problem.p, state.original
-    few = p <= LEADING_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
-    work = p**3 / 6 if few else 8 * BOUND_VECTORS * problem.cost
+    work = p**3 / 6 if may_be_formed(op, LEADING_ORDER) else 8 * BOUND_VECTORS * problem.cost
     if state.diagonal is None or not work <= seconds * BOUND_SPEED:
         return
     thresholds = work + columns_cost(problem) <= seconds * BOUND_SPEED
@@ -319,7 +319,7 @@ def upper_bounds(
     if state.diagonal is None:
         return {}
     p, op, k, strong = problem.p, state.operator, state.reach(k), np.inf
-    whole = p <= BOUND_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES)
+    whole = may_be_formed(op, BOUND_ORDER)
     if not whole:
         if not state.deflation.semidefinite:  # it only lowers A, but may leave it indefinite
             state = DeflatedOperator.from_problem(problem)
@@ -471,7 +471,7 @@ def _eigenpairs(
 ) -> tuple[Array | None, AnyArray | None]:
     """The largest eigenvalues, one more than vectors, by LAPACK: of A, or of FF' where samples are few."""
     op, p = state.operator, problem.p
-    if p <= LEADING_ORDER and (op.symmetric_form or op.m * p <= BOUND_ENTRIES):
+    if may_be_formed(op, LEADING_ORDER):
         values, V, _ = leading_eigenpairs(op.submatrix(np.arange(p)).astype(np.float64), count + 1)
         return values, V[:, :count].astype(op.dtype)
     if op.symmetric_form or op.m > min(WIDE_SAMPLES, p) or state.filled or state.deflation.residual:

@@ -8,7 +8,6 @@ equal, as in a correlation matrix.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -32,39 +31,29 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from .starts import promising_variables
 
-Run = Callable[[Any, Index, Array], tuple[Index, Array, float] | None]
-
-
-class Promise(ABC):
-    """What is sought from a start: how much a step reaches, and which variables."""
-
-    @abstractmethod
-    def values(self, Y: Array) -> Array:
-        """The bound on the objective from each row of Y."""
-
-    @abstractmethod
-    def reached(self, y: Array) -> Index:
-        """The variables to which a step leads."""
+Run = Callable[[Any, Index, Array], tuple[Any, ...]]  # what kernels return: status, index, entries, objective
 
 
 @record
-class LargestEntries(Promise):
-    """A unit vector of so many nonzeros."""
+class LargestEntries:
+    """A unit vector of so many nonzeros is sought."""
 
     count: int
 
     def values(self, Y: Array) -> Array:
+        """The bound on the objective from each row of Y."""
         k = min(self.count, Y.shape[1])
         largest = np.partition(np.abs(Y), Y.shape[1] - k, axis=1)[:, Y.shape[1] - k :]
         return np.einsum("ij,ij->i", largest, largest)
 
     def reached(self, y: Array) -> Index:
+        """The variables to which a step leads."""
         return _core.select_largest(np.ascontiguousarray(y), min(self.count, len(y)))
 
 
 @record
-class ThresholdedEntries(Promise):
-    """Generalized power at a threshold, by the l0 or the l1 norm."""
+class ThresholdedEntries:
+    """The same of generalized power at a threshold, by the l0 or the l1 norm."""
 
     l0: bool
     threshold: float
@@ -77,6 +66,9 @@ class ThresholdedEntries(Promise):
 
     def reached(self, y: Array) -> Index:
         return np.flatnonzero((y * y if self.l0 else np.abs(y)) > self.threshold)
+
+
+Promise = LargestEntries | ThresholdedEntries
 
 
 def promising_columns(A: Array, promise: Promise, count: int) -> Index:
@@ -144,17 +136,16 @@ class Columns:
     def ends(self, promise: Promise, count: int, run: Run) -> list[tuple[Index, Array]]:
         """Where runs from there end, in this matrix alone, the best first: variables and entries of each.
 
-        Data are then read for few runs. A run takes an operator, variables and entries, and gives these with
-        the objective, or None.
+        Data are then read for few runs. A run takes an operator, variables and entries.
         """
         operator = _core.dense(np.ascontiguousarray(self.matrix), True)
         found: dict[bytes, tuple[Index, Array, float]] = {}
         times: Counter[bytes] = Counter()
         for j in promising_columns(self.matrix, promise, count):
-            end = run(operator, np.array([j]), np.ones(1, operator.dtype))
-            if end is None:
+            status, *end = run(operator, np.array([j]), np.ones(1, operator.dtype))[:4]
+            if status < 0 or len(end[0]) == 0:
                 continue
-            found.setdefault(end[0].tobytes(), end)
+            found.setdefault(end[0].tobytes(), (*end,))
             times[end[0].tobytes()] += 1
             if times[max(found, key=lambda key: found[key][2])] > SAME_ENDS:
                 break

@@ -32,7 +32,8 @@ from .._limits import (
     THRESHOLD_STEPS,
 )
 from .._types import Array, Index, Mask
-from ..operators.submatrix import rows_of
+from ..operators.submatrix import rows_of, symmetric_submatrix
+from .elimination import row_sums
 from .exact_tree import Search
 from .solution import Report
 
@@ -182,17 +183,11 @@ class BlockSearch:
     def _bound_by_itself(self, b: int) -> None:
         """The largest sum of j magnitudes in a row of the block, and its largest eigenvalue."""
         block = self.blocks[b]
-        A = self.op.submatrix(block).astype(np.float64)
-        A = (A + A.T) / 2
-        size = np.abs(A)
-        np.fill_diagonal(size, 0)
-        most = min(self.k, len(block))
-        sums = np.cumsum(np.sort(size, axis=1)[:, ::-1], axis=1)[:, : most - 1]
-        caps = (A.diagonal()[:, None] + np.pad(sums, ((0, 0), (1, 0)))).max(axis=0)
+        A, most = symmetric_submatrix(self.op, block), min(self.k, len(block))
         values, vectors = np.linalg.eigh(A)
         rounding = 8 * len(block) * _EPS * float(np.abs(values).max())
         self.matrices[b] = A, vectors[:, -1].copy()
-        self.caps[b] = np.minimum(caps, values[-1]) + rounding
+        self.caps[b] = np.minimum(row_sums(A, most), values[-1]) + rounding
         self.known[b] = np.zeros(most, bool)
 
     def _search(self, b: int, j: int, tol: float, nodes: int, hook: Report | None) -> int:

@@ -37,7 +37,7 @@ import numpy as np
 from .. import _core
 from .._limits import BOUND_ENTRIES, STRONG_CHUNK, STRONG_NODES, STRONG_STEPS, STRONG_VARIABLES
 from .._types import AnyArray, Array, Index, Mask
-from ..operators.submatrix import rows_of
+from ..operators.submatrix import rows_of, symmetric_submatrix
 from .exact_tree import Search
 from .solution import Report
 
@@ -63,9 +63,8 @@ def strong_variables_bound(
         return np.inf, every
     value, found = _climb(op, _core.select_largest(d, k))
     strong = np.union1d(strong, found)
-    A = op.submatrix(strong).astype(np.float64)
     f, level = _by_strong_variables(
-        (A + A.T) / 2, np.searchsorted(strong, found), k, nodes, hook, known is not None
+        symmetric_submatrix(op, strong), np.searchsorted(strong, found), k, nodes, hook, known is not None
     )
     slack = rounding * float(root.max()) * np.cumsum(np.sort(root)[::-1][:k])
     f += np.append(0.0, slack)
@@ -97,6 +96,14 @@ def knapsack(values: AnyArray, caps: AnyArray, tail: float, r: int = 1) -> float
     return total + max(room, 0.0) * tail
 
 
+def row_sums(A: Array, most: int) -> Array:
+    """Bounds of x'Ax for 1, 2, .. nonzeros: the largest sums of so many magnitudes in a row (Gershgorin)."""
+    size = np.abs(A)
+    np.fill_diagonal(size, 0)
+    sums = np.cumsum(np.sort(size, axis=1)[:, ::-1], axis=1)[:, : most - 1]
+    return (A.diagonal()[:, None] + np.pad(sums, ((0, 0), (1, 0)))).max(axis=0)
+
+
 def _climb(op: Any, index: Index) -> tuple[float, Index]:
     """The value and support that truncated power reaches, with the best values on each support."""
     value, found = -np.inf, index
@@ -118,15 +125,11 @@ def _by_strong_variables(
     Short trees for `fewer` variables tell which weak ones can be left out.
     """
     q = len(A)
-    size = np.abs(A)
-    np.fill_diagonal(size, 0)
-    rows = np.cumsum(np.sort(size, axis=1)[:, ::-1], axis=1)
-    rows = (A.diagonal()[:, None] + np.pad(rows, ((0, 0), (1, 0)))[:, :q]).max(axis=0)
     values, vectors = np.linalg.eigh(A)
     caps = np.minimum(np.cumsum(np.sort(vectors**2, axis=0)[::-1], axis=0), 1)
     sharp = np.array([knapsack(values, caps[j], 0.0) for j in range(min(k, q))])
     margin = 8 * q * _EPS * float(np.abs(values).max())
-    f = np.pad(np.minimum(rows[: len(sharp)], sharp) + margin, (1, k - len(sharp)), "edge")
+    f = np.pad(np.minimum(row_sums(A, len(sharp)), sharp) + margin, (1, k - len(sharp)), "edge")
     f[0] = 0.0
     leading = np.ascontiguousarray(vectors[:, -1])
     for j in range(2, k) if fewer else ():

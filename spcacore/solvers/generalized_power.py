@@ -198,13 +198,8 @@ class GeneralizedPower(IterativeSolver):
         for _ in range(count):
             yield everything, rng.standard_normal(p).astype(op.dtype), ()
 
-    def _run_once(
-        self, gamma: float, op: _core.Operator, index: Index, entries: AnyArray
-    ) -> tuple[Index, AnyArray, float] | None:
-        """The end of a run, and its objective."""
-        limits = self.norm == "l0", gamma, self.max_iter, self.tolerance(op), None
-        status, index, entries, objective, *_ = op.gpower(index, entries, *limits)
-        return None if status < 0 or len(index) == 0 else (index, entries, objective)
+    def _run_once(self, gamma: float, op: _core.Operator, index: Index, entries: AnyArray) -> tuple[Any, ...]:
+        return op.gpower(index, entries, self.norm == "l0", gamma, self.max_iter, self.tolerance(op), None)
 
     def candidates(self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int]) -> Index:
         return begin_among(problem, state, 1, seed)

@@ -107,7 +107,7 @@ def _supports(C: Matrix, m: int) -> Index:
         return np.arange(m)[None]
     C = np.ascontiguousarray(C)
     found = [best_supports(C, m, JOINT_CHECK, JOINT_STALL, swaps, None) for swaps in (0.0, np.inf)]
-    return np.concatenate([x.supports for x in found if x is not None])
+    return np.concatenate([x.supports for x in found if x is not None] or [np.arange(m)[None]])
 
 
 def _values(C: Matrix, supports: Index) -> Matrix:

@@ -77,9 +77,8 @@ class BoundedSolver(IterativeSolver):
             max_iter = min(self.max_iter, PMD_ITERATIONS)
 
             def run(operator: _core.Operator, index: Index, entries: AnyArray) -> Any:
-                limits = l1_bound, 0.0, max_iter, SOLVER_TOL.of(operator.dtype), None, False
-                status, index, entries, objective, _ = operator.pmd(index, entries, *limits)
-                return None if status < 0 or len(index) == 0 else (index, entries, objective)
+                tol = SOLVER_TOL.of(operator.dtype)
+                return operator.pmd(index, entries, l1_bound, 0.0, max_iter, tol, None, False)
 
             ends = columns.ends(LargestEntries(k), COLUMN_STARTS, run)
             yield from ((index, entries, (k,)) for index, entries in ends[:COLUMN_ENDS])

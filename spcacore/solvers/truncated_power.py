@@ -135,8 +135,7 @@ class TruncatedPower(IterativeSolver):
     ) -> Solution | None:
         """The best of a search of A, and of what it starts from, with values re-fitted."""
         near, tol = self.nearby(), self.tolerance(state.operator)
-        best = None if near is None else self._from_one(state, near, cardinality, hook)
-        best = None if best is None else self._improved(problem, state, best, cardinality, hook)
+        best = None if near is None else self.resume(problem, state, near, cardinality, hook)
         found = best_supports(A, cardinality, self.max_iter, tol, self.swaps, hook)
         if found is None:
             return best

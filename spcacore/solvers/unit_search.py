@@ -28,7 +28,7 @@ from .._limits import (
 from .._types import AnyArray, Array, Index
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.deflation import DeflatedOperator
-from ..operators.submatrix import largest_submatrix
+from ..operators.submatrix import largest_submatrix, symmetric_submatrix
 from ..supports.admissible import Units
 from ..supports.objective import Bound, Objective
 from ..supports.search import backward, forward, swap
@@ -170,8 +170,7 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
         or (not op.symmetric_form and float(op.m) * p**2 > BRIEF_FORMING)
     ):
         return x
-    A = op.submatrix(np.arange(p)).astype(np.float64)
-    A = (A + A.T) / 2
+    A = symmetric_submatrix(op)
     if not state.supports.simple:  # over groups, and under signs
         if p > CHOICE_ORDER or state.quotient:
             return x

@@ -12,6 +12,10 @@ from solvers.test_joint_bound import disjoint
 
 import spcacore
 from spcacore import explained_variance, sparse_pca
+from spcacore.models.across import bounds_together
+from spcacore.models.request import Request
+from spcacore.operators.inputs import as_problem
+from spcacore.solvers.solution import Solution
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 
@@ -30,6 +34,21 @@ def best_common(A, k, r):
 
 def supports(result):
     return [tuple(np.flatnonzero(v)) for v in result.loadings.T]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_bound_holds_for_all_common_supports_and_all_splits(seed):
+    A = random_covariance(seed, 10)
+    for (cardinality, support), best in (
+        ((4, "common"), best_common(A, 4, 2)),
+        ((spcacore.Total(7), "disjoint"), max(disjoint(A, (7 - k, k)) for k in (1, 2, 3))),
+    ):
+        problem = as_problem(A, kind="covariance")
+        request = Request.checked(2, [cardinality], "covariance", support=support)
+        request = request.having(sparsity=(cardinality if request.total is None else 1,) * 2)
+        one = Solution(np.arange(1), np.ones(1), 1.0, 0, True)  # a poor choice
+        for name, bound in bounds_together(problem, [one, one], request).items():
+            assert problem.in_units(bound) >= best * (1 - 1e-12), name
 
 
 @pytest.mark.share(2)

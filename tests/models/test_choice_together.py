@@ -18,6 +18,7 @@ from known_variables import (
     LABELS,
     MIXED,
     P,
+    allowed,
     assert_feasible,
     components,
     convex,
@@ -85,17 +86,14 @@ def test_refinement_makes_wrong_signs_zero():
     assert variances[0] == pytest.approx(variances[1], rel=1e-3)
 
 
-@pytest.mark.parametrize("known", [{"groups": [0, 0, 1, 1, 2, 2, 3, 3]}, {"include": [2]}])
-def test_refined_orthogonal_loadings_of_groups_or_with_what_is_included(known):
+@pytest.mark.parametrize("known", [{}, {"groups": [0, 0, 1, 1, 2, 2, 3, 3]}, {"include": [2]}])
+def test_refined_orthogonal_loadings(known):
     """Beside all pairs of supports: the best loading on one, and the best orthogonal to it on the other."""
     shares = []
     for seed in range(6):
         A = np.cov(np.random.default_rng(seed).standard_normal((12, 8)), rowvar=False)
         unit, k = np.array(known.get("groups", range(8))), 2 if "groups" in known else 3
-        units = itertools.combinations(np.unique(unit), k)
-        supports = [
-            S for S in (np.flatnonzero(np.isin(unit, u)) for u in units) if "groups" in known or 2 in S
-        ]
+        supports = [[*S] for S, _ in allowed(k, p=8, full=True, **known)]
         best = 0.0
         for S, T in itertools.product(supports, repeat=2):
             first, V = np.linalg.eigh(A[np.ix_(S, S)])
@@ -108,7 +106,7 @@ def test_refined_orthogonal_loadings_of_groups_or_with_what_is_included(known):
         )
         V = found.loadings
         assert abs(V[:, 0] @ V[:, 1]) < 1e-9
-        assert "groups" in known or V[2].any()  # one may be zero there, where they share no other
+        assert V[known.get("include", [])].any(axis=1).all()  # one may be zero there, if they share no other
         for v in V.T:
             assert len(np.unique(unit[np.flatnonzero(v)])) <= k
         shares.append(np.trace(V.T @ A @ V) / best)

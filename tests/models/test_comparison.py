@@ -179,14 +179,6 @@ def test_known_angles():
         assert c.correlation[1][0] == pytest.approx(np.cos(a))
 
 
-def test_the_sum_of_cosines_is_largest():
-    """Not that of their squares, nor the largest one first: 0.55 + 0.55 is more than 0.8 + 0.28."""
-    V = np.array([[0.55, 0.8, 0, 0], [0.28, 0.55, 0, 0]]).T
-    V[[2, 3], [0, 1]] = np.sqrt(1 - (V**2).sum(axis=0))
-    c = compare([np.eye(4)[:, :2], V], np.eye(4), kind="covariance")
-    assert c.matched[1].tolist() == [0, 1]
-
-
 def test_scores_without_variance_and_spans_of_nothing():
     flat = np.column_stack([X, np.ones(60)])
     c = compare([np.eye(10)[:, [9]], np.zeros((10, 2)), np.eye(10)[:, [9]]], flat)

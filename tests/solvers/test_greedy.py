@@ -13,7 +13,6 @@ from oracles import covariance, data_arrays, optimum
 from scipy import sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator
-from solvers.test_tpower import PITPROPS_OPTIMA
 
 import spcacore
 from spcacore import _core, explained_variance, greedy, sparse_pca
@@ -226,12 +225,6 @@ def test_wide_data_are_searched_from_several_variables(form):
 
 
 # ---- published numbers ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_pit_props_optima(strategy):
-    x = flat.greedy(PITPROPS, 13, kind="covariance", strategy=strategy)
-    assert_allclose(x.path_value, PITPROPS_OPTIMA, atol=1e-9)
 
 
 @pytest.mark.parametrize(

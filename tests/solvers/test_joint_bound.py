@@ -215,6 +215,8 @@ def test_a_matrix_of_zeros_and_scales():
     assert (
         optimality_bound(np.zeros((4, 4)), 2, n_components=2, relaxation=True, kind="covariance").bound == 0
     )
+    for orthogonal in (False, True):  # one variable alone varies, and the multipliers leave nothing of it
+        assert relaxed_bound(np.diag([2.0, 0, 0, 0]), (2, 2), orthogonal) == pytest.approx(2)
     one = optimality_bound(PITPROPS, 3, n_components=2, relaxation=True, kind="covariance").bound
     for exponent in (-300, 300):
         scaled = np.ldexp(PITPROPS, exponent)
