@@ -147,7 +147,8 @@ cdef extern from "Python.h":
 spca_sblas.axpy, spca_dblas.axpy = blas.saxpy, blas.daxpy
 spca_sblas.scal, spca_dblas.scal = blas.sscal, blas.dscal
 spca_sblas.nrm2, spca_dblas.nrm2 = blas.snrm2, blas.dnrm2
-spca_sblas.syevr, spca_dblas.syevr = lapack.ssyevr, lapack.dsyevr
+(<void **> &spca_sblas.stemr)[0] = <void *> lapack.sstemr  # one of whose integers SciPy declares as bint
+(<void **> &spca_dblas.stemr)[0] = <void *> lapack.dstemr
 
 
 # ---- processors ------------------------------------------------------------------------------------

@@ -256,6 +256,10 @@ PROBE_PART = 256  # entries of each column at a time
 PROBE_PAIRED = 4  # variables at random, of which more would have partners among these, that tell it first
 PROBE_SHARE = 0.5  # by what these explain at least, over the best value,
 PROBE_AGAIN = 4  # of so many columns: one may be of another planted component
+# Samples from which a search starts where their largest entries may explain so large a share of a component;
+# levels of these by which they are chosen, over the mean of a component; columns read at a time, and entries
+EXTREME_SAMPLES, EXTREME_LEAST, EXTREME_SHARES = 8, 0.65, (0.5, 1.0)
+EXTREME_COLUMNS, EXTREME_ENTRIES = 256, 1 << 25
 COLUMN_ORDER = 4096  # variables at most whose columns of A are compared for where to start,
 COLUMN_WORK = 2e10  # and multiplications to form A of them from data: .6 s
 COLUMN_BLOCK = 256  # of which so many are compared at a time

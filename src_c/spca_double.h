@@ -21,7 +21,13 @@ spca_status spca_deleted_eigenvalues(spca_int k, spca_int w, const double *eigen
  * (small_eigen.c). */
 spca_status spca_small_eigen(spca_int k, double *A, double *work, double *eigenvalues /* k */,
                              double *U);
-/* The same of any order, by LAPACK where that is quicker.  work (k^2 + 27 k), blas_work (12 k). */
+/* The r largest eigenvalues of symmetric A (k x k, whose upper triangle by columns is read,
+ * overwritten), ascending, and their unit vectors (k x r) unless NULL, with the same bits for any
+ * number of threads of BLAS: a tridiagonal form, of which LAPACK finds them.  work (21k), iwork
+ * (12k). */
+spca_status spca_leading_eigenpairs(spca_int k, spca_int r, double *A, double *work,
+                                    blas_int *iwork, double *values, double *vectors);
+/* All, as small_eigen finds them, of any order.  work (k^2 + 27k), blas_work (12k). */
 spca_status spca_eigen(spca_int k, double *A, double *work, blas_int *blas_work,
                        double *eigenvalues /* k */, double *U);
 

@@ -7,8 +7,8 @@ typedef struct {
     void (*axpy)(blas_int *, REAL *, REAL *, blas_int *, REAL *, blas_int *);
     void (*scal)(blas_int *, REAL *, REAL *, blas_int *);
     REAL (*nrm2)(blas_int *, REAL *, blas_int *);
-    void (*syevr)(char *, char *, char *, blas_int *, REAL *, blas_int *, REAL *, REAL *,
-                  blas_int *, blas_int *, REAL *, blas_int *, REAL *, REAL *, blas_int *,
+    void (*stemr)(char *, char *, blas_int *, REAL *, REAL *, REAL *, REAL *, blas_int *,
+                  blas_int *, blas_int *, REAL *, REAL *, blas_int *, blas_int *, blas_int *,
                   blas_int *, REAL *, blas_int *, blas_int *, blas_int *, blas_int *);
 } SPCA(blas_table);
 extern SPCA(blas_table) SPCA(blas);

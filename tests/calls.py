@@ -208,6 +208,7 @@ CALLS = [
         "sparsity_path", lambda X, kind, **more: spcacore.sparsity_path(X, pca(R, kind=kind), [6, 3], **more)
     ),
     *data("select_sparsity", sparse_pca, [6, 3], n_folds=3),
+    *data("select_sparsity, correlation", sparse_pca, [6, 3], criterion="correlation", n_folds=3),
     *data("select_sparsity, permutation", sparse_pca, [6, 3], criterion="permutation", n_permutations=3),
     *both(
         "select_sparsity, sparseness",

@@ -37,6 +37,12 @@ def reference(name):
     return np.genfromtxt(files.DATA / f"{name}.csv", delimiter=",")
 
 
+def difference(ours, theirs):
+    """The largest of the entries of each column, whose signs are each program's own."""
+    theirs = theirs * np.sign((ours * theirs).sum(axis=0))
+    return np.abs(ours - theirs).max(axis=0)
+
+
 def covariance(X, center=True, scale=False):
     X = np.asarray(X, np.float64)
     X = X - X.mean(axis=0) if center else X

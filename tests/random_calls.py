@@ -150,7 +150,7 @@ def explained(A, V):
 
 
 def covariance(given):
-    """Of what a call is given, by NumPy alone; None where its squares may leave the range."""
+    """Of what a call is given, by NumPy alone; None of rounding, or where its squares may leave the range."""
     X, weight = np.asarray(given["X"], np.float64), given.get("sample_weight")
     center, scale = given.get("center", True), given.get("scale", False)
     if given.get("kind") == "covariance":
@@ -162,6 +162,8 @@ def covariance(given):
         mean = 0 if center is False else weight @ X / weight.sum() if center is True else np.asarray(center)
         with np.errstate(over="ignore", invalid="ignore"):
             A = (X - mean).T @ (weight[:, None] * (X - mean)) / (weight.sum() - 1)
+            if not np.trace(A) > 1e-24 * np.square(X).max(initial=0):
+                return None
     if scale is not False:
         variance = np.diag(A) if scale is True else np.square(scale)
         unit = np.sqrt(np.where(variance > 1e-20 * variance.max(initial=0), variance, np.inf))

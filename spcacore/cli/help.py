@@ -77,8 +77,9 @@ float32
   compute in single precision
 [choosing]
 criterion --select NAME
-  choose by cross-validation, by permutation of the data, by the index of sparseness, by the likelihood
-  of a normal model (BIC), or by the agreement of half-samples
+  choose by cross-validation, by permutation of the data, by the correlation of scores with those of
+  left-out rows, by the index of sparseness, by the likelihood of a normal model (BIC), or by the agreement
+  of half-samples
 rule NAME
   take the sparsest within one standard error of the best, or the best (default: one_se)
 n_folds --folds N

@@ -75,7 +75,7 @@ _REQUIRES = {  # of an option, of all commands or of one, what else must be give
     "explained_of": "explained", "count": "groups", "certify.time_limit": "exact", "certify.rng": "exact",
     **{f"certify.{one}": "cardinality" for one in ("exact", "include", "exclude", "groups", "signs")},
     "rule": "criterion",
-    "path.n_jobs": "criterion", "n_folds": "criterion cv", "n_repeats": "criterion cv",
+    "path.n_jobs": "criterion", **dict.fromkeys(("n_folds", "n_repeats"), "criterion cv or correlation"),
     "n_permutations": "criterion permutation", "path.n_resamples": "criterion stability",
 }  # fmt: skip
 
@@ -186,7 +186,8 @@ def arguments(command: _Command, given: dict[str, Any]) -> Arguments:
     said = {one: value for one, value in given.items() if value is not None}
     for name in said:
         needed, _, word = _REQUIRES.get(f"{command.name}.{name}", _REQUIRES.get(name, "")).partition(" ")
-        if needed and (getattr(args, needed) in (None, False) or word not in ("", getattr(args, needed))):
+        other: Any = getattr(args, needed, None)
+        if needed and (other in (None, False) or (word and other not in word.split(" or "))):
             raise UserError(f"argument {long_flag(name)}: requires {long_flag(needed)} {word}".rstrip())
     args.of_function = {one: value for one, value in said.items() if one in command.of_function}
     args.of_model = {one: value for one, value in said.items() if one in command.of_models}

@@ -26,6 +26,7 @@ from .._validation import (
     refuse_not_finite,
 )
 from ..linalg.eigen import interruptible
+from ..linalg.orthogonal import matrix_product
 from ..linalg.threads import Report, in_threads
 from ..operators.sparse import compressed, permuted_columns
 from ..readable import Listing, Tabular, labels
@@ -204,13 +205,6 @@ class Columns:
             rows[part] = T
         generator.permuted(rows, axis=1, out=rows)
         return Columns(self.source, self.middle, self.exponent, self.names, rows, poll)
-
-
-def matrix_product(A: AnyArray, B: AnyArray | None = None) -> AnyArray:
-    """A B', or A A': the same bits for any number of threads, of BLAS too."""
-    out = np.empty((len(A), len(A if B is None else B)), A.dtype)
-    _core.matrix_product(A, B, 1.0, out)
-    return out
 
 
 def membership(labels: Labels, n_clusters: int, weight: Array | None = None) -> tuple[Array, Array]:

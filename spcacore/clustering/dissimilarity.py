@@ -31,6 +31,7 @@ from .._messages import convergence, counted
 from .._records import frozen_record
 from .._types import AnyArray, MatrixLike, Metric
 from .._validation import check_choice, integer, number, require_memory
+from ..linalg.orthogonal import matrix_product
 from .columns import (
     Array,
     Columns,
@@ -40,7 +41,6 @@ from .columns import (
     check_l1_bound,
     check_number_range,
     l1_threshold,
-    matrix_product,
     warn_unless_converged,
 )
 

@@ -43,9 +43,9 @@ from .._limits import (
 from .._records import record
 from .._types import AnyArray, Array, Index, Mask
 from .._validation import is_sparse
-from ..linalg.eigen import all_eigenpairs, upper_eigenpairs
+from ..linalg.eigen import all_eigenpairs
 from ..linalg.orthogonal import inner_products
-from ..linalg.pencil import PencilBasis, border, bordered_values, whitening
+from ..linalg.pencil import PencilBasis, border, bordered_values, largest_value, whitening
 from ..linalg.scaling import beyond_range
 from ..operators.deflation import Deflation, LowRank
 from ..solvers.solution import Solution
@@ -273,10 +273,7 @@ class Pencil:
             return None
         if not self._whitened:
             self._whitened, self._whiten = True, self._whitening()
-        if self._whiten is None:
-            return None
-        G = inner_products(self._whiten, inner_products(self.A.block(self.active), self._whiten))
-        return float(upper_eigenpairs((G + G.T) / 2, 1)[0][0])
+        return None if self._whiten is None else largest_value(self.A.block(self.active), self._whiten)
 
     def _whitening(self) -> Array | None:
         """T with T'BT = I for the whole of B; None where A does not map to zero what B does."""
@@ -379,7 +376,7 @@ class Form:
         else:
             part = self.factor[:, S]
             part = (part.toarray() if is_sparse(part) else part).astype(np.float64) * unit
-            out = part.T @ part
+            out = inner_products(part)
             if self.ridge is not None:
                 out[np.diag_indices(len(S))] += self.ridge[S] * unit * unit
         out = out + self.terms.block(S)

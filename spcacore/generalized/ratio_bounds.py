@@ -31,7 +31,7 @@ from .._limits import (
 )
 from .._types import Array, Index
 from ..linalg.eigen import all_eigenpairs
-from ..linalg.pencil import PencilBasis
+from ..linalg.pencil import PencilBasis, largest_value, whitening
 from ..solvers.exact_tree import Search
 from ..solvers.semidefinite import solve_shaped
 from ..supports.admissible import Supports
@@ -79,8 +79,10 @@ def _bounds(
     if not least > 1e4 * rounding * top:
         return {} if spectral is None else {"spectral": spectral + rounding * (1 + abs(spectral))}
 
+    T = whitening(mu, U, mu > 0)
+
     def largest(M: Array) -> float:
-        value = float(PencilBasis.of(M, mu, U, mu > 0).eigenvalues[0])
+        value = largest_value(M, T)
         return value + rounding * (float(np.abs(M).max()) + abs(value) * top) / least
 
     out = {"spectral": largest(A)}

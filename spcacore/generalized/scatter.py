@@ -26,6 +26,7 @@ from .._limits import BLOCKS_SUBMATRIX_ORDER, NULL_DIRECTION, SUBMATRIX_ORDER
 from .._records import record
 from .._types import AnyArray, Array, Index
 from .._validation import float_type, is_sparse, raise_not_finite, real_array
+from ..linalg.orthogonal import inner_products
 from ..linalg.scaling import even_exponent, largest_magnitude
 from ..operators.block_tasks import as_kernel_input, dense_rows, finite, sum_parts
 from ..operators.blocks import naming_not_finite
@@ -181,8 +182,7 @@ class WithinRows:
         """Z'Z, or ZZ'."""
         R, o = self.rows, self.offset
         if o is None:
-            R = R.astype(np.float64, copy=False)
-            return R.T @ R if columns else R @ R.T
+            return inner_products(R if columns else R.T)
         if columns:  # the rows of a class have the mean that is subtracted
             return (R.T @ R).toarray() - (o.means.T * o.terms()) @ o.means
         cross = o.times(R)

@@ -19,7 +19,7 @@ from .._records import record
 from .._types import AnyArray, Array, Index
 from .._validation import column_names, integer, is_row_blocks, is_sparse, real_array, refuse_products
 from ..linalg.eigen import largest_eigenpairs
-from ..linalg.orthogonal import sign_of
+from ..linalg.orthogonal import sign_of, tall_product
 from ..operators.block_tasks import as_kernel_input, dense_rows, sum_parts
 from ..operators.blocks import RowBlocks
 from ..operators.deflation import LowRank
@@ -186,7 +186,7 @@ class Side:
 
     def matvec(self, v: Array) -> Array:
         """Z v, of one vector or several."""
-        f = np.asarray(self.Z @ v.astype(self.Z.dtype), np.float64)
+        f = self._times(v, False)
         if self.offset is not None:
             shift = self.offset @ v
             f = f - (shift if self.root is None else _outer(self.root, shift))
@@ -198,10 +198,16 @@ class Side:
             g = np.empty_like(f)
             g[self.order] = f
             f = g
-        v = np.asarray(self.Z.T @ f.astype(self.Z.dtype), np.float64)
+        v = self._times(f, True)
         if self.offset is not None:
             v = v - _outer(self.offset, f.sum(axis=0) if self.root is None else self.root @ f)
         return v
+
+    def _times(self, v: Array, transposed: bool) -> Array:
+        """Z v or Z'v, of which the bits are those of any number of threads."""
+        if not is_sparse(self.Z):
+            return tall_product(self.Z, v, transposed).astype(np.float64)
+        return np.asarray((self.Z.T if transposed else self.Z) @ v.astype(self.Z.dtype), np.float64)
 
     def metric(self, ridge: float) -> Form:
         """The covariance, and a ridge."""

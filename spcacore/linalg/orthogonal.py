@@ -106,23 +106,30 @@ def column_span(M: Array) -> Array:
     return U[:, s > SPAN]
 
 
-# ---- products of tall matrices -----------------------------------------------------------------------
+# ---- products of matrices -----------------------------------------------------------------------
 #
 # By the loops of the package, which round alike for any number of threads, and whose threads sleep when they
 # are done. Those of BLAS stay awake for some ms after a product, on the cores that read the data next.
 
 
-def inner_products(A: Array, B: Array | None = None) -> Array:
-    """A'B, or A'A."""
-    out = np.empty((A.shape[1], (A if B is None else B).shape[1]))
-    rows = [np.ascontiguousarray(M.T, np.float64) for M in (A, B) if M is not None]
-    _core.matrix_product(rows[0], None if B is None else rows[1], 1.0, out)
+def matrix_product(A: AnyArray, B: AnyArray | None = None) -> AnyArray:
+    """A B', or A A', in the precision of A."""
+    out = np.empty((len(A), len(A if B is None else B)), A.dtype)
+    other = None if B is None else np.ascontiguousarray(B, A.dtype)
+    _core.matrix_product(np.ascontiguousarray(A), other, 1.0, out)
     return out
 
 
-def tall_product(M: Array, R: Array) -> Array:
-    """M R of finite numbers, in Fortran order."""
-    return _core.dense(M, False).forward_block(np.asfortranarray(R))
+def inner_products(A: Array, B: Array | None = None) -> Array:
+    """A'B, or A'A."""
+    return matrix_product(A.T.astype(np.float64, copy=False), None if B is None else B.T)
+
+
+def tall_product(M: AnyArray, R: AnyArray, transposed: bool = False) -> AnyArray:
+    """M R, or M'R, of finite numbers in the precision of M, of one vector or several; in Fortran order."""
+    op = _core.dense(M, False)
+    out = (op.backward_block if transposed else op.forward_block)(R.reshape(len(R), -1))
+    return out if R.ndim > 1 else out[:, 0]
 
 
 # ---- polar factors ----------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from .. import _core
 from .._limits import NULL_WEIGHT, RISE, SIGNED_RATIOS, TIE
 from .._records import record
 from .._types import AnyArray, Array, Index, Mask
-from .eigen import all_eigenpairs
+from .eigen import all_eigenpairs, upper_eigenpairs
+from .orthogonal import inner_products
 
 _DEFINITE = 1e-3  # the least root of a pivot over the largest, of a matrix far from singular
 
@@ -69,6 +70,12 @@ class PencilBasis:
 def whitening(mu: Array, U: Array, kept: Mask) -> Array:
     """T = U diag(mu)^(-1/2) on the directions `kept`, so that T'BT = I for B = U diag(mu) U'."""
     return U[:, kept] / np.sqrt(mu[kept])
+
+
+def largest_value(A: Array, T: Array) -> float:
+    """The largest eigenvalue of T'AT, of which no number of threads changes a bit."""
+    G = inner_products(T, inner_products(A, T))
+    return float(upper_eigenpairs((G + G.T) / 2, 1)[0][0])
 
 
 def border(

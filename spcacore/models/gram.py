@@ -26,6 +26,7 @@ from .._records import record
 from .._types import AnyArray, Array
 from .._validation import check_shape, is_sparse, real_array
 from ..linalg.eigen import interruptible, leading_eigenpairs
+from ..linalg.orthogonal import matrix_product
 from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..linalg.threads import Report, in_threads
 
@@ -179,7 +180,7 @@ def expanded(kernel: Kernel, samples: Rows, X: Any, mean: AnyArray, coefficients
             kernel.tile(rows, slice(0, rows.n), samples, j, tile)
             with beyond_range():  # raised below
                 tile -= mean[j]
-                out[part] += tile @ coefficients[j]
+                out[part] += matrix_product(tile, coefficients[j].T)
     if not np.isfinite(out).all():
         raise ValueError("the kernel between X and the samples is beyond the number range")
     return out
@@ -262,7 +263,7 @@ class KernelMatrix:
         """Of the rows, each column as often as its weight says."""
         if self.weight is None:
             return tile.sum(axis=1, dtype=np.float64)
-        return np.asarray(tile @ self.weight[columns])
+        return np.asarray((tile * self.weight[columns]).sum(axis=1))
 
     def components(self, r: int, dense: bool, seed: int) -> tuple[Vector, Vector, float, str]:
         """The r largest eigenvalues, their vectors, the trace and the solver."""

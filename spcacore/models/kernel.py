@@ -539,7 +539,7 @@ def _fit_features(
     each = rows.split_or_none(weight)
     n, mean, C = rows.reduced(merge_moments, _moments_of_block, features, each=each)
     trace = float(C.diagonal().sum())
-    values, V, solver = leading(C.T, r, not large(m, r), 0)
+    values, V, solver = leading(C, r, not large(m, r), 0)
     rounding = 100 * float(np.finfo(float_type(rows.dtype)).eps)
     _check_rank(values, rounding * max(values.max(initial=0), math.sqrt(n)))
     scores = rows.stacked(of_block, feature_scores, features, mean, V)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas
 
 from .._docstrings import filled
 from .._labels import columns_of
@@ -33,6 +32,7 @@ from .._validation import (
     real_array,
     refuse_not_finite,
 )
+from ..linalg.orthogonal import matrix_product
 from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..operators.block_tasks import finite
 from ..operators.blocks import RowBlocks, naming_not_finite
@@ -63,7 +63,8 @@ def column_means(a: Any, weight: Array | None = None) -> Array:
     """The means of the columns, dense or sparse."""
     with np.errstate(under="ignore"):
         if weight is not None:
-            return np.asarray(a.T @ (weight / weight.sum()), np.float64)
+            share = weight / weight.sum()
+            return np.asarray(a.T @ share if is_sparse(a) else matrix_product(share[None], a.T)[0])
         return np.asarray(a.mean(axis=0, dtype=np.float64)).ravel()
 
 
@@ -79,7 +80,7 @@ def _median_distance(a: Any, weight: Array | None) -> float:
     a -= a.mean(axis=0)
     square = np.einsum("ij,ij->i", a, a)
     sums = square[:, None] + square
-    distance = sums - 2 * (a @ a.T)
+    distance = sums - 2 * matrix_product(a)
     distance[distance <= (16 + a.shape[1]) * np.finfo(float).eps * sums] = 0
     pairs = np.tri(len(a), k=-1, dtype=bool) & (distance > 0)
     times = None if weight is None else np.outer(weight, weight)[pairs]
@@ -218,7 +219,8 @@ class RandomFeatures(Result):
         array([[0.7]])
         """
         Z = map_rows(self, _feature_matrix, X, "X", self.n_features)
-        return Z @ (Z if Y is None else map_rows(self, _feature_matrix, Y, "Y", self.n_features)).T
+        other = None if Y is None else map_rows(self, _feature_matrix, Y, "Y", self.n_features)
+        return matrix_product(Z, other)
 
     def _write(self, rows: Any, out: AnyArray) -> None:
         """out = sqrt(2 / m) cos((rows - shift) weights + offset)."""
@@ -227,9 +229,9 @@ class RandomFeatures(Result):
             weights = self.weights.astype(out.dtype if fits else np.float64)
             if is_sparse(rows):
                 out[...] = rows @ weights
-                out += (self.offset - self.shift @ self.weights).astype(out.dtype)
+                out += (self.offset - matrix_product(self.shift[None], self.weights.T)[0]).astype(out.dtype)
             else:
-                np.matmul((rows - self.shift).astype(weights.dtype, copy=False), weights, out=out)
+                out[...] = matrix_product((rows - self.shift).astype(weights.dtype, copy=False), weights.T)
                 out += self.offset.astype(out.dtype)
         np.cos(out, out=out)
         out *= math.sqrt(2 / self.n_features)
@@ -341,11 +343,9 @@ Moments = tuple[float, Array, Array]
 
 
 def feature_moments(rows: Any, features: RandomFeatures, weight: Any = None) -> Moments:
-    """The number of rows, or the sum of their weights, the mean of their features, and the upper triangle of
-    Z'HZ, in one pass."""
+    """The number of rows, or the sum of their weights, the mean of their features, and Z'HZ, in one pass."""
     n, m = float(rows.shape[0] if weight is None else weight.sum()), features.n_features
-    syrk = blas.dsyrk if rows.dtype == np.float64 else blas.ssyrk
-    C, total, near = np.zeros((m, m), order="F"), np.zeros(m), np.zeros(m)
+    C, total, near = np.zeros((m, m)), np.zeros(m), np.zeros(m)
     for part, Z in _feature_blocks(rows, features):
         if part.start == 0:  # moments about the mean of the first block, so that little cancels below
             near = Z.mean(axis=0)
@@ -353,12 +353,9 @@ def feature_moments(rows: Any, features: RandomFeatures, weight: Any = None) -> 
         if weight is None:
             total += Z.sum(axis=0, dtype=np.float64)
         else:
-            total += weight[part] @ Z
+            total += (weight[part, None] * Z).sum(axis=0)
             Z *= np.sqrt(weight[part, None]).astype(Z.dtype)
-        if Z.dtype == np.float64:
-            C = syrk(1.0, Z.T, beta=1.0, c=C, overwrite_c=True, lower=0)
-        else:
-            C += syrk(1.0, Z.T, lower=0)
+        C += matrix_product(Z.T)
     total /= n or 1.0
     C -= n * np.outer(total, total)
     return n, near + total, C
@@ -368,7 +365,7 @@ def merge_moments(parts: Iterable[Moments]) -> Moments:
     """The moments of all rows, from those of parts of them."""
     each = iter(parts)
     n, mean, C = next(each)
-    C = C.copy(order="F")
+    C = C.copy()
     for size, other, more in each:
         difference, whole = other - mean, (n + size) or 1.0
         mean = mean + difference * (size / whole)
@@ -392,5 +389,5 @@ def feature_scores(rows: Any, features: RandomFeatures, mean: AnyArray, coeffici
     out = np.empty((rows.shape[0], coefficients.shape[1]), rows.dtype)
     for part, Z in _feature_blocks(rows, features):
         Z -= mean
-        np.matmul(Z, coefficients, out=out[part])
+        out[part] = matrix_product(Z, coefficients.T)
     return out

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _core
 from .._limits import CHUNK
+from .._records import replaced
 from .._types import AnyArray, Array, Index
 from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
@@ -121,7 +122,8 @@ class DataStorage(Storage):
 
     def problem_with(self, statistics: Statistics, treatment: Standardization) -> Problem:
         """`problem` from the statistics of the columns."""
-        return data_problem(self, *column_statistics(self, statistics, treatment), treatment)
+        found = data_problem(self, *column_statistics(self, statistics, treatment), treatment)
+        return replaced(found, extreme=_extreme(found, statistics, 1 / max(self.shape[0] - 1, 1)))
 
 
 class CovarianceStorage(Storage):
@@ -246,6 +248,18 @@ def data_problem(
         range=range_,
         total_weight=treatment.total_weight,
     )
+
+
+def _extreme(problem: Problem, statistics: Statistics, factor: float) -> Array:
+    """What the largest entry of each column explains by itself, in the operator's units, or more."""
+    center = 0 if problem.mean is None else problem.mean
+    with beyond_range(), np.errstate(invalid="ignore"):
+        reach = np.maximum(np.abs(statistics.high - center), np.abs(statistics.low - center))
+        reach = reach * problem.range * problem.range * (1 if problem.weight is None else problem.weight)
+        if problem.row_weight is not None:
+            reach = reach * problem.row_weight.max()
+        explained = np.nan_to_num(reach**2 * factor)
+        return explained if problem.diagonal is None else np.minimum(explained, problem.diagonal)
 
 
 def divisor_and_weight(given: Array, dtype: np.dtype) -> tuple[AnyArray, AnyArray]:

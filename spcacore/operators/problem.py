@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._messages import counted, warn
 from .._records import record, replaced
-from .._types import AnyArray, Index
+from .._types import AnyArray, Array, Index
 from .._validation import default_cardinality
 from ..linalg.scaling import beyond_range
 from ..supports.admissible import Supports
@@ -110,6 +110,8 @@ class Problem:
         The problem of the data that A as a matrix was formed from.
     rounding : float
         Share of each entry that rounding may have changed, where the operator knows more digits.
+    extreme : ndarray of shape (p,) or None
+        Of data, what the largest entry of each column explains by itself, or more.
     ground : Ground or None
         Parts of A in single precision, in which the call searches for where to start.
     """
@@ -137,6 +139,7 @@ class Problem:
     form: bool = False
     data: Problem | None = None
     rounding: float = 0.0
+    extreme: Array | None = None
     ground: Any = None
 
     @property

@@ -47,6 +47,7 @@ _PARAMETERS = {
 _CRITERIA = {
     "cv": "predicted share of left-out variance",
     "permutation": "logarithm of the share, less the one of permuted data",
+    "correlation": "correlation of scores with those of left-out rows",
     "sparseness": "index of sparseness",
     "bic": "log-likelihood of a sample, less the cost of nonzeros",
     "stability": "agreement of half-samples",

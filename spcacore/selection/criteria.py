@@ -23,7 +23,7 @@ from .plans import Plan, SearchPlan, plan_of, schwarz_criterion
 from .stable_variables import stability
 from .tuning import ByValue, SparsityPath
 
-CRITERIA = ("cv", "permutation", "sparseness", "bic", "stability")
+CRITERIA = ("cv", "permutation", "correlation", "sparseness", "bic", "stability")
 RULES = ("one_se", "best")
 CHOSEN = ("sparse_pca", "spca", "sca", "sma", "soppca")
 
@@ -37,19 +37,21 @@ class SparsitySelection(Judged, ByValue):
     Attributes
     ----------
     parameter : {"cardinality", "l1_bound", "penalty", "n_components"}
-    criterion : {"cv", "permutation", "sparseness", "bic", "stability"}
+    criterion : {"cv", "permutation", "correlation", "sparseness", "bic", "stability"}
     values : ndarray of shape (m,)
         The values, from the sparsest to the densest; numbers of components start at 0.
     score : ndarray of shape (m,)
         Larger is better. "cv": the share of the variance of left-out entries that is predicted, averaged over
         folds and repeats. "permutation": the logarithm of the share explained, minus its mean after
         permutations; for a number of components t, the share of the t-th in the variance that the earlier
-        ones leave. "sparseness": the index of sparseness. "bic": the log-likelihood minus the cost of the
-        parameters, divided by n. "stability": the agreement of half-samples, averaged over components.
+        ones leave. "correlation": of scores of left-out rows with those by the components of all rows.
+        "sparseness": the index of sparseness. "bic": the log-likelihood minus the cost of the parameters,
+        divided by n. "stability": the agreement of half-samples, averaged over components.
     standard_error : ndarray of shape (m,) or None
         The standard error of the score; None for the last three criteria.
     scores : ndarray of shape (runs, m) or None
-        "cv": the scores of each fold and repeat. "permutation": logarithms of the shares after permutations.
+        "cv", "correlation": the scores of each fold and repeat. "permutation": logarithms of the shares after
+        permutations.
     best : int or float
         The value with the best score. For a number of components by permutation, see `select_n_components`.
     one_se : int or float
@@ -199,9 +201,10 @@ def sparsity_path(
 @takes_model(*CHOSEN)
 def select_sparsity(
     X: OperatorLike, model: ModelLike, grid: Grid | None = None, *,
-    criterion: Literal["cv", "permutation", "sparseness", "bic", "stability"] = "cv", rule: Rule = "one_se",
-    n_folds: int = 5, n_repeats: int = 1, n_permutations: int = 20, n_resamples: int = 50,
-    n_jobs: int = 1, rng: RandomSource = None, callback: SelectionCallback | None = None,
+    criterion: Literal["cv", "permutation", "correlation", "sparseness", "bic", "stability"] = "cv",
+    rule: Rule = "one_se", n_folds: int = 5, n_repeats: int = 1, n_permutations: int = 20,
+    n_resamples: int = 50, n_jobs: int = 1, rng: RandomSource = None,
+    callback: SelectionCallback | None = None,
 ) -> SparsitySelection:  # fmt: skip
     """Choose how sparse the components should be.
 
@@ -217,12 +220,14 @@ def select_sparsity(
         As in `sparsity_path`; for `sca` and `sma` the bounds on all components together. A sequence for each
         component: values of the first are tried with one component, values of the second with two, given the
         choice for the first, and so on. Not for `sca` and `sma`.
-    criterion : {"cv", "permutation", "sparseness", "bic", "stability"}, default "cv"
+    criterion : {"cv", "permutation", "correlation", "sparseness", "bic", "stability"}, default "cv"
         "cv": the share of the variance of left-out entries that is predicted. A model is fitted to the rows
         outside of a fold, and each entry of the fold is predicted from the other entries of its row; with
         ``scale=True``, variables that are constant outside of the fold are left out. Missing entries, which
         some methods allow, are neither predicted nor used to predict. "permutation": the gap between the
         share explained and the share after the entries of each column are permuted, in logarithms.
+        "correlation": how well scores of a fold by components of the other rows agree with their scores by
+        the components of all rows; with grids by component, of the last. mixOmics tunes `spca` by it.
         "sparseness": the index of sparseness. It needs only the path, and for many variables it mostly counts
         zeros. "bic": Schwarz's criterion for the components as a normal model with noise, where each nonzero
         costs `log(n)/2`. It needs only the path. "stability": how well half-samples agree on the variables,
@@ -230,9 +235,9 @@ def select_sparsity(
     rule : {"one_se", "best"}, default "one_se"
         The sparsest value whose score is within one standard error of the best, or the best.
     n_folds : int, default 5
-        In [2, n]. Folds of "cv" are drawn at random.
+        In [2, n], of "correlation" in [2, n / 3]. Folds are drawn at random.
     n_repeats : int, default 1
-        How often "cv" draws folds anew.
+        How often folds are drawn anew.
     n_permutations : int, default 20
         At least 2.
     n_resamples : int, default 50
@@ -266,7 +271,9 @@ def select_sparsity(
     R. Bro, K. Kjeldahl, A. K. Smilde and H. A. L. Kiers (2008). Cross-validation of component models: a
     critical look at current methods. Analytical and Bioanalytical Chemistry 390, 1241-1251. R. Tibshirani,
     G. Walther and T. Hastie (2001). Estimating the number of clusters in a data set via the gap statistic.
-    Journal of the Royal Statistical Society B 63, 411-423. S. Nogueira, K. Sechidis and G. Brown (2018). On
+    Journal of the Royal Statistical Society B 63, 411-423. F. Rohart, B. Gautier, A. Singh and K.-A. Le Cao
+    (2017). mixOmics: an R package for 'omics feature selection and multiple data integration. PLoS
+    Computational Biology 13, e1005752. S. Nogueira, K. Sechidis and G. Brown (2018). On
     the stability of feature selection algorithms. Journal of Machine Learning Research 18, 1-54.
 
     Examples
@@ -287,7 +294,7 @@ def select_sparsity(
     )
     hook = check_callback(callback)
     asked = as_model(model, "select_sparsity", CHOSEN, estimators=True)
-    if criterion in ("cv", "permutation", "stability"):
+    if criterion in ("cv", "permutation", "correlation", "stability"):
         X = way.rows(X, asked.keywords.get("kind", "data"))
     if asked.name == "sma" and criterion == "stability":
         raise ValueError("criterion='stability' cannot be combined with 'sma', which chooses rows too")
@@ -433,6 +440,7 @@ class _Criterion:
         """How many times all values are fitted again."""
         several = {
             "cv": self.n_folds * self.n_repeats,
+            "correlation": self.n_folds * self.n_repeats,
             "permutation": 1 + self.n_permutations,
             "stability": 1,
         }
@@ -447,10 +455,10 @@ class _Criterion:
             require_memory(X, "criterion='permutation' needs", instead=": use 'cv'")
         rows = as_rows(X, "X", f"entries for {needs}", finite=False)
         rows = rows.held() if is_row_blocks(X) else rows
-        if self.name == "cv" and self.n_folds > rows.shape[0]:
-            raise ValueError(
-                f"n_folds must be at most the number of rows, {rows.shape[0]}, not {self.n_folds}"
-            )
+        fewest = {"cv": 1, "correlation": 3}.get(self.name, 0)
+        if fewest * self.n_folds > rows.shape[0]:
+            most = "the number of rows" if fewest == 1 else "a third of the number of rows"
+            raise ValueError(f"n_folds must be at most {most}, {rows.shape[0] // fewest}, not {self.n_folds}")
         if rows.shape[0] < 3:
             raise ValueError(f"at least three rows are needed for {needs}, not {rows.shape[0]}")
         return rows
@@ -471,8 +479,9 @@ class _Criterion:
             scored = np.array(of_each), None, None
         elif self.name == "stability":
             scored = self._agreements(plan, path, progress), None, None
-        elif self.name == "cv":
-            scored = self.folds(plan, progress)
+        elif self.name in ("cv", "correlation"):
+            full = [result.loadings for result in path] if self.name == "correlation" else None
+            scored = self.folds(plan, progress, full)
         else:
             scored = self.permutations(plan, progress, lambda shares: shares.sum(axis=2))
         return self.selection(plan.parameter, plan.values, scored, *_largest(*scored[:2]), path)
@@ -487,14 +496,16 @@ class _Criterion:
             values[chosen].item(), chosen, self.rule, None if path is None else path[chosen], path,
         )  # fmt: skip
 
-    def folds(self, plan: Plan, progress: ProgressCounter) -> tuple[Array, Array, Array]:
+    def folds(
+        self, plan: Plan, progress: ProgressCounter, full: list[AnyArray] | None = None
+    ) -> tuple[Array, Array, Array]:
         """Of all folds; of those done, in whole repeats if there are any, where the callback ends it.
 
         The error is that of the mean over folds, from the deviations within each repeat.
         """
         done, threads = np.empty(0), check_jobs(self.n_jobs)
         if not progress.ended:
-            done = plan.cross_validated(self.n_folds, self.n_repeats, threads, progress)
+            done = plan.cross_validated(self.n_folds, self.n_repeats, threads, progress, full)
         refuse_ended(len(done), "folds")
         n_folds = min(self.n_folds, len(done))
         scores = done[: max(len(done) // self.n_folds, 1) * self.n_folds]

@@ -113,8 +113,13 @@ class Plan:
             self.deflation, self.kind, problem.n_samples, problem.names,
         )  # fmt: skip
 
-    def cross_validated(self, n_folds: int, n_repeats: int, threads: int, hook: Hook) -> Array:
-        """Scores (folds, m) of left-out entries; where components are counted, of the first 0, 1, ..., r."""
+    def cross_validated(
+        self, n_folds: int, n_repeats: int, threads: int, hook: Hook, full: Sequence[AnyArray] | None = None
+    ) -> Array:
+        """Scores (folds, m) of left-out entries; where components are counted, of the first 0, 1, ..., r.
+
+        With the loadings of all rows at each value, correlations of scores instead, as `_agreement` says.
+        """
         X, by_blocks = plain_rows(self.X), is_row_blocks(self.X)
         n = X.shape[0]
         folds = []
@@ -136,7 +141,13 @@ class Plan:
         def score(fold: Index, report: Report) -> list[float]:
             rows = np.delete(np.arange(n), fold)
             problem, solutions = self.searched(X.taken(rows) if by_blocks else X[rows], report)
-            held = _HeldOutRows(X.taken(fold) if by_blocks else X[fold], problem.unscreened())
+            own = X.taken(fold) if by_blocks else X[fold]
+            held = _HeldOutRows(own, problem.unscreened())
+            if full is not None:
+                whole, first = _HeldOutRows(own, self.problem.unscreened()), self.r - 1 if self.grids else 0
+                pairs = zip(solutions, full, strict=True)
+                own_and_whole = [(held.scores(loadings_of(problem, c)), whole.scores(V)) for c, V in pairs]
+                return [float(_agreement(*pair, self.r)[first:].mean()) for pair in own_and_whole]
             if not self.counting:
                 return [held.score(components) for components in solutions]
             scores = [held.score(solutions[0][:t]) for t in range(self.r + 1)]
@@ -394,13 +405,32 @@ def _sum_of_squares(rows: Any, units: _Units) -> float:
 
 def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) -> float:
     """The sum of squares of the variables with loadings, less that of the prediction errors."""
-    predicted, step = 0.0, max(1, HELD_OUT_ENTRIES // (len(used) * W.shape[1] + W.shape[1] ** 2))
+    parts = _dense_parts(rows, units, used, len(used) * W.shape[1] + W.shape[1] ** 2)
+    return sum(float(np.nansum(Y**2)) - left_out_error(Y, W, noise) for Y in parts)
+
+
+def _scores(rows: Any, units: _Units, used: Index, V: Array) -> Array:
+    """Of rows whose missing entries are the means."""
+    parts = _dense_parts(rows, units, used, len(used))
+    return np.concatenate([np.empty((0, V.shape[1])), *(np.nan_to_num(Y) @ V for Y in parts)])
+
+
+def _dense_parts(rows: Any, units: _Units, used: Index, entries: int) -> Iterator[Array]:
+    """These columns of a few rows at a time, for work on so many entries a row."""
+    step = max(1, HELD_OUT_ENTRIES // max(entries, 1))
     for start in range(0, rows.shape[0], step):
         part = rows[start : start + step]
-        part = part[:, used].toarray() if is_sparse(part) else part[:, used]
-        Y = units.of(part, used)
-        predicted += float(np.nansum(Y**2)) - left_out_error(Y, W, noise)
-    return predicted
+        yield units.of(part[:, used].toarray() if is_sparse(part) else part[:, used], used)
+
+
+def _agreement(U: Array, V: Array, r: int) -> Array:
+    """Magnitudes of the correlations of two rows of scores; 0 where one is constant or there is none."""
+    out, t = np.zeros(r), min(U.shape[1], V.shape[1])
+    U, V = (W[:, :t] - W[0, :t] for W in (U, V))  # so that constants are zeros exactly
+    U, V = U - U.mean(axis=0), V - V.mean(axis=0)
+    norms = np.linalg.norm(U, axis=0) * np.linalg.norm(V, axis=0)
+    np.divide(np.abs((U * V).sum(axis=0)), norms, out=out[:t], where=norms > 0)
+    return out
 
 
 class _HeldOutRows:
@@ -421,11 +451,16 @@ class _HeldOutRows:
         self.units = _Units(mean, scale, -math.frexp(largest)[1])
         self.total = sum(self._per_block(_sum_of_squares))
 
-    def _per_block(self, task: Callable[..., float], *arguments: Any) -> list[float]:
+    def _per_block(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
         """The results of a task for all rows, or for each block of them."""
         if is_row_blocks(self.rows):
             return list(self.rows.results(task, self.units, *arguments))
         return [task(self.rows, self.units, *arguments)]
+
+    def scores(self, V: AnyArray) -> Array:
+        """Of each row, by these loadings."""
+        used = np.flatnonzero(V.any(axis=1))
+        return np.concatenate(self._per_block(_scores, used, V[used].astype(np.float64)))
 
     def score(self, solutions: list[Solution]) -> float:
         """The share of the sum of squares that is predicted."""

@@ -59,7 +59,7 @@ from .base import drop_zeros
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import is_better, refit
 from .solution import Begin, Report, Solution, Tally, ended
-from .starts import variances_tie
+from .starts import extreme_samples, variances_tie
 from .swaps import swap_search
 
 
@@ -176,7 +176,7 @@ class FieldSearch:
 
     def _from(self, field: Field, best: Solution | None, count: int, made: int = 0) -> Solution | None:
         """The best of this component and those that the most promising ends lead to among all variables."""
-        solver, state, k, p = self.solver, self.state, self.cardinality, self.problem.p
+        state, k, p = self.state, self.cardinality, self.problem.p
         ends, n_starts, steps = self._ends(field, count, DEEP_ENDS if count == 0 else RACE_ENDS)
         comparable = state.constraint is None and not state.quotient
         slack = FIELD_ROUNDING if field.whole else FIELD_SLACK[p > FIELD_ORDER]
@@ -191,13 +191,51 @@ class FieldSearch:
         chosen = [end for end in ends if end.value >= least and not any(end is other for other in again)]
         few = alike or count == 0  # in a field of what is likely, nearly so
         chosen = chosen[: FIELD_LIFTED // (1 + few)]
-        if alike and can_be_swapped(k, len(field.index), solver.swaps):  # as they have been
-            lifted: Iterable[Solution | None] = (self._fitted(end.index, steps) for end in chosen)
+        fitted = steps if alike and can_be_swapped(k, len(field.index), self.solver.swaps) else None
+        before = Tally(0, 0, 0) if best is None else best.tally
+        tally = Tally(
+            before.starts + made + n_starts,
+            before.ends + sum(end.runs for end in ends),
+            before.best + sum(end.runs for end in again),
+        )
+        return self._lifted(chosen, best, alike, fitted, tally)
+
+    def from_samples(self, best: Solution) -> Solution:
+        """The best of this component and those to which samples lead that have entries far from the mean.
+
+        The part of A in which races begin has few of the variables that share such a sample.
+        """
+        if self.problem.p <= FIELD_AT_ONCE or self.all_race():  # no part of A, but all of it
+            return best
+        ends = []
+        for support in extreme_samples(self.problem, self.state, self.cardinality, best.objective):
+            G = np.ascontiguousarray(self.state.submatrix(support))
+            ends.append(End(support, float(_core.leading_eigenvector(G)[0]), 1))
+        least = best.objective * (1 - FIELD_SLACK[False])
+        chosen = sorted((end for end in ends if end.value >= least), key=lambda end: -end.value)
+        starts, runs, reached = best.tally
+        tally = Tally(starts + len(ends), runs + len(chosen), reached)
+        new = self._lifted(chosen, best, False, None, tally)
+        return best if new is None else new
+
+    def _lifted(
+        self, chosen: list[End], best: Solution | None, alike: bool, fitted: int | None, tally: Tally
+    ) -> Solution | None:
+        """The best of this component and those to which these ends lead among all variables.
+
+        The values of ends that are `alike` count for all variables; the variables of those that are `fitted`,
+        after so many steps, have been swapped. The tally counts the runs that have reached the best so far.
+        """
+        solver, state, new = self.solver, self.state, best
+        if fitted is not None:
+            lifted: Iterable[Solution | None] = (self._fitted(end.index, fitted) for end in chosen)
         else:
             begins = [self._begin(end.index, best) for end in chosen]
-            lifted = replaced(solver, swaps=0.0).find_from(self.problem, state, begins, k, self.hook)
-        n_iter, new = 0 if best is None else best.n_iter, best
-        runs = [] if best is None else [(best.objective, best.tally.best + sum(end.runs for end in again))]
+            lifted = replaced(solver, swaps=0.0).find_from(
+                self.problem, state, begins, self.cardinality, self.hook
+            )
+        n_iter = 0 if best is None else best.n_iter
+        runs = [] if best is None else [(best.objective, tally.best)]
         for end, x in zip(chosen, lifted, strict=False):
             if x is None or ended(self.hook):
                 break
@@ -209,9 +247,8 @@ class FieldSearch:
                 new = x
         if new is None:
             return None
-        before = Tally(0, 0, 0) if best is None else best.tally
         reached = sum(count for value, count in runs if value >= new.objective * (1 - TALLY_TIE))
-        tally = Tally(before.starts + made + n_starts, before.ends + sum(end.runs for end in ends), reached)
+        tally = Tally(tally.starts, tally.ends, reached)
         return replaced(new, tally=tally, n_iter=new.n_iter if new is best else n_iter)
 
     def _ends(self, field: Field, count: int, most: int) -> tuple[list[End], int, int]:
@@ -321,7 +358,8 @@ def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) ->
     of x. The s of an earlier component will do where it leaves no doubt, as s would have to grow NOISE_GROWTH
     times.
 
-    Correlations of independent variables deviate by n^(-1/2). Where they deviate by much more, as on words,
+    Correlations of independent variables deviate by n^(-1/2), whatever their distribution; with heavy tails,
+    as of rare counts, most are smaller, and s is at least that. Where they deviate by much more, as on words,
     genes and cells, all variables are dependent, and a weak signal is not what could have been missed.
     """
     diagonal = np.maximum(state.variances, 0)
@@ -348,9 +386,10 @@ def noise_of(problem: Problem, state: DeflatedOperator) -> tuple[float, float]:
     """The deviation of correlations, and that over the one of independent variables; 0 without samples."""
     kept: Any = problem.working_set if problem.working_set is not None else problem.ground
     noise = _sampled_noise(state, np.maximum(state.variances, 0))
+    chance = 0.0 if problem.n_samples is None else problem.degrees**-0.5
     if kept is not None:
-        kept.noise = noise
-    return noise, 0.0 if problem.n_samples is None else noise * math.sqrt(problem.degrees)
+        kept.noise = max(noise, chance)
+    return max(noise, chance), 0.0 if problem.n_samples is None else noise / chance
 
 
 def _sampled_noise(state: DeflatedOperator, diagonal: Array) -> float:

@@ -12,6 +12,11 @@ import numpy as np
 from .. import _core
 from .._limits import (
     CHOICE_STARTS,
+    EXTREME_COLUMNS,
+    EXTREME_ENTRIES,
+    EXTREME_LEAST,
+    EXTREME_SAMPLES,
+    EXTREME_SHARES,
     KRYLOV_WORK,
     START_STEPS,
     START_WORK,
@@ -176,3 +181,43 @@ def promising_variables(problem: Problem, state: DeflatedOperator, count: int, s
     return np.union1d(
         *(_core.select_largest(np.ascontiguousarray(v), count // 2) for v in (dense, directions[0]))
     )
+
+
+def extreme_samples(problem: Problem, state: DeflatedOperator, k: int, value: float) -> Iterator[Index]:
+    """The k variables with the largest entries of samples in which these may explain most of `value`.
+
+    As a variable leads in one step to the largest entries of its column of A, a sample x_i leads to those of
+    its own, which explain by themselves the sum of the k largest s_ij = x_ij^2 / (n - 1). Of rare counts and
+    of heavy tails that may be most of a component, and no other variables tell of it. Samples are chosen by
+    the least of two bounds, k t + sum_j (s_ij - t)_+ for a level t: the nearer t is to the k-th largest s_ij,
+    the better. Variables of earlier components do not count.
+    """
+    op: Any = problem.operator
+    if problem.extreme is None or op.by_passes or not op.in_memory:
+        return
+    op, extreme = op.unscreened(), problem.extreme.copy()
+    before = [variables for variables, _ in state.loadings]
+    for variables in before:
+        extreme[variables] = 0
+    largest = _core.select_largest(extreme, min(EXTREME_ENTRIES // op.m, op.p))
+    levels = np.array(EXTREME_SHARES) * value / k
+    if np.sort(extreme[largest])[-k:].sum() < k * levels[0]:
+        return
+    index = largest[extreme[largest] >= levels[0]]
+    bounds = np.outer(k * levels, np.ones(op.m))
+    for first in range(0, len(index), EXTREME_COLUMNS):
+        square = float(op.factor) * np.square(op.columns(index[first : first + EXTREME_COLUMNS]))
+        for sums, level in zip(bounds, levels, strict=True):
+            sums += np.maximum(square - level, 0).sum(axis=0)
+    bound = bounds.min(axis=0)
+    for row in _core.select_largest(bound, min(EXTREME_SAMPLES, op.m)):
+        if bound[row] < EXTREME_LEAST * value:
+            continue
+        unit = np.zeros(op.m, op.dtype)
+        unit[row] = 1
+        entries = op.backward(unit)
+        for variables in before:
+            entries[variables] = 0
+        support = _core.select_largest(entries, k)
+        if np.square(entries[support]).sum() >= EXTREME_LEAST * value * float(op.factor):
+            yield support

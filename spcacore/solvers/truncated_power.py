@@ -193,6 +193,8 @@ class TruncatedPower(IterativeSolver):
             best = super().find(problem, state, sparsity, seed, hook)  # from single variables too
         if best is None or best.proved or ended(hook) or not best.objective > 0:
             return best
+        if A is None and not formed:
+            best = search.from_samples(best)
         weak = may_be_weak and not (A is not None and problem.p <= RACE_ALL)  # where more columns have raced
         ground.weak = weak = weak and not rises_above_noise(near, state, best)
         if not weak:

@@ -54,7 +54,7 @@ static spca_status project(spectrum_t *e, const double *A, const double *Z, cons
         spca_status status;
         if (count > p / 5) count = p; /* all are found faster than so many */
         gradient_step(p, A, Z, N, sigma, M);
-        status = leading_part(e, "V", count, M);
+        status = leading_part(e, 1, count, M);
         if (status < 0 && count == p) return status;
         if (status == SPCA_OK) {
             level = trace_level(count, e->values, rank);

@@ -130,20 +130,34 @@ spca_status spca_small_eigen(spca_int k, double *A, double *work, double *eigenv
     return SPCA_OK;
 }
 
+spca_status spca_leading_eigenpairs(spca_int k, spca_int r, double *A, double *work,
+                                    blas_int *iwork, double *values, double *vectors)
+{
+    double *tau = work, *d = tau + k, *e = d + k, *rest = e + k, unused = 0;
+    blas_int n = (blas_int)k, first = (blas_int)(k - r + 1), room = (blas_int)r, found = 0;
+    blas_int lwork = (blas_int)(18 * k), liwork = (blas_int)(10 * k), accurate = 1, info = 0;
+    int exponent = 0;
+    (void)frexp(largest_magnitude(k * k, A), &exponent);
+    for (spca_int a = 0; exponent != 0 && a < k * k; a++) A[a] = ldexp(A[a], -exponent);
+    if (spca_dtridiagonal(k, NULL, NULL, A, rest, tau, d, e) < 0) return SPCA_LAPACK_FAILED;
+    spca_dblas.stemr(vectors ? "V" : "N", r < k ? "I" : "A", &n, d, e, &unused, &unused, &first, &n,
+                     &found, values, vectors ? vectors : rest, &n, &room, iwork + 10 * k, &accurate,
+                     rest, &lwork, iwork, &liwork, &info);
+    if ((info != 0) | (found != room)) return SPCA_LAPACK_FAILED;
+    for (spca_int a = 0; a < r; a++) values[a] = ldexp(values[a], exponent);
+    return vectors ? spca_duntridiagonal(k, r, A, tau, NULL, NULL, vectors) : SPCA_OK;
+}
+
 spca_status spca_eigen(spca_int k, double *A, double *work, blas_int *blas_work,
                        double *eigenvalues, double *U)
 {
-    blas_int n = (blas_int)k, lwork = (blas_int)(26 * k), liwork = (blas_int)(10 * k);
-    blas_int one = 1, found = 0, info = 0;
-    double unused = 0, *ascending = work + 26 * k, *vectors = ascending + k;
+    double *ascending = work + 26 * k, *vectors = ascending + k;
+    spca_status status;
     if (k <= SMALL) return spca_small_eigen(k, A, work, eigenvalues, U);
-    spca_dblas.syevr("V", "I", "U", &n, A, &n, &unused, &unused, &one, &n, &unused, &found,
-                     ascending, vectors, &n, blas_work + 10 * k, work, &lwork, blas_work, &liwork,
-                     &info);
-    if ((info != 0) | (found != n)) return SPCA_LAPACK_FAILED;
+    status = spca_leading_eigenpairs(k, k, A, work, blas_work, ascending, vectors);
     for (spca_int m = 0; m < k; m++) {
         eigenvalues[m] = ascending[k - 1 - m];
         for (spca_int a = 0; a < k; a++) U[a + m * k] = vectors[a + (k - 1 - m) * k];
     }
-    return SPCA_OK;
+    return status;
 }

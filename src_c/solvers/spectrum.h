@@ -11,17 +11,11 @@ typedef struct {
     blas_int *iwork;
 } spectrum_t;
 
-/* The count largest eigenvalues of S (destroyed), ascending, and with job "V" their vectors. */
-static inline spca_status leading_part(spectrum_t *e, char *job, spca_int count, double *S)
+/* The count largest eigenvalues of S (destroyed), ascending, and their vectors where asked for. */
+static inline spca_status leading_part(spectrum_t *e, int vectors, spca_int count, double *S)
 {
-    blas_int n = (blas_int)e->p, first = (blas_int)(e->p - count + 1),
-             lwork = (blas_int)(26 * e->p);
-    blas_int liwork = (blas_int)(10 * e->p), found = 0, info = 0;
-    double unused = 0;
-    spca_dblas.syevr(job, "I", "U", &n, S, &n, &unused, &unused, &first, &n, &unused, &found,
-                     e->values, e->vectors, &n, e->iwork + 10 * e->p, e->work, &lwork, e->iwork,
-                     &liwork, &info);
-    return ((info == 0) & (found == count)) ? SPCA_OK : SPCA_LAPACK_FAILED;
+    return spca_leading_eigenpairs(e->p, count, S, e->work, e->iwork, e->values,
+                                   vectors ? e->vectors : NULL);
 }
 
 /* A bound on the largest eigenvalue of S (destroyed).  The eigenvalues computed are those of S + E
@@ -35,7 +29,7 @@ static inline spca_status eigenvalue_bound(spectrum_t *e, double *S, double *bou
         square += 2 * strands_dot(j, S + j * e->p, S + j * e->p);
         square += S[j + j * e->p] * S[j + j * e->p];
     }
-    status = leading_part(e, "N", 1, S);
+    status = leading_part(e, 0, 1, S);
     *bound = e->values[0] + (double)e->p * DBL_EPSILON * sqrt(square);
     return status;
 }

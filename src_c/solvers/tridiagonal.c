@@ -8,8 +8,9 @@
  * of threads; its solver of the tridiagonal problem (stemr) has none. */
 #include "real.h"
 
-enum { PANEL = 16 };                      /* reflections between passes over the rest */
-enum { AT_ONCE = 8 };                     /* vectors turned together */
+enum { PANEL = 16 };  /* reflections between passes over the rest */
+enum { AT_ONCE = 8 }; /* vectors turned together */
+enum { ROWS = 4 /* that are read together */, LANES = sizeof(lanes_t) / sizeof(real) };
 #define LEAST (REAL_LEAST / REAL_EPSILON) /* of squares, beside those near 1 */
 
 /* Row j from column j on, less v w' + w v' of the reflections from `first` to before `end`. */
@@ -24,25 +25,63 @@ INLINE void bring_up_to_date(spca_int k, spca_int first, spca_int end, spca_int 
     }
 }
 
-/* w += A v behind variable m, by the upper half of A. */
-INLINE void add_product(spca_int k, spca_int m, const real *A, const real *restrict v,
-                        real *restrict w)
+/* The same of ROWS rows, of each from column j on: what stands before the diagonal is not read
+ * again.
+ */
+INLINE void bring_rows_up_to_date(spca_int k, spca_int first, spca_int end, spca_int j, real *A,
+                                  const real *W)
 {
-    for (spca_int j = m + 1; j < k; j++) {
-        const real *restrict row = A + j * k;
-        real a = v[j], sum[STRANDS] = {0};
-        spca_int i = j + 1;
-        w[j] += row[j] * a;
-        for (; i + STRANDS <= k; i += STRANDS)
-            for (int l = 0; l < STRANDS; l++) {
-                w[i + l] += row[i + l] * a;
-                sum[l] += row[i + l] * v[i + l];
-            }
-        for (int l = 0; i < k; i++, l++) {
-            w[i] += row[i] * a;
-            sum[l] += row[i] * v[i];
+    spca_int i = j;
+    for (; i + LANES <= k; i += LANES) {
+        lanes_t rest[ROWS];
+        for (int r = 0; r < ROWS; r++) rest[r] = *(const lanes_t *)(A + (j + r) * k + i);
+        for (spca_int l = first; l < end; l++) {
+            const real *v = A + l * k, *w = W + (l - first) * k;
+            lanes_t x = *(const lanes_t *)(v + i), y = *(const lanes_t *)(w + i);
+            for (int r = 0; r < ROWS; r++) rest[r] -= v[j + r] * y + w[j + r] * x;
         }
-        w[j] += add_strands(sum);
+        for (int r = 0; r < ROWS; r++) *(lanes_t *)(A + (j + r) * k + i) = rest[r];
+    }
+    for (; i < k; i++)
+        for (int r = 0; r < ROWS; r++)
+            for (spca_int l = first; l < end; l++)
+                A[(j + r) * k + i] -= A[l * k + j + r] * W[(l - first) * k + i] +
+                                      W[(l - first) * k + j + r] * A[l * k + i];
+}
+
+/* w += A v of rows j to j + count - 1 and what mirrors them, by the upper half of A. */
+INLINE void add_rows(spca_int k, spca_int j, int count, const real *A, const real *restrict v,
+                     real *restrict w)
+{
+    lanes_t sum[ROWS];
+    real rest[ROWS] = {0};
+    spca_int i = j + count;
+    for (int r = 0; r < count; r++) {
+        sum[r] = (lanes_t){0};
+        const real *row = A + (j + r) * k + j;
+        w[j + r] += row[r] * v[j + r];
+        for (int c = r + 1; c < count; c++) {
+            w[j + c] += row[c] * v[j + r];
+            rest[r] += row[c] * v[j + c];
+        }
+    }
+    for (; i + LANES <= k; i += LANES) {
+        lanes_t x = *(const lanes_t *)(v + i), y = *(const lanes_t *)(w + i);
+        for (int r = 0; r < count; r++) {
+            lanes_t entries = *(const lanes_t *)(A + (j + r) * k + i);
+            y += entries * v[j + r];
+            sum[r] += entries * x;
+        }
+        *(lanes_t *)(w + i) = y;
+    }
+    for (; i < k; i++)
+        for (int r = 0; r < count; r++) {
+            w[i] += A[(j + r) * k + i] * v[j + r];
+            rest[r] += A[(j + r) * k + i] * v[i];
+        }
+    for (int r = 0; r < count; r++) {
+        for (int l = 0; l < LANES; l++) rest[r] += ((const real *)(sum + r))[l];
+        w[j + r] += rest[r];
     }
 }
 
@@ -63,7 +102,11 @@ VECTORIZED(reduce, (spca_int k, spca_int first, spca_int end, real *A, real *tau
         v[m + 1] += e[m] > 0 ? size : -size;
         e[m] = e[m] > 0 ? -size : size;
         tau[m] = 2 / (v[m + 1] * v[m + 1] + rest);
-        add_product(k, m, A, v, w);
+        for (spca_int j = m + 1; j < k; j += ROWS)
+            if (j + ROWS <= k)
+                add_rows(k, j, ROWS, A, v, w);
+            else
+                for (; j < k; j++) add_rows(k, j, 1, A, v, w);
         for (spca_int l = first; l < m; l++) {
             const real *old = A + l * k, *image = W + (l - first) * k;
             real a = strands_dot(n, image + m + 1, v + m + 1);
@@ -74,7 +117,9 @@ VECTORIZED(reduce, (spca_int k, spca_int first, spca_int end, real *A, real *tau
         real inner = strands_dot(n, w + m + 1, v + m + 1);
         for (spca_int i = m + 1; i < k; i++) w[i] -= tau[m] / 2 * inner * v[i];
     }
-    for (spca_int j = end; j < k; j++) bring_up_to_date(k, first, end, j, A, W);
+    spca_int j = end;
+    for (; j + ROWS <= k; j += ROWS) bring_rows_up_to_date(k, first, end, j, A, W);
+    for (; j < k; j++) bring_up_to_date(k, first, end, j, A, W);
 }
 
 /* The upper triangle, by rows, from the lower one. */

@@ -509,7 +509,7 @@ WRONG = [
     ("path", ["-k", "1:4/2:5"], "--cardinality: values for each component require --criterion"),
     ("path", ["-k", "1,2/3", "-n3", "--select", "cv"], "--cardinality: has 2 grids for 3 components"),
     ("path", ["--folds", "40", "--select", "cv"], "--n-folds: must be at most the number of rows, 30, not 4"),
-    ("path", ["--folds", "3", "--select", "permutation"], "--n-folds: requires --criterion cv"),
+    ("path", ["--folds", "3", "--select", "permutation"], "--n-folds: requires --criterion cv or corr"),
     ("path", ["--select", "cv", "--covariance"], "--criterion cv needs data; for a covariance, use"),
     ("stability", ["--assumption", "unimodal", "--resampling", "half"], "--assumption unimodal is for compl"),
     ("stability", ["--covariance"], "there is no option --covariance"),

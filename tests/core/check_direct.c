@@ -72,8 +72,35 @@ static void check_unit(trial_t *t, spca_int p, const real *x)
     CHECK(t, NEAR(norm, 1, 1) && x[top] > 0);
 }
 
+/* Entries beyond whose squares numbers end, which are where the last rows and columns are alone. */
+static void far_entries(trial_t *t)
+{
+    enum { N = 40, LD = 5 };
+    const real large = (real)0.9 * REAL_MAX, huge = ldexp((real)1, SINGLE ? 90 : 900);
+    real A[3 * LD], X[2 * N], value = 0;
+    spca_int n_iter, *iwork = SCRATCH(t, 5, spca_int);
+    for (spca_int a = 0; a < 3 * LD; a++)
+        A[a] = a % LD > 2 ? (real)NAN : a / LD * (a % LD) == 0 ? 0 : large;
+    real x[3] = {0, 1, 0};
+    CHECK(t, SPCA(tpower_covariance)(3, A, LD, 2, 0, 99, 0, NULL, NULL, x, WORK(t, 16), iwork,
+                                     &value, &n_iter) == SPCA_OK);
+    CHECK(t, x[0] == 0 && NEAR(x[1], sqrt(0.5), 1) && NEAR(x[2], sqrt(0.5), 1));
+    CHECK(t, isinf(value)); /* 1.8 times the largest number */
+    for (int row_major = 0; row_major < 2; row_major++) {
+        real y[2] = {1, 0};
+        for (spca_int a = 0; a < 2 * N; a++) X[a] = a == 2 * N - 1 ? huge : 0;
+        if (!row_major) X[N - 1] = huge; /* the last sample alone, in both variables */
+        if (row_major) X[2 * N - 2] = huge;
+        CHECK(t, SPCA(tpower_data)(N, 2, X, row_major ? 2 : N, row_major, NULL, NULL, 2, 0, 99, 0,
+                                   NULL, NULL, y, WORK(t, 3 * 2 + N + 4), iwork, &value,
+                                   &n_iter) == SPCA_OK);
+        CHECK(t, NEAR(y[0], sqrt(0.5), 1e3) && NEAR(y[1], sqrt(0.5), 1e3));
+    }
+}
+
 void SPCA(check_direct)(trial_t *t)
 {
+    far_entries(t);
     plain_t d = plain_of(t);
     spca_int n = d.n, p = d.p, k = between(t, 1, p), most = chance(t, 20) ? 0 : between(t, 1, 40),
              n_iter = -1, nnz = 0, at = 0;

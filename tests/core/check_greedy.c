@@ -214,21 +214,93 @@ static void norms(trial_t *t, spca_int p, const double *A, double size)
     }
 }
 
+/* max ||T_k(a_j)||^2/a_jj, which the best of all columns is not below where A is definite; or the
+ * least of those columns whose ||T_k(a_j)|| is nearly the largest. */
+static double best_column(trial_t *t, spca_int p, spca_int k, const double *A, int all)
+{
+    double best = 0, largest = 0, least = HUGE_VAL, *left = zeros(t, p), *norm = zeros(t, p);
+    for (spca_int i = 0; i < p; i++) {
+        double square = 0;
+        for (spca_int j = 0; j < p; j++) left[j] = fabs(A[i * p + j]);
+        for (spca_int a = 0; a < k; a++) {
+            spca_int most = 0;
+            for (spca_int j = 1; j < p; j++) most = left[j] > left[most] ? j : most;
+            square += left[most] * left[most];
+            left[most] = -1;
+        }
+        norm[i] = square;
+        largest = fmax(largest, square);
+        if (A[i * (p + 1)] > 0) best = fmax(best, square / A[i * (p + 1)]);
+    }
+    for (spca_int i = 0; i < p; i++)
+        if (norm[i] >= largest * (1 - 1e-4) && A[i * (p + 1)] > 0)
+            least = fmin(least, norm[i] / A[i * (p + 1)]);
+    return all ? best : fmin(least, best);
+}
+
+/* The best support of a search by hand, of a matrix by rows. */
+static spca_int best_by(trial_t *t, spca_int p, spca_int k, const double *rows, double *scores,
+                        const spca_search_plan *plan, spca_int *index, spca_search_counts *counts)
+{
+    spca_int *runs = SCRATCH(t, plan->ends, spca_int), count = -1;
+    real *A = WORK(t, p * p), *score = WORK(t, p);
+    double *value = SCRATCH(t, plan->ends, double);
+    spca_int bytes = (spca_int)SPCA(search_work)(p, k, 0, scores != NULL, plan);
+    for (spca_int a = 0; a < p * p; a++) A[a] = (real)rows[a];
+    for (spca_int j = 0; j < p; j++) score[j] = scores ? (real)scores[j] : (real)NAN;
+    CHECK(t, SPCA(search)(p, k, A, NULL, score, scores != NULL, plan, NULL, NULL,
+                          SCRATCH(t, bytes / 8 + 1, double), index, value, runs, &count,
+                          counts) == SPCA_OK);
+    CHECK(t, counts->n_iter > 0 && runs[0] > 0);
+    for (spca_int j = 0; scores && j < p; j++) scores[j] = (double)score[j];
+    return count;
+}
+
+/* Of two that tie the first, which is the second best by rounding; which columns start, and which
+ * of them go on. */
+static void by_hand(trial_t *t)
+{
+    const double more = 1 + 4 * EPSILON;
+    const double single[9] = {1, 0, 0, 0, more, 0, 0, 0, 0.5};
+    const double pairs[9] = {1, 0.5, 0.5 * more, 0.5, 1, 0, 0.5 * more, 0, 1};
+    const double beside[9] = {0.1, 3, 0, 3, 0.1, 0, 0, 0, 1}; /* norms of columns mislead */
+    const spca_int expected[] = {0, 1, 2, 0, 1, 0, 2};
+    double growing[64] = {0}, scores[8] = {0};
+    spca_search_plan plan = {.starts = 3, .max_iter = 9, .ends = 4, .tie = 1e-5};
+    spca_int index[8];
+    spca_search_counts counts;
+    for (spca_int k = 1; k <= 2; k++) {
+        CHECK(t, best_by(t, 3, k, k == 1 ? single : pairs, NULL, &plan, index, &counts) == 4 - k);
+        for (spca_int a = 0; a < (4 - k) * k; a++) CHECK(t, index[a] == expected[3 * (k - 1) + a]);
+    }
+    plan.rounds = plan.steps[0] = plan.keep[0] = 1;
+    CHECK(t, best_by(t, 3, 1, beside, NULL, &plan, index, &counts) == 1 && index[0] == 2);
+    for (spca_int j = 0; j < 8; j++) growing[9 * j] = (double)(j + 1);
+    plan.rounds = 0;
+    plan.starts = 1;
+    CHECK(t, best_by(t, 8, 1, growing, NULL, &plan, index, &counts) == 1 && index[0] == 7);
+    plan.starts = 4; /* the best of the five that are looked at, as all scores tie */
+    CHECK(t, best_by(t, 8, 1, growing, scores, &plan, index, &counts) == 4);
+    for (spca_int e = 0; e < 4; e++) CHECK(t, index[e] == 4 - e && counts.starts == 4);
+    for (spca_int j = 0; j < 8; j++) CHECK(t, scores[j] == (j < 5 ? (double)(j + 1) : 0));
+}
+
 /* The search of a matrix in memory: different supports, the best first, and their eigenvalues;
  * where that is proved, the best of all. */
 static void searching(trial_t *t, spca_int p, const double *A, const double *B, double size,
-                      spca_int k)
+                      spca_int k, int definite)
 {
+    int swaps = chance(t, 60);
     spca_search_plan plan = {.starts = between(t, 1, p + 5),
                              .rounds = between(t, 0, 2),
                              .steps = {between(t, 1, 3), 2},
                              .keep = {between(t, 1, p), between(t, 1, 4)},
-                             .width = {between(t, 0, p + 5), between(t, 0, p)},
+                             .width = {chance(t, 50) ? 0 : between(t, 0, p + 5), between(t, 0, p)},
                              .max_iter = between(t, 1, 60),
                              .tol = SINGLE ? 1e-5 : 1e-9,
                              .ends = between(t, 1, 6),
-                             .tried = between(t, 0, p + 8),
-                             .swapped = p + 8,
+                             .tried = swaps ? between(t, 0, p + 8) : 0,
+                             .swapped = swaps ? p + 8 : 0,
                              .rise = 1e-10,
                              .gap = 1e-8,
                              .slack = SINGLE ? 1e-4 : 1e-9,
@@ -257,10 +329,18 @@ static void searching(trial_t *t, spca_int p, const double *A, const double *B, 
         const spca_int *S = index + e * k;
         for (spca_int a = 0; a < k; a++)
             CHECK(t, S[a] >= 0 && S[a] < p && (a == 0 || S[a] > S[a - 1]));
-        CHECK(t, fabs(value[e] - largest_eigenvalue(t, p, A, B, k, S)) <=
-                     (SINGLE ? 1e-4 : 1e-8) * size * (double)p);
+        double off = value[e] - largest_eigenvalue(t, p, A, B, k, S);
+        CHECK(t, (swaps ? fabs(off) : off) <= (SINGLE || !swaps ? 1e-4 : 1e-8) * size * (double)p);
         CHECK(t, value[e] <= value[0] + 1e-11 * size * (double)p);
+        CHECK(t, e < 2 || value[e] <= value[e - 1]);
+        CHECK(t, e == 0 || memcmp(S, S - k, (size_t)k * sizeof *S));
     }
+    if (definite && (plan.starts >= p || !known) &&
+        (plan.rounds == 0 || max_int(plan.width[0], plan.rounds > 1 ? plan.width[1] : 0) <= k))
+        CHECK(t, count > 0 ? value[0] >= best_column(t, p, k, A, plan.starts >= p) -
+                                             (SINGLE || rough ? 1e-4 : 1e-8) * size * (double)p
+                           : size == 0);
+    by_hand(t);
     for (unsigned of = 0; counts.proved && p <= 10 && of < 1U << p; of++) { /* none is better */
         if (__builtin_popcount(of) != k) continue;
         for (spca_int j = 0, a = 0; j < p; j++)
@@ -286,8 +366,8 @@ void SPCA(check_greedy)(trial_t *t)
     const spca_int *support = SPCA(subset)(t, p, k);
     spca_int *candidate = SCRATCH(t, p - k, spca_int);
     real *C = WORK(t, k * p);
-    int pruned = directions == 0 && chance(t, 50);
-    SPCA(symmetric)(t, p, style, chance(t, 70), A);
+    int pruned = directions == 0 && chance(t, 50), definite = chance(t, 70);
+    SPCA(symmetric)(t, p, style, definite, A);
     for (spca_int a = 0; a < directions * p;
          a++) /* orthogonal: rows of a Hadamard matrix, or nearly */
         Q[a] = (__builtin_popcountll((unsigned long long)((a / p + 1) & (a % p))) & 1 ? -1 : 1) /
@@ -301,7 +381,7 @@ void SPCA(check_greedy)(trial_t *t)
     if (p <= 64) decomposing(t, p, A, size);
     powering(t, p, A, size, k, support);
     norms(t, p, A, size);
-    if (directions == 0) searching(t, p, A, B, size, k);
+    if (directions == 0) searching(t, p, A, B, size, k, definite);
     pencil(t, p, A, B, k, support, eigenvalues, W);
     for (spca_int j = 0, a = 0; j < p; j++) {
         diagonal[j] = A[j + j * p];

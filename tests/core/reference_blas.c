@@ -29,30 +29,30 @@ static real reference_nrm2(blas_int *n, real *x, blas_int *incx)
     return largest * (real)sqrt(sum);
 }
 
-static void reference_syevr(char *jobz, char *range, char *uplo, blas_int *n, real *A,
-                            blas_int *lda, real *vl, real *vu, blas_int *il, blas_int *iu,
-                            real *abstol, blas_int *m, real *w, real *z, blas_int *ldz,
-                            blas_int *isuppz, real *work, blas_int *lwork, blas_int *iwork,
-                            blas_int *liwork, blas_int *info)
+static void reference_stemr(char *jobz, char *range, blas_int *n, real *d, real *e, real *vl,
+                            real *vu, blas_int *il, blas_int *iu, blas_int *m, real *w, real *z,
+                            blas_int *ldz, blas_int *nzc, blas_int *isuppz, blas_int *tryrac,
+                            real *work, blas_int *lwork, blas_int *iwork, blas_int *liwork,
+                            blas_int *info)
 {
     spca_int order = *n, first = *il - 1;
     double *G = malloc((size_t)(2 * order * order + order) * sizeof *G);
     double *V = G + order * order, *values = V + order * order;
-    assert(*range == 'I' && *uplo == 'U' && (*jobz == 'V' || *jobz == 'N') && *lda >= *n &&
-           *ldz >= *n);
-    assert(1 <= *il && *il <= *iu && *iu <= *n && *lwork >= 26 * *n && *liwork >= 10 * *n);
-    assert(*vl == 0 && *vu == 0 && *abstol == 0);
-    for (spca_int b = 0; b < order; b++)
-        for (spca_int a = 0; a <= b; a++)
-            G[a + b * order] = G[b + a * order] = (double)A[a + b * *lda];
+    assert(*range == (*il > 1 ? 'I' : 'A') && (*jobz == 'V' || *jobz == 'N') && *ldz >= *n &&
+           *tryrac == 1);
+    assert(1 <= *il && *il <= *iu && *iu <= *n && *nzc >= *iu - *il + 1);
+    assert(*lwork >= 18 * *n && *liwork >= 10 * *n && *vl == 0 && *vu == 0);
+    for (spca_int a = 0; a < order * order; a++) G[a] = 0;
+    for (spca_int a = 0; a < order; a++) {
+        G[a * (order + 1)] = (double)d[a];
+        if (a + 1 < order) G[a * (order + 1) + 1] = G[(a + 1) * order + a] = (double)e[a];
+    }
     *info = !jacobi(order, G, values, V) || lapack_fails == 0;
     lapack_fails--;
     *m = *info ? 0 : *iu - *il + 1;
-    for (spca_int b = 0; b < order; b++) { /* LAPACK uses all that it is given */
-        for (spca_int a = 0; a <= b; a++) A[a + b * *lda] = (real)NAN;
-        w[b] = (real)NAN;
-    }
-    for (spca_int a = 0; a < *lwork; a++) work[a] = (real)NAN;
+    for (spca_int a = 0; a < order; a++) d[a] = e[a] = w[a] = (real)NAN;
+    for (spca_int a = 0; a < *lwork; a++)
+        work[a] = (real)NAN; /* LAPACK uses all that it is given */
     for (spca_int a = 0; a < *liwork; a++) iwork[a] = -1;
     for (spca_int a = 0; a < *m; a++) {
         w[a] = (real)values[first + a];
@@ -69,5 +69,5 @@ void SPCA(reference_blas)(void)
     SPCA(blas).axpy = reference_axpy;
     SPCA(blas).scal = reference_scal;
     SPCA(blas).nrm2 = reference_nrm2;
-    SPCA(blas).syevr = reference_syevr;
+    SPCA(blas).stemr = reference_stemr;
 }

@@ -474,6 +474,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     }),
     (select, {
         "number of rows, 40, not 41": (pca(), {"n_folds": 41}),
+        "a third of the number of rows, 13, not 14": (pca(), {"criterion": "correlation", "n_folds": 14}),
         "must be even": (pca(), [1], {"criterion": "stability", "n_resamples": 3}),
         "not ppca, which is not for select_sparsity": spcacore.ppca,
         "takes l1_bound": (spcacore.sca, {"cardinality": [2]}, {}),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracles import covariance, reference
+from oracles import covariance, difference, reference
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide"
 
@@ -27,12 +27,6 @@ def page():
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:X is symmetric")  # as the page says
-
-
-def difference(ours, theirs):
-    """The largest of the entries of each column, whose signs are each program's own."""
-    theirs = theirs * np.sign((ours * theirs).sum(axis=0))
-    return np.abs(ours - theirs).max(axis=0)
 
 
 @pytest.mark.parametrize(

@@ -308,6 +308,12 @@ for n, p in ((210, 300), (300, 230), (600, 520)):
     y, B = np.arange(n) % 3, np.eye(p) + 1 / 8
     print(p, "lda", told(*numbers(spcacore.sparse_lda(X + (y[:, None] == 1), y, 2, 5)).values()))
     print(p, "eigen", told(*numbers(spcacore.sparse_eigen(A, B, 2, 5)).values()))
+    print(p, "dspca", told(*numbers(spcacore.dspca(X, 9, options=spcacore.DSPCA(max_iter=12))).values()))
+    pair = spcacore.sparse_cca(X, X[::-1, ::-1] * 3, 1, 6, method="generalized", ridge=0.1, max_iter=9)
+    print(p, "cca", told(*numbers(pair).values()))
+    for weight in (None, np.arange(n) % 3 + 1.0):
+        features = spcacore.kernel_pca(X, 3, random_features=p, sample_weight=weight)
+        print(p, "features", told(*numbers(features).values(), features.transform(X)))
     for solver in ("lapack", "lanczos"):
         print(p, solver, told(*numbers(spcacore.kernel_pca(X, 3, solver=solver)).values()))
 """

@@ -208,9 +208,9 @@ def test_what_each_refuses():
             kernels.sparse_pca_each(X, 1, **options)
 
 
-@pytest.fixture(scope="module")
-def manypca(tmp_path_factory):
-    """The package in tests/downstream, built against the spcacore that is installed."""
+@pytest.fixture(scope="module", params=["installed", "older"])
+def manypca(request, tmp_path_factory):
+    """The package in tests/downstream, built with the declarations that are installed, or those of 0.2.0."""
     for module in ("mesonpy", "Cython"):
         pytest.importorskip(module, reason=f"{module} is needed to build a Cython package")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -220,6 +220,9 @@ def manypca(tmp_path_factory):
         pytest.skip("Cython finds no .pxd in an editable install")
     place = tmp_path_factory.mktemp("downstream")
     source = shutil.copytree(HERE / "downstream", place / "source")
+    if request.param == "older":  # Cython looks beside the package first
+        shutil.move(source / "older" / "spcacore", source)
+        assert "spca_pmd_data" not in (source / "spcacore" / "_core.pxd").read_text(encoding="utf-8")
     command = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps", "--no-index"]
     done = subprocess.run(
         [*command, "--target", str(place / "site"), str(source)],
@@ -231,6 +234,8 @@ def manypca(tmp_path_factory):
 
     yield manypca
     sys.path.remove(str(place / "site"))
+    for name in [name for name in sys.modules if name.startswith("manypca")]:
+        del sys.modules[name]
 
 
 @pytest.mark.slow

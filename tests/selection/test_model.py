@@ -157,7 +157,7 @@ def test_any_estimator_is_fitted_to_the_rows_of_each_resample(resampling):
     same(found, spcacore.stability(X, model, resampling=resampling, n_resamples=8, rng=2, n_jobs=2))
 
 
-@pytest.mark.parametrize("criterion", ["cv", "permutation", "sparseness", "bic", "stability"])
+@pytest.mark.parametrize("criterion", ["cv", "permutation", "correlation", "sparseness", "bic", "stability"])
 def test_any_estimator_has_a_grid_of_what_the_mapping_says(criterion):
     X, V = spcacore.datasets.make_spiked(60, 30, cardinality=5, variances=(40,), rng=1)
     few = {"n_folds": 3, "n_permutations": 3, "n_resamples": 6}

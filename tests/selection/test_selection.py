@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import ends_at, planted
 
 import spcacore
+from spcacore._validation import as_seed
 from spcacore.operators.sparse import permuted_columns
 from spcacore.selection.plans import left_out_error
 
@@ -84,6 +85,26 @@ def test_scores_of_leaving_out_each_row(name):
     assert_allclose(found.standard_error, se, atol=1e-6)
     assert found.best == values[int(np.argmax(expected.mean(axis=0)))]
     assert_array_equal(found.result.loadings, model(X, **{parameter: found.one_se}).loadings)
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, spcacore.row_blocks])
+@pytest.mark.parametrize("scale", [False, True])
+def test_correlations_of_scores_of_left_out_rows(scale, form):
+    """By NumPy, on the folds that the generator draws; 0 of a fold whose scores are constant."""
+    X = planted(12, 9, 3, seed=2)
+    X[:, 0] = 5 * np.isin(np.arange(12), np.arange(3))  # the only one of the first component, in fold or not
+    model, ks = pca(2, scale=scale), [2 if scale else 1, 4]
+    found = spcacore.select_sparsity(form(X), model, ks, criterion="correlation", n_folds=4, rng=5)
+    expected = np.zeros((4, 2))
+    folds = np.array_split(np.random.default_rng([as_seed(5), 0]).permutation(12), 4)
+    for (row, fold), (i, k) in itertools.product(enumerate(folds), enumerate(ks)):
+        whole = spcacore.sparse_pca(X, 2, k, scale=scale).transform(X[fold])
+        others = spcacore.sparse_pca(np.delete(X, fold, axis=0), 2, k, scale=scale).transform(X[fold])
+        for a, b in zip(whole.T, others.T, strict=True):
+            if np.ptp(a) > 1e-9 and np.ptp(b) > 1e-9:
+                expected[row, i] += abs(np.corrcoef(a, b)[0, 1]) / 2
+    assert (expected[:, 0] < 0.99).any()
+    assert_allclose(np.sort(found.scores, axis=0), np.sort(expected, axis=0), atol=1e-6)
 
 
 def test_scores_by_number_of_components_are_those_of_separate_selections():

@@ -134,6 +134,19 @@ def test_a_block_is_found_of_which_a_part_of_all_variables_has_few(seed, monkeyp
     assert set(order[found.loading != 0]) == set(range(10))
 
 
+@pytest.mark.parametrize(("seed", "storage"), [(1, np.asarray), (3, scipy.sparse.csr_array)])
+def test_the_largest_entries_of_no_sample_explain_more(seed, storage, monkeypatch):
+    """Of rare counts, whose best components are variables that have few samples, and these in common."""
+    rng = np.random.default_rng(seed)
+    X = rng.poisson(rng.gamma(0.5, 0.02, 3000), (200, 3000)).astype(float)
+    X = X[:, X.std(axis=0) > 0]
+    limited(monkeypatch, ROUTES["in a part"])
+    found = tpower(storage(X), 10, scale=True)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    samples = [Z[:, np.argsort(-np.abs(z))[:10]] for z in Z]
+    assert found.value >= max(np.linalg.eigvalsh(np.cov(S.T))[-1] for S in samples) * (1 - 1e-9)
+
+
 @pytest.mark.parametrize(("seed", "blocks"), [(0, 0), (3, 0), (2, 40), (3, 40)])
 def test_pairs_of_a_part_tell_whether_it_hides_blocks(seed, blocks, monkeypatch):
     """Twenty variables of larger variance have a signal; of each block a part has two, if there is any."""
@@ -299,6 +312,7 @@ def test_variables_of_hardly_any_variance_are_as_good_as_absent(kind, tiny, capf
 def test_the_correlation_that_noise_does_not_explain(k, kind):
     """Of correlations +-c, which have the median c; among k variables all are r, whatever their units.
 
+    Correlations of n - 1 degrees of freedom deviate by (n - 1)^(-1/2) at least, even if most are smaller.
     Where A is a matrix, a mean by unequal weights counts as that of m, which has its variance.
     """
     p, c = 64, 0.01
@@ -313,7 +327,8 @@ def test_the_correlation_that_noise_does_not_explain(k, kind):
         [x[i] * root[inside[i]] * x[j] * root[inside[j]] for i, j in combinations(range(k), 2)]
     )
     m = k * (k - 1) / 2 if kind == "data" else 1 / np.square(weights / weights.sum()).sum()
-    level = 2 * c / 0.67449 * sqrt(2 * log(comb(p, k)) / m)
+    noise = c / 0.67449 if kind == "covariance" else (p - 1) ** -0.5
+    level = 2 * noise * sqrt(2 * log(comb(p, k)) / m)
     for r, above in ((0.99 * level, False), (1.01 * level, True)):
         R[np.ix_(inside, inside)] = r + (1 - r) * np.eye(k)
         A = R * root * root[:, None]
@@ -323,7 +338,6 @@ def test_the_correlation_that_noise_does_not_explain(k, kind):
         value = x @ state.operator.apply(inside, x)[inside]
         found = Solution(inside, x, float(value), 0, True)
         assert rises_above_noise(problem, state, found) == above
-        noise = c / 0.67449
         for known, trusted in ((None, False), (0.49 * noise, True), (0.52 * noise, False)):
             kept = SimpleNamespace(noise=known)  # an earlier estimate decides where twice as much would
             assert rises_above_noise(replace(problem, working_set=kept), state, found) == (above or trusted)
