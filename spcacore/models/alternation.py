@@ -141,7 +141,7 @@ def search(
             if hook is not None and hook.ended:
                 limit = counted(max((x.n_iter for x in found), default=0), "iteration")
         else:
-            state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint)
+            state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint_in_turn(r))
             solvers = [solver.near(x, quick) for x in near[:r]]
             solvers += [solver] * (r - len(solvers))
             lacking = _in_turn(problem, state, solvers, request, known, hook, found)

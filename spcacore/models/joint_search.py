@@ -18,6 +18,7 @@ from .._limits import (
     JOINT_COMBINED_PATIENCE,
     JOINT_ENTRANTS,
     JOINT_FIRST_MOVES,
+    JOINT_HARDER,
     JOINT_KEPT,
     JOINT_MEMBERS,
     JOINT_MOVES,
@@ -52,9 +53,12 @@ def as_matrix(p: int, loadings: Sequence[Loading]) -> Array:
     return V
 
 
-def in_turn(problem: Problem, sizes: tuple[int, ...], seed: int) -> list[Loading]:
-    """Loadings by truncated power and projection deflation; fewer where no variance is left."""
-    state, out = DeflatedOperator.from_problem(problem), list[Loading]()
+def in_turn(
+    problem: Problem, sizes: tuple[int, ...], seed: int, constraint: str | None = None
+) -> list[Loading]:
+    """Loadings by truncated power and projection deflation, or under a constraint; fewer where no variance
+    is left."""
+    state, out = DeflatedOperator.from_problem(problem, constraint=constraint), list[Loading]()
     solver = TruncatedPower.from_record(problem)
     for t, size in enumerate(sizes):
         x = solver.solve(problem, state, size, [seed, t], None)
@@ -80,7 +84,7 @@ class _Population:
         self.diagonal = np.ascontiguousarray(A.diagonal(), np.float64)
         self.random, self.spent = np.array([seed % 2**64], np.uint64), np.zeros(1)
         self.state = np.array([JOINT_FIRST_MOVES if late else 0, 0, 0], np.intp)
-        self.subspace, self.explained = np.zeros(2 * r * (p + 1)), np.zeros(members)
+        self.subspace, self.explained = np.zeros(2 * r * (p + 1) + p), np.zeros(members)
         self.nnz = np.zeros((members, r), np.intp)
         self.index, self.value = np.zeros((members, r, room), np.intp), np.zeros((members, r, room))
         for place, loadings in enumerate(starts):
@@ -130,7 +134,8 @@ class JointSearch:
         self.A, self.supports, self.sizes = np.ascontiguousarray(A), supports, sizes
         self.starts, self.seed = starts, seed
         self.best: list[tuple[float, list[Loading]]] = []
-        self.limit: float = JOINT_WORK * max(len(A), JOINT_SMALL)
+        p = max(len(A), JOINT_SMALL)
+        self.limit: float = JOINT_WORK * (p + min(p, JOINT_HARDER) ** 2 / (2 * JOINT_HARDER))
 
     def rounds(self) -> Iterator[None]:
         """Some moves at a time."""
@@ -204,8 +209,8 @@ def _starts(
     A: Array, supports: Supports, sizes: tuple[int, ...], given: list[Loading], seed: int,
     constraint: str | None,
 ) -> list[list[Loading]]:  # fmt: skip
-    """These loadings, and good ones without a constraint, which may nearly meet that they be orthogonal."""
-    if constraint != "orthogonal":
+    """These loadings, and under a constraint good ones without it, which may nearly meet it."""
+    if constraint is None:
         return [given]
     free = JointSearch(A, supports, sizes, [given], seed)
     free.limit *= JOINT_SHARE

@@ -30,7 +30,7 @@ from ..solvers.refitting import refit
 from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
-from .joint_search import Loading, as_matrix, ascended, searched
+from .joint_search import Loading, as_matrix, ascended, in_turn, searched
 from .variance import checked_loadings, nonzeros_of, operator_variances
 
 _ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
@@ -206,7 +206,9 @@ def refined(
     if len(start) == 1:
         return _alone(problem, start[0], sizes[0], 1 + n_restarts, seed, hook), True
     best, converged = searched(problem, start, sizes, 1 + n_restarts, max_iter, seed, hook, constraint)
-    if not best:
+    if not best:  # which is rare, where each is near the others
+        best = in_turn(problem, sizes, seed, constraint)
+    if len(best) < len(sizes):
         raise ValueError(f"no {constraint} loadings of these cardinalities were found; allow more variables")
     how = "raw" if constraint == "uncorrelated" else "cumulative"  # variances that add up
     value = partial(joint_variance, problem, definition=how)

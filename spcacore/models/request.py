@@ -94,6 +94,11 @@ class Request:
         """Whether the supports of all components are chosen together."""
         return self.support != "free" or self.total is not None
 
+    def constraint_in_turn(self, r: int) -> str | None:
+        """The constraint, which is left to refinement where loadings with so many nonzeros can meet it."""
+        later = self.attempts and all(isinstance(k, int) and k > r for k in self.cardinality)
+        return None if later and self.cardinality else self.constraint
+
     @property
     def cardinality(self) -> tuple[Any, ...]:
         """Of each component; nothing where the method takes something else."""

@@ -100,13 +100,14 @@ class LeastSquaresSolver(Solver):
         share = sparsity if isinstance(sparsity, Share) else None
         search = LeastSquaresSearch(self, problem, state, hook, share is not None and share.of == "score")
         if not isinstance(sparsity, Share):
-            return search.solve(sparsity, self.start)
+            return search.unless_rounding(search.solve(sparsity, self.start))
         least = sparsity.least(state) * search.ratio.largest
         enough = search.enough(least)
         if enough is None:
             return None
         fewest = state.supports.bounds[0]
         found = bisect(search.solve, lambda x: x.objective >= least, fewest, enough, hook)
+        found = search.unless_rounding(found)
         return found if found is None or sparsity.of == "variance" else _of_all_variables(state, found)
 
 
@@ -170,6 +171,22 @@ class LeastSquaresSearch:
         entries = (best.x / size).astype(self.ratio.dtype)
         found = Solution(best.index, entries, best.value, best.n_iter, converged, upper)
         return drop_zeros(found)
+
+    def unless_rounding(self, x: Solution | None) -> Solution | None:
+        """The component, or None where it may be of rounding alone.
+
+        The components before raise errors by the largest variance over the least that one of them had beside
+        the others, a pivot of V'AV.
+        """
+        earlier, op, raised = self.state.loadings, self.problem.operator, 1.0
+        if x is None or self.problem.diagonal is None:
+            return x
+        if earlier:
+            images = [op.apply(index, np.ascontiguousarray(v)).astype(np.float64) for index, v in earlier]
+            G = np.array([[v @ image[index] for image in images] for index, v in earlier])
+            G += np.eye(len(G)) * G.trace() * float(np.finfo(op.dtype).eps)
+            raised += float(self.problem.diagonal.max() / np.linalg.cholesky(G).diagonal().min() ** 2)
+        return x if x.objective > raised * self.problem.noise(x.index, True) else None
 
     def enough(self, value: float) -> int | None:
         """A number of variables with which forward search reaches a value; all where it does not."""

@@ -53,11 +53,15 @@ class _TruncatedEigenvector(Solver):
         dense, _ = leading_vector(op, np.arange(op.p), power_start(op, np.random.default_rng(seed)))
         dense = state.supports.oriented(dense)
         index = state.supports.truncated(dense, cardinality)
-        if not dense[index].any():
-            return None
-        entries = dense[index] / np.linalg.norm(dense[index])
+        entries, renormalize = dense[index], self.renormalize or state.constrained
+        if not entries.any():
+            if not state.supports.included.any():
+                return None
+            # what is included has the other sign in the eigenvector: only its support counts
+            entries, renormalize = state.supports.ones(index), True
+        entries = entries / np.linalg.norm(entries)
         x = Solution(index, entries, state.quadratic(index, entries), 0, True)
-        x = refit(state, x) if self.renormalize or state.constrained else x
+        x = refit(state, x) if renormalize else x
         return drop_zeros(x)
 
 

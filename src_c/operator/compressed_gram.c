@@ -107,25 +107,33 @@ static inline void copy_entry(const products_t *g, const scatter_t *s, const sec
     f->total[a] += (double)s->value[e] * (double)row_center(g->A, i);
 }
 
-/* With the entries of dense variables in rows of their own. */
+/* With the entries of dense variables in rows of their own.  Each entry is written to both places,
+ * one of which is written again: which it is no processor can guess. */
 static void copy_mixed_rows(const products_t *g, const products_t *dense, const scatter_t *s,
                             const section_t *f)
 {
     const operator_t *A = g->A;
+    const int32_t *among = s->among;
     int32_t e = f->first[0];
-    real *y = dense->W + f->r0 * dense->k;
+    real *y = dense->W + f->r0 * dense->k, *value = s->value, beside;
+    uint16_t *place = s->place;
     memset(y, 0, (size_t)(f->rows * dense->k) * sizeof(real));
     for (spca_int r = 0; r < f->rows; r++, y += dense->k) {
         spca_int i = s->i0 + f->r0 + r, last = at(A->indptr, A->wide, i + 1);
+        double center = (double)row_center(A, i);
         f->first[r] = e;
         for (spca_int q = at(A->indptr, A->wide, i); q < last; q++) {
-            spca_int a = s->position[at(A->indices, A->wide, q)], c = a < 0 ? -1 : s->among[a];
-            if (c >= 0) {
-                y[c] = scaled(g, q, i, a);
-                f->total[a] += (double)y[c] * (double)row_center(A, i);
-            } else if (a >= 0) {
-                copy_entry(g, s, f, q, i, a, e++);
-            }
+            spca_int a = s->position[at(A->indices, A->wide, q)], c;
+            real x, *to;
+            if (a < 0) continue;
+            c = among[a];
+            x = scaled(g, q, i, a);
+            f->total[a] += (double)x * center;
+            to = c < 0 ? &beside : y + c;
+            *to = x;
+            value[e] = x;
+            place[e] = (uint16_t)a;
+            e += c < 0;
         }
     }
     f->first[f->rows] = e;

@@ -6,48 +6,86 @@
  * so that neither a large mean nor a small weight of x_0 costs digits.  Tiles are merged as in
  * statistics.c.  What is not finite makes a mean NaN whatever its weight, since 0 times it is. */
 #include "centring.h"
+#include <string.h>
 
-enum { TILE_ROWS = 256, COLUMNS = 16 };
+enum { TILE_ROWS = 256, COLUMNS = 16, VECTORS = COLUMNS * sizeof(double) / sizeof(doubles_t) };
+
+/* sum w (x - shift), and the range, of each column of a tile by rows. */
+VECTORIZED(sums,
+           (spca_int r, const double *restrict x, const double *w, const double *restrict shift,
+            double *restrict sum, double *restrict low, double *restrict high),
+           (r, x, w, shift, sum, low, high))
+{
+    for (spca_int i = 0; i < r; i++, x += COLUMNS) {
+        for (int j = 0; j < COLUMNS; j++) sum[j] += w[i] * (x[j] - shift[j]);
+        for (int j = 0; w[i] > 0 && j < COLUMNS; j++) {
+            low[j] = x[j] < low[j] ? x[j] : low[j];
+            high[j] = x[j] > high[j] ? x[j] : high[j];
+        }
+    }
+}
+
+/* sum w (x - m) and sum w (x - m)^2. */
+VECTORIZED(squares,
+           (spca_int r, const double *restrict x, const double *w, const double *restrict m,
+            double *restrict rest, double *restrict square),
+           (r, x, w, m, rest, square))
+{
+    doubles_t first[VECTORS], second[VECTORS];
+    memset(first, 0, sizeof first);
+    memset(second, 0, sizeof second);
+    for (spca_int i = 0; i < r; i++, x += COLUMNS)
+        for (int v = 0; v < VECTORS; v++) {
+            doubles_t d = ((const doubles_t *)x)[v] - ((const doubles_t *)m)[v];
+            first[v] += w[i] * d;
+            second[v] += w[i] * d * d;
+        }
+    memcpy(rest, first, sizeof first);
+    memcpy(square, second, sizeof second);
+}
+
+/* Rows of a tile; a whole one by vectors. */
+VECTORIZED(copy_rows, (spca_int r, spca_int c, const real *X, spca_int ld, double *restrict tile),
+           (r, c, X, ld, tile))
+{
+    for (spca_int i = 0; i < r; i++, tile += COLUMNS)
+        if (c == COLUMNS)
+            for (int j = 0; j < COLUMNS; j++) tile[j] = (double)X[i * ld + j];
+        else
+            for (spca_int j = 0; j < c; j++) tile[j] = (double)X[i * ld + j];
+}
 
 /* Tile of r rows and c columns, by rows (COLUMNS apart), into the sums so far, of weight `done`. */
 static void add_tile(spca_int r, spca_int c, const double *x, const double *w, double done,
                      double *mean, double *square, double *low, double *high)
 {
-    double total = 0;
+    double total = 0, sum[COLUMNS] = {0}, rest[COLUMNS], square_b[COLUMNS];
+    double shift[COLUMNS] = {0}, m[COLUMNS], least[COLUMNS], most[COLUMNS];
     spca_int first = r;
     for (spca_int i = r - 1; i >= 0; i--) {
         total += w[i];
         if (w[i] > 0) first = i;
     }
+    for (int j = 0; j < COLUMNS; j++) {
+        if (first < r) shift[j] = x[first * COLUMNS + j];
+        least[j] = HUGE_VAL;
+        most[j] = -HUGE_VAL;
+    }
+    sums(r, x, w, shift, sum, least, most);
+    if (first == r) { /* which adds nothing but NaN */
+        for (spca_int j = 0; j < c; j++) mean[j] += sum[j];
+        return;
+    }
+    for (int j = 0; j < COLUMNS; j++) m[j] = shift[j] + sum[j] / total;
+    squares(r, x, w, m, rest, square_b);
     for (spca_int j = 0; j < c; j++) {
-        double sum = 0, m, rest = 0, squares = 0, least = HUGE_VAL, most = -HUGE_VAL, d, n;
-        double shift = first < r ? x[first * COLUMNS + j] : 0;
-        for (spca_int i = 0; i < r; i++) {
-            double value = x[i * COLUMNS + j];
-            sum += w[i] * (value - shift);
-            if (w[i] > 0) {
-                least = value < least ? value : least;
-                most = value > most ? value : most;
-            }
-        }
-        if (first == r) { /* which adds nothing but NaN */
-            mean[j] += sum;
-            continue;
-        }
-        m = shift + sum / total;
-        for (spca_int i = 0; i < r; i++) {
-            d = x[i * COLUMNS + j] - m;
-            rest += w[i] * d;
-            squares += w[i] * d * d;
-        }
-        m = least == most ? shift : m + rest / total;
-        squares = fmax(squares - rest * rest / total, 0);
-        d = m - mean[j];
-        n = done + total;
-        mean[j] = done > 0 ? mean[j] + d * (total / n) : mean[j] + m;
-        square[j] = done > 0 ? square[j] + (squares + d * d * (done * (total / n))) : squares;
-        if (done == 0 || least < low[j]) low[j] = least;
-        if (done == 0 || most > high[j]) high[j] = most;
+        double mean_b = least[j] == most[j] ? shift[j] : m[j] + rest[j] / total;
+        double more = fmax(square_b[j] - rest[j] * rest[j] / total, 0);
+        double d = mean_b - mean[j], n = done + total;
+        mean[j] = done > 0 ? mean[j] + d * (total / n) : mean[j] + mean_b;
+        square[j] = done > 0 ? square[j] + (more + d * d * (done * (total / n))) : more;
+        if (done == 0 || least[j] < low[j]) low[j] = least[j];
+        if (done == 0 || most[j] > high[j]) high[j] = most[j];
     }
 }
 
@@ -56,8 +94,7 @@ spca_status SPCA(weighted_statistics)(spca_int n, spca_int p, const real *X, spc
                                       void *ctx, double *mean, double *square, double *low,
                                       double *high)
 {
-    double tile[TILE_ROWS * COLUMNS];
-    spca_int by_row = row_major ? ld : 1, by_column = row_major ? 1 : ld;
+    double tile[TILE_ROWS * COLUMNS] = {0}; /* beside the last columns what was there */
     double done = 0;
     for (spca_int j = 0; j < p; j++) mean[j] = square[j] = low[j] = high[j] = 0;
     for (spca_int i0 = 0; i0 < n; i0 += TILE_ROWS) { /* which stay in cache */
@@ -65,12 +102,10 @@ spca_status SPCA(weighted_statistics)(spca_int n, spca_int p, const real *X, spc
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         for (spca_int j0 = 0; j0 < p; j0 += COLUMNS) {
             spca_int c = min_int(COLUMNS, p - j0);
-            for (spca_int i = 0; row_major && i < r; i++)
-                for (spca_int j = 0; j < c; j++)
-                    tile[i * COLUMNS + j] = (double)X[(i0 + i) * by_row + j0 + j];
+            if (row_major) copy_rows(r, c, X + i0 * ld + j0, ld, tile);
             for (spca_int j = 0; !row_major && j < c; j++)
                 for (spca_int i = 0; i < r; i++)
-                    tile[i * COLUMNS + j] = (double)X[i0 + i + (j0 + j) * by_column];
+                    tile[i * COLUMNS + j] = (double)X[i0 + i + (j0 + j) * ld];
             add_tile(r, c, tile, weight + i0, done, mean + j0, square + j0, low + j0, high + j0);
         }
         for (spca_int i = 0; i < r; i++) done += weight[i0 + i];

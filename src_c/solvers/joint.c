@@ -11,11 +11,13 @@
 #define RISE 1e-7         /* of what is explained, for which loadings are others */
 #define BEHIND 2e-2       /* share below the best from which an ascent is given up */
 #define SLOW 1e-3         /* share that a sweep gains, below which its step goes on */
+#define DRIFT 1e-7        /* squared sines by which others moved, nothing to a loading */
+#define OVERHEAD 3000     /* multiplications in whose time a loading ascends, besides its own */
 #define HOPE 20           /* times the gain of a sweep, that later ones may gain together */
 #define FIRST_PENALTY 0.1 /* over the mean variance of the loadings */
 #define LAST_PENALTY 5
 #define GROWTH 1.7
-enum { SWEEPS = 60, LAST_SWEEPS = 3, FIRST_MOVES = 15, GREEDY_STARTS = 16 };
+enum { SWEEPS = 60, LAST_SWEEPS = 3, FIRST_MOVES = 15, GREEDY_STARTS = 16, APART_STARTS = 64 };
 
 static loadings_t member(const joint_search_t *s, spca_int place)
 {
@@ -62,6 +64,7 @@ static double ascend_one(joint_search_t *s, spca_int t, int thorough)
         value = fmax(SPCA(joint_ascend)(o, o->size[t], thorough, nnz, index, x), 0);
     }
     renew_image(s, t);
+    o->spent += OVERHEAD;
     return o->rest + value;
 }
 
@@ -115,15 +118,50 @@ static spca_status settle_given(joint_search_t *s, double *explained)
     return ascend_constrained(s, 0, FIRST_PENALTY, explained);
 }
 
+/* Whether the loadings have the supports of a member, in any order. */
+static int known(const joint_search_t *s)
+{
+    const joint_t *o = &s->o;
+    for (spca_int place = 0; place < *s->held; place++) {
+        loadings_t other = member(s, place);
+        spca_int t = 0;
+        for (int found = 1; t < o->r && found; t += found) {
+            found = 0;
+            for (spca_int u = 0; u < o->r && !found; u++)
+                found = joint_same(o->V.nnz[t], o->V.index + t * o->room, other.nnz[u],
+                                   other.index + u * o->room);
+        }
+        if (t == o->r) return 1;
+    }
+    return 0;
+}
+
+/* Loading t has ascended: how far it went since the sweep began counts for the others. */
+static void tell_others(joint_t *o, spca_int t)
+{
+    const spca_int *index = o->V.index + t * o->room, n = o->V.nnz[t];
+    const double *x = o->V.value + t * o->room, *before = x + o->r * o->room;
+    double along = 0, moved = 1;
+    if (joint_same(n, index, o->V.nnz[o->r + t], index + o->r * o->room)) {
+        for (spca_int a = 0; a < n; a++) along += x[a] * before[a];
+        moved = fmax(1 - along * along, 0);
+    }
+    for (spca_int s = 0; s < o->r; s++) o->drift[s] += moved;
+    o->drift[t] = 0;
+}
+
 /* All ascend in turn until none gains, then with exchanges, and so on until these gain nothing;
- * given up where that stays behind the bar.  What they explain. */
+ * given up where that stays behind the bar.  What they explain; -1: they became a member's. */
 static spca_status ascend_all(joint_search_t *s, double bar, double *explained)
 {
     joint_t *o = &s->o;
     spca_int r = o->r;
     int thorough = 0, signs = o->of && o->of->signs;
     *explained = 0;
-    for (spca_int t = 0; t < r; t++) renew_image(s, t);
+    for (spca_int t = 0; t < r; t++) {
+        renew_image(s, t);
+        o->drift[t] = 1;
+    }
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         double before = *explained, gain;
         for (spca_int t = 0; t < r; t++) {
@@ -133,13 +171,21 @@ static spca_status ascend_all(joint_search_t *s, double bar, double *explained)
         }
         joint_permute(s, r);
         for (spca_int a = 0; a < r; a++) {
+            spca_int t = s->order[a];
             if (asked_to_stop(o->stop, o->ctx)) return SPCA_STOPPED;
-            *explained = ascend_one(s, s->order[a], thorough);
+            if (o->drift[t] < DRIFT && (!thorough || s->thorough[t])) continue;
+            *explained = ascend_one(s, t, thorough);
+            tell_others(o, t);
+            s->thorough[t] = thorough;
         }
         if (sweep > 0 && !signs && *explained - before < SLOW * *explained)
             *explained = SPCA(joint_further)(s, *explained);
         gain = *explained - before;
         if (sweep > 0 && *explained < bar * (1 - BEHIND)) break;
+        if (*explained < bar && known(s)) {
+            *explained = -1;
+            break;
+        }
         if (thorough && !(gain > RISE * *explained)) break;
         if (thorough && *explained + HOPE * gain < bar) break;
         thorough = !(gain > RISE * *explained) || (sweep > 1 && *explained + HOPE * gain < bar);
@@ -177,6 +223,8 @@ static int join(joint_search_t *s, double explained)
 static void promise(joint_search_t *s)
 {
     joint_t *o = &s->o;
+    for (spca_int i = 0; i < o->p; i++)
+        if (s->promise[i] > 0) return; /* known */
     for (spca_int i = 0; i < o->p; i++) {
         double *x = o->entry, square = 0;
         spca_int n;
@@ -244,6 +292,8 @@ static void regrow(joint_search_t *s, spca_int count, spca_int starts)
         }
         o->V.nnz[t] = found;
         joint_take(found, best, entries, index, x);
+        if (o->constraint && starts > GREEDY_STARTS)
+            (void)SPCA(joint_ascend)(o, o->size[t], 1, o->V.nnz + t, index, x);
         renew_image(s, t);
     }
 }
@@ -306,7 +356,7 @@ static spca_status move(joint_search_t *s, spca_int number)
             o->penalty = o->scale;
         }
         if (number == 0 || (number > 2 && (number % 3 == 2 || o->constraint))) {
-            regrow(s, r, number == 0 ? GREEDY_STARTS : 1);
+            regrow(s, r, number > 0 ? 1 : o->constraint ? APART_STARTS : GREEDY_STARTS);
             return SPCA_OK;
         }
         return SPCA(joint_from_subspace)(s, number < 2 || number % 3 == 1, number < 3, l);
@@ -339,13 +389,13 @@ spca_int SPCA(joint_work)(spca_int p, spca_int r, spca_int room, int constraint,
                           const spca_supports *of)
 {
     spca_int m = constraint ? r * (r + 1) / 2 : 0;
-    return p + (m + 3) * m + (constraint ? 4 * r * room : 0) + (4 * r + 5) * p + 14 * r * r +
-           8 * r + (room + 4 * r + 13) * room + (of ? 2 * p + spca_unit_work(of, p) : 0);
+    return (m + 3) * m + (constraint ? 4 * r * room : 0) + (5 * r + 5) * p + 14 * r * r + 9 * r +
+           (room + 4 * r + 13) * room + (of ? 2 * p + spca_unit_work(of, p) : 0);
 }
 
 spca_int SPCA(joint_iwork)(spca_int p, spca_int r, spca_int room)
 {
-    return 3 * p + 6 * r + (3 * r + 4) * room + r * (r + 1) / 2;
+    return 3 * p + 7 * r + (3 * r + 4) * room + r * (r + 1) / 2;
 }
 
 /* A small one for loadings that begin anew, else any. */
@@ -364,6 +414,7 @@ static void divide(joint_search_t *s, double *work, spca_int *iwork)
     o->image = work, work += 2 * r * p;
     o->Q = work, work += r * p;
     o->F = work, work += r * p;
+    o->compact = work, work += r * p;
     o->variance = work, work += p;
     o->left = work, work += p;
     o->score = work, work += p;
@@ -374,6 +425,7 @@ static void divide(joint_search_t *s, double *work, spca_int *iwork)
     s->G = work, work += 4 * r * r;
     s->H = work, work += 4 * r * r;
     s->T = work, work += 4 * r * r + 8 * r;
+    o->drift = work, work += r;
     o->V.value = work, work += 2 * r * room;
     o->entry = work, work += 3 * room;
     o->fit = work, work += (room + 2 * r + 9) * room;
@@ -388,7 +440,6 @@ static void divide(joint_search_t *s, double *work, spca_int *iwork)
         o->earlier = work, work += r * room;
         o->moved = work, work += r * room;
     }
-    s->promise = work, work += p;
     o->norm = work, work += p;
     o->kept = (uint8_t *)work;
     o->unit_work = work + p;
@@ -402,7 +453,8 @@ static void divide(joint_search_t *s, double *work, spca_int *iwork)
     o->signed_index = iwork, iwork += room;
     o->place = iwork, iwork += r * room;
     o->first = iwork, iwork += r * (r + 1) / 2;
-    s->order = iwork;
+    s->order = iwork, iwork += 2 * r;
+    s->thorough = iwork;
 }
 
 spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const real *A,
@@ -430,6 +482,7 @@ spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const real *A,
                         .random = random,
                         .U = subspace,
                         .eigenvalue = subspace + 2 * r * p,
+                        .promise = subspace + 2 * r * (p + 1),
                         .turned = turned};
     spca_status status = SPCA_OK;
     s.o.stop = stop;
@@ -452,7 +505,7 @@ spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const real *A,
         else if (status >= 0)
             status = ascend_all(&s, a < given ? 0 : bar, &found);
         if (status < 0) break;
-        if (constraint && found < 0) {
+        if (found < 0) {
             state[1] += a >= given;
             *spent = s.o.spent;
             continue;

@@ -36,18 +36,22 @@ typedef struct {
     void *ctx;
     loadings_t V;
     double *image;
+    double *drift;                   /* (r): of the others, since a loading ascended */
     double *Q, *F, *variance, *left; /* variance: diagonal of N; left: of M */
     double rest;                     /* Tr C */
     double *C, *L;                   /* (r x r) */
+    double *compact;                 /* (r x p) */
     double *score, *row, *gain;      /* (p) */
     spca_int n_used, *used;          /* (p): the variables of Q */
     spca_int *inside, *list;         /* (p), (room) */
-    double *fit, *entry;             /* (room^2 + (2 r + 9) room), (3 room) */
-    spca_int *trial;                 /* (2 room + r) */
-    double *norm, *unit_work;        /* (units), (unit_work) */
-    spca_int *unit_iwork;            /* (units) */
-    uint8_t *kept;                   /* (units) */
-    double *signed_x;                /* (room), and below (room): of the signs that are given */
+    spca_int n_near;                 /* variables that may be the largest, or none */
+    const spca_int *near;
+    double *fit, *entry;      /* (room^2 + (2 r + 9) room), (3 room) */
+    spca_int *trial;          /* (2 room + r) */
+    double *norm, *unit_work; /* (units), (unit_work) */
+    spca_int *unit_iwork;     /* (units) */
+    uint8_t *kept;            /* (units) */
+    double *signed_x;         /* (room), and below (room): of the signs that are given */
     spca_int *signed_index;
     double spent;                   /* multiplications, about */
     int constraint, apart;          /* apart: Q is orthonormal, and has nothing of what begins */
@@ -122,6 +126,7 @@ typedef struct {
     real *turned;           /* (p x r) */
     double *promise;        /* (p) */
     spca_int *order;        /* (2r) */
+    spca_int *thorough;     /* (r): whether its last ascent was */
     double *G, *H, *T;      /* (2r x 2r) */
 } joint_search_t;
 

@@ -13,7 +13,7 @@
 #define APART 1e-11      /* of a squared norm, which is nothing beside others */
 #define NOTHING 1e-24    /* of a squared norm, beside 1 */
 #define SIGNED_SPAN 1e-2 /* loadings of given signs explain ever more as they near each other */
-enum { CLIMBS = 8, LAST_STEPS = 30, SWAPS = 40 };
+enum { NEWTON = 60, CLIMBS = 8, LAST_STEPS = 30, SWAPS = 40 };
 
 static double dot(spca_int n, const double *x, const double *y)
 {
@@ -81,26 +81,25 @@ double SPCA(joint_product)(const joint_t *o, const loadings_t *V, spca_int s, sp
     return sum;
 }
 
-/* One more row of Q and of AQ: those of loading t less what the earlier rows span, over the pivot.
- */
-static void orthogonalize(joint_t *o, spca_int t, spca_int *place)
+/* One more row of Q and of AQ: those of loading t less what the earlier rows span. */
+static void orthogonalize(joint_t *o, spca_int t)
 {
-    spca_int p = o->p, r = o->r, m = o->m;
-    double *q = o->Q + m * p, *f = o->F + m * p, *l = o->L + m * r, left = 1, inverse;
+    spca_int p = o->p, m = o->m, n = o->V.nnz[t];
+    const spca_int *index = o->V.index + t * o->room;
+    const double *x = o->V.value + t * o->room;
+    double *q = o->Q + m * p, *f = o->F + m * p, *l = o->L, left = 1, inverse;
     for (spca_int b = 0; b < m; b++) {
-        double *earlier = o->L + b * r;
-        l[b] = SPCA(joint_product)(o, &o->V, t, place[b]);
-        for (spca_int c = 0; c < b; c++) l[b] -= l[c] * earlier[c];
-        l[b] /= earlier[b];
+        const double *earlier = o->Q + b * p;
+        l[b] = 0;
+        for (spca_int a = 0; a < n; a++) l[b] += earlier[index[a]] * x[a];
         left -= l[b] * l[b];
     }
     if (left <= JOINT_SPAN) return;
-    l[m] = sqrt(left);
-    inverse = 1 / l[m];
+    inverse = 1 / sqrt(left);
     for (spca_int i = 0; i < p; i++) q[i] = f[i] = 0;
-    for (spca_int b = 0; b < o->V.nnz[t]; b++) {
-        spca_int i = o->V.index[t * o->room + b];
-        q[i] = o->V.value[t * o->room + b] * inverse;
+    for (spca_int a = 0; a < n; a++) {
+        spca_int i = index[a];
+        q[i] = x[a] * inverse;
         if (!o->inside[i]) o->used[o->n_used++] = i;
         o->inside[i] = 1;
     }
@@ -112,7 +111,7 @@ static void orthogonalize(joint_t *o, spca_int t, spca_int *place)
         for (spca_int a = 0; a < o->n_used; a++) q[o->used[a]] -= along * earlier[o->used[a]];
         add_multiple(p, -along, o->F + b * p, f);
     }
-    place[o->m++] = t;
+    o->m++;
 }
 
 /* The others, times C, and penalties on the products with them. */
@@ -189,9 +188,37 @@ void SPCA(joint_apart)(joint_t *o, spca_int t)
     o->spent += (double)(o->m * (3 * o->m + 4) * p);
 }
 
+/* F of AQ, and the diagonals, where Q has entries. */
+static void take_within(joint_t *o)
+{
+    spca_int p = o->p, n = o->n_used, m = o->m;
+    double *Q = o->compact, *f = Q + m * n;
+    for (spca_int a = 0; a < m; a++) {
+        for (spca_int c = 0; c < n; c++) {
+            Q[a * n + c] = o->Q[a * p + o->used[c]];
+            f[c] = o->F[a * p + o->used[c]];
+        }
+        for (spca_int b = 0; b <= a; b++) o->C[a * m + b] = o->C[b * m + a] = dot(n, Q + b * n, f);
+        o->rest += o->C[a * m + a];
+    }
+    for (spca_int a = 0; a < m; a++) {
+        const double *q = Q + a * n;
+        for (spca_int c = 0; c < n; c++) f[c] = o->F[a * p + o->used[c]];
+        for (spca_int b = 0; b < m; b++) add_multiple(n, -o->C[a * m + b] / 2, Q + b * n, f);
+        for (spca_int c = 0; c < n; c++) {
+            spca_int i = o->used[c];
+            o->F[a * p + i] = f[c];
+            o->variance[i] -= 2 * q[c] * f[c];
+            o->left[i] -= q[c] * q[c];
+        }
+    }
+    for (spca_int c = 0; c < n; c++)
+        if (o->left[o->used[c]] <= JOINT_SPAN) o->variance[o->used[c]] = 0;
+}
+
 void SPCA(joint_given)(joint_t *o, spca_int t)
 {
-    spca_int p = o->p, r = o->r, *place = o->trial;
+    spca_int p = o->p, r = o->r;
     o->m = o->n_used = o->apart = 0;
     o->rest = 0;
     for (spca_int i = 0; i < p; i++) {
@@ -204,27 +231,9 @@ void SPCA(joint_given)(joint_t *o, spca_int t)
         return;
     }
     for (spca_int s = 0; s < r; s++)
-        if (s != t && o->V.nnz[s] > 0) orthogonalize(o, s, place);
-    for (spca_int a = 0; a < o->m; a++) {
-        for (spca_int b = 0; b <= a; b++) {
-            double sum = 0;
-            for (spca_int c = 0; c < o->n_used; c++)
-                sum += o->Q[a * p + o->used[c]] * o->F[b * p + o->used[c]];
-            o->C[a * r + b] = o->C[b * r + a] = sum;
-        }
-        o->rest += o->C[a * r + a];
-    }
-    for (spca_int c = 0; c < o->n_used; c++) { /* F, and the diagonals, where Q has entries */
-        spca_int i = o->used[c];
-        for (spca_int a = 0; a < o->m; a++) {
-            double *f = o->F + a * p + i, q = o->Q[a * p + i];
-            for (spca_int b = 0; b < o->m; b++) *f -= o->C[a * r + b] / 2 * o->Q[b * p + i];
-            o->variance[i] -= 2 * q * *f;
-            o->left[i] -= q * q;
-        }
-        if (o->left[i] <= JOINT_SPAN) o->variance[i] = 0;
-    }
-    o->spent += (double)(o->m * (o->m + 4) * (p + 4 * o->n_used)) / 2;
+        if (s != t && o->V.nnz[s] > 0) orthogonalize(o, s);
+    take_within(o);
+    o->spent += (double)(o->m * (o->m + 8) * (p + 4 * o->n_used)) / 4;
 }
 
 /* The pencil on a support, and vectors there. */
@@ -318,10 +327,60 @@ static void apply(const local_t *s, int a)
     }
 }
 
+/* The largest eigenvalue of N (n x n), n at most 3, and a vector u; -1: none was found.  By
+ * Newton's method for the characteristic polynomial, from above, which is monotone; u is a product
+ * of rows.
+ */
+static double leading(int n, const double *N, double *u)
+{
+    double mean = 0, square = 0, most = 0, x, det, B[9];
+    u[0] = 1;
+    if (n == 1) return N[0];
+    if (n == 2) {
+        double d = (N[0] - N[3]) / 2, h = sqrt(d * d + N[1] * N[1]);
+        u[0] = d < 0 ? N[1] : h > 0 ? h + d : 1;
+        u[1] = d < 0 ? h - d : N[1];
+        return (N[0] + N[3]) / 2 + h;
+    }
+    mean = (N[0] + N[4] + N[8]) / 3;
+    for (int a = 0; a < 9; a++) {
+        B[a] = N[a] - (a % 4 == 0 ? mean : 0);
+        square += B[a] * B[a] / 6;
+    }
+    det = B[0] * (B[4] * B[8] - B[5] * B[5]) - B[1] * (B[1] * B[8] - B[5] * B[2]) +
+          B[2] * (B[1] * B[5] - B[4] * B[2]);
+    x = 2 * sqrt(square);
+    for (int step = 0; step < NEWTON; step++) {
+        double slope = 3 * (x * x - square), excess = x * x * x - 3 * square * x - det;
+        if (!(slope > 0) || !(excess > 1e-15 * slope * x)) break;
+        x -= excess / slope;
+    }
+    for (int a = 0; a < 9; a += 4) B[a] -= x;
+    for (int a = 0; a < 3; a++) {
+        const double *e = B + a * 3, *f = B + (a + 1) % 3 * 3;
+        double v[3] = {e[1] * f[2] - e[2] * f[1], e[2] * f[0] - e[0] * f[2],
+                       e[0] * f[1] - e[1] * f[0]};
+        double size = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
+        if (!(size > most)) continue;
+        most = size;
+        for (int b = 0; b < 3; b++) u[b] = v[b];
+    }
+    if (!(most > 1e-20 * square * square)) { /* two equal ones */
+        double copy[9], work[21], values[3], U[9];
+        for (int a = 0; a < 9; a++) copy[a] = N[a];
+        if (spca_small_eigen(n, copy, work, values, U) < 0) return -1;
+        for (int b = 0; b < 3; b++) u[b] = U[b];
+        return values[0];
+    }
+    x = 0;
+    for (int a = 0; a < 9; a++) x += u[a / 3] / most * N[a] * u[a % 3];
+    return x;
+}
+
 /* The combination of the first `count` vectors with the largest quotient, which is returned. */
 static double combine(const local_t *s, int count, double *c)
 {
-    double N[9], M[9], L[9], work[21], values[3], U[9], best = -1;
+    double N[9], M[9], L[9], U[3], best = -1;
     int used[3], n = 0;
     for (int a = 0; a < count; a++) { /* L = Cholesky factor of M, dependent vectors left out */
         double left = M[a * 3 + a] = dot(s->n, s->x[a], s->Mx[a]), whole = left;
@@ -352,13 +411,14 @@ static double combine(const local_t *s, int count, double *c)
             }
     for (int a = 0; a < n; a++)
         for (int b = 0; b < a; b++) N[a * n + b] = N[b * n + a] = (N[a * n + b] + N[b * n + a]) / 2;
-    if (spca_small_eigen(n, N, work, values, U) < 0) return best;
+    best = leading(n, N, U);
+    if (best < 0) return best;
     for (int a = n - 1; a >= 0; a--) {
         double e = U[a];
         for (int l = a + 1; l < n; l++) e -= L[l * 3 + a] * c[used[l]];
         c[used[a]] = e / L[a * 3 + a];
     }
-    return values[0];
+    return best;
 }
 
 /* The best unit x on a support, near that of the largest quotient, which is returned; -1: none.
@@ -476,7 +536,9 @@ static double climb(joint_t *o, double value, int most, spca_int size, spca_int 
         double new;
         spca_int n;
         SPCA(joint_apply)(o, fmax(value, 0), *nnz, index, x);
+        o->near = index, o->n_near = *nnz;
         n = SPCA(joint_select)(o, size, o->score, o->trial, o->entry);
+        o->n_near = 0;
         if (whole && joint_same(*nnz, index, n, o->trial)) break;
         new = SPCA(joint_fitted)(o, n, o->trial, JOINT_STEPS, value, o->entry);
         if (new < 0 || (whole && !(new > value * (1 + JOINT_RISE)))) break;

@@ -128,11 +128,14 @@ double SPCA(joint_further)(joint_search_t *s, double explained)
         step = next;
     }
     for (spca_int t = 0; t < r && step > 0; t++) {
-        double square = 0, *x = o->V.value + t * room;
+        double square = 0, moved = 0, *x = o->V.value + t * room;
         for (spca_int a = 0; a < o->V.nnz[r + t]; a++) {
-            x[a] += step * o->V.value[(r + t) * room + a];
+            double d = step * o->V.value[(r + t) * room + a];
+            x[a] += d;
             square += x[a] * x[a];
+            moved += d * d;
         }
+        for (spca_int u = 0; u < r; u++) o->drift[u] += moved;
         if (o->V.nnz[r + t] == 0) continue;
         for (spca_int a = 0; a < o->V.nnz[t]; a++) x[a] /= sqrt(square);
         for (spca_int i = 0; i < p; i++)

@@ -49,15 +49,26 @@ static double reorder(double *w, spca_int n, spca_int k)
     return w[k - 1];
 }
 
+VECTORIZED(scores, (spca_int p, double tie, const double *y, double *restrict score),
+           (p, tie, y, score))
+{
+    for (spca_int i = 0; i < p; i++) score[i] = fabs(y[i]) * (1 - tie * (double)i);
+}
+
 spca_int SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x)
 {
     spca_int p = o->p, n = 0, found = 0, equal = size;
-    double *w = o->row, level = -1, tie = JOINT_TIES / (double)p;
+    double *w = o->row, *score = o->gain, level = -1;
     if (o->of) return select_units(o, size, y, index, x);
+    scores(p, JOINT_TIES / (double)p, y, score);
+    if (o->n_near == size) { /* at least so large is the last of the largest */
+        level = score[o->near[0]];
+        for (spca_int a = 1; a < size; a++) level = fmin(level, score[o->near[a]]);
+        level = level > 0 ? level * (1 - JOINT_TIES / (double)(2 * p)) : -1;
+    }
     for (spca_int i = 0; i < p; i++) {
-        double score = o->gain[i] = fabs(y[i]) * (1 - tie * (double)i);
-        if (!(score > level)) continue;
-        w[n++] = score;
+        if (!(score[i] > level)) continue;
+        w[n++] = score[i];
         if (n < 2 * size) continue;
         level = reorder(w, n, size);
         n = size;
@@ -65,7 +76,7 @@ spca_int SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int
     level = reorder(w, n, size);
     for (spca_int a = 0; a < size; a++) equal -= w[a] > level;
     for (spca_int i = 0; i < p && found < size; i++) {
-        if (!(o->gain[i] > level) && (o->gain[i] < level || equal-- <= 0)) continue;
+        if (!(score[i] > level) && (score[i] < level || equal-- <= 0)) continue;
         x[found] = y[i];
         index[found++] = i;
     }

@@ -20,7 +20,7 @@
 #define RISE 1e-8   /* share by which an exchange raises the variance */
 #define TINY 1e-13  /* entry that is zero */
 enum { CORRECTIONS = 30, CHORDS = 6, HALVINGS = 8 };
-enum { ROUGH = 6, STEPS = 60, TRIED = 16, TRIAL = 3, PASSES = 60 };
+enum { WHOLE = 4, ROUGH = 6, STEPS = 60, TRIED = 16, TRIAL = 3, PASSES = 60 };
 
 static spca_int pair_of(spca_int s, spca_int t)
 {
@@ -52,14 +52,20 @@ static void spread(joint_t *o, const double *z, double *W, double *Y)
     const spca_int *used = o->used;
     for (spca_int j = 0; j < o->r * n; j++) W[j] = Y[j] = 0;
     for (spca_int t = 0; t < o->r; t++) {
+        const spca_int *index = o->V.index + t * o->room, *place = o->place + t * o->room;
+        const double *x = z + t * o->room;
         double *y = Y + t * n;
-        for (spca_int a = 0; a < o->V.nnz[t]; a++) {
-            double x = z[t * o->room + a];
-            const real *line = o->A + o->V.index[t * o->room + a] * o->p;
-            W[t * n + o->place[t * o->room + a]] = x;
-            for (spca_int j = 0; j < n; j++) y[j] += x * (double)line[used[j]];
+        for (spca_int a = 0; a < o->V.nnz[t]; a++) W[t * n + place[a]] = x[a];
+        if (o->p < WHOLE * n) { /* whole rows are faster than some places of them */
+            SPCA(joint_image)(o, o->V.nnz[t], index, x, o->row);
+            for (spca_int j = 0; j < n; j++) y[j] = o->row[used[j]];
+            continue;
         }
-        o->spent += (double)(o->V.nnz[t] * (n + 4 * o->r));
+        for (spca_int a = 0; a < o->V.nnz[t]; a++) {
+            const real *line = o->A + index[a] * o->p;
+            for (spca_int j = 0; j < n; j++) y[j] += x[a] * (double)line[used[j]];
+        }
+        o->spent += (double)(o->V.nnz[t] * (WHOLE * n + 16 * o->r));
     }
 }
 
@@ -125,7 +131,7 @@ static void factor(joint_t *o)
                 for (spca_int a = 0; a < n; a++) sum += column[s * n + a] * column[u * n + a];
                 K[(e > f ? e * m + f : f * m + e)] += sum;
             }
-        o->spent += (double)(r * (r + 1) / 2 * n);
+        o->spent += (double)(4 * r * (r + 1) * n);
     }
     for (spca_int e = 0; e < m; e++) {
         double *row = K + e * m, whole = row[e], left = whole;
@@ -140,7 +146,7 @@ static void factor(joint_t *o)
         while (o->first[e] < e && row[o->first[e]] == 0) o->first[e]++;
         row[e] = left > PIVOT * whole ? sqrt(left) : 0;
     }
-    o->spent += (double)(m * m * m) / 12;
+    o->spent += (double)(m * m * (m + 40)) / 3;
 }
 
 /* b <- (JJ')^-1 b */

@@ -110,6 +110,13 @@ def test_every_component_has_what_is_included(method):
     assert method in SPARSITY or (result.cardinality == 4).all()
 
 
+@pytest.mark.parametrize("method", [name for name in CHOOSING if name not in SPARSITY])
+def test_the_signs_of_the_leading_vector_leave_nothing_of_what_is_included(method):
+    A, choice = np.array([[1.0, -0.9], [-0.9, 2]]), spcacore.Choice(include=[0], signs=np.ones(2))
+    found = sparse_pca(A, 1, cardinality=1, kind="covariance", method=method, choice=choice)
+    assert_array_equal(found.loadings, [[1], [0]])
+
+
 @pytest.mark.parametrize("method", CHOOSING)
 def test_every_method_keeps_groups_and_signs(method):
     found = components(

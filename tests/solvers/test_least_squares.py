@@ -313,6 +313,17 @@ def test_no_more_components_than_the_rank_allows():
     assert result.n_components == 3
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", [4, 45, 48])
+def test_no_component_of_rounding_alone(dtype, seed):
+    """Three rows have two components, the first of which may have little variance of its own."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(3, 9))
+    A = np.corrcoef(rng.standard_normal((3, p)), rowvar=False).astype(dtype)
+    with pytest.warns(RuntimeWarning, match="no variance is left after 2 of the 3 components"):
+        assert sparse_pca(A, 3, p, method="least_squares", kind="covariance").n_components == 2
+
+
 # ---- the definition ---------------------------------------------------------------------------------
 
 
