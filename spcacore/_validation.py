@@ -14,7 +14,7 @@ import numpy as np
 from ._labels import aligned_columns, columns_of, matched, wrong_labels
 from ._limits import CHUNK
 from ._messages import counted, meant, refuse_no_array, warn_repeated
-from ._types import AnyArray, Array
+from ._types import AnyArray, Array, Index
 
 _NUMBERS = (int, float, np.floating, np.integer)
 _NO_NUMBERS = (complex, np.complexfloating, np.ndarray, np.datetime64, np.timedelta64)
@@ -504,6 +504,13 @@ def group_labels(groups: Any, names: tuple[str, ...] | None, p: int, name: str =
     if len(groups) != p:
         raise ValueError(f"{name} has {counted(len(groups), 'label')} for {counted(p, 'variable')}")
     return _whole(groups.tolist() if isinstance(groups, np.ndarray) else list(groups), name)
+
+
+def group_places(groups: Any, names: tuple[str, ...] | None, p: int) -> tuple[Index, list[Hashable]]:
+    """Of each variable the place of its group, and the groups in the order in which they first appear."""
+    place: dict[Hashable, int] = {}
+    index = [place.setdefault(label, len(place)) for label in group_labels(groups, names, p)]
+    return np.array(index, np.intp), list(place)
 
 
 def _whole(labels: list[Hashable], name: str) -> list[Hashable]:

@@ -11,7 +11,7 @@ import numpy as np
 from ._docstrings import NO_PANDAS, filled
 from ._messages import counted, few
 from ._types import AnyArray, Array, MatrixLike
-from ._validation import LARGEST, check_bool, group_labels, integer
+from ._validation import LARGEST, check_bool, group_places, integer
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -377,13 +377,10 @@ class Named(HasLoadings):
         {'size': [70.0, 0.0], 'wood': [0.0, 71.0], 'shape': [30.0, 29.0]}
         """
         shares = self.contributions()
-        labels_of = group_labels(groups, self.names, len(shares))
-        shares = shares if check_bool(signed, "signed") else np.abs(shares)
-        place: dict[Hashable, int] = {}
-        index = [place.setdefault(label, len(place)) for label in labels_of]
-        sums = np.zeros((len(place), shares.shape[1]))
-        np.add.at(sums, index, shares)
-        return {label: sums[i] for label, i in place.items()}
+        index, labels = group_places(groups, self.names, len(shares))
+        sums = np.zeros((len(labels), shares.shape[1]))
+        np.add.at(sums, index, shares if check_bool(signed, "signed") else np.abs(shares))
+        return dict(zip(labels, sums, strict=True))
 
 
 @dataclass

@@ -259,19 +259,21 @@ class Step(NamedTuple):
     gains: Array = np.empty((0, 3))
 
 
+@record
 class Points:
     """Rows of Z - 1 shift', with their weights; Z may be sparse, and a shift of None is 0.
 
     They are those from the row `first` of a whole, by whose numbers they are told.
     """
 
+    Z: Any
     weight: Array | None
-    first: int
-    shift: Array | None
+    first: int = 0
+    shift: Array | None = None
 
-    def __init__(self, Z: Any, weight: Array | None, first: int = 0, shift: Array | None = None) -> None:
-        self.Z, self.weight, self.first, self.shift = Z, weight, first, shift
-        self.n: int = Z.shape[0]
+    @property
+    def n(self) -> int:
+        return int(self.Z.shape[0])
 
     def times(self, M: Array) -> Array:
         """(Z - 1 shift') M."""

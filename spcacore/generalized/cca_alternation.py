@@ -57,37 +57,32 @@ from .search import best_pairs, ratio_of
 from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
 
+@record
 class Alternation:
     """Pairs one after another, by the best supports for one side given the other, in turn."""
 
-    cross: CrossCovariance
+    x: Side
+    y: Side
+    most: tuple[int, int]  # variables, or groups
+    ridges: tuple[float, float]
     max_iter: int
     tol: float
+    deflation: Deflation = PROJECTION
+    certify: bool = False
 
-    def __init__(
-        self,
-        x: Side,
-        y: Side,
-        counts: tuple[int, int],
-        ridges: tuple[float, float],
-        max_iter: int,
-        tol: float,
-        deflation: Deflation = PROJECTION,
-        certify: bool = False,
-    ):
-        self.certify = certify
-        self.cross, self.max_iter, self.tol = CrossCovariance(x, y), max_iter, tol
-        self.deflation = deflation
-        nothing = [Form.of(factor=np.zeros((1, s.p))) for s in (x, y)]
-        self.metric: list[Form] = [s.metric(ridge) for s, ridge in zip((x, y), ridges, strict=True)]
+    def __post_init__(self) -> None:
+        sides = self.x, self.y
+        self.cross: CrossCovariance = CrossCovariance(self.x, self.y)
+        self.metric: list[Form] = [s.metric(ridge) for s, ridge in zip(sides, self.ridges, strict=True)]
         self.empty: bool = any(not (form.diagonal() > 0).any() for form in self.metric)
         if self.empty:
             return
-        dtype = common_dtype(x, y)
+        dtype = common_dtype(self.x, self.y)
         self.pencil: list[Pencil] = [
-            Pencil(A, B, dtype=dtype, advice="use ridge") for A, B in zip(nothing, self.metric, strict=True)
+            Pencil(Form.of(factor=np.zeros((1, B.p))), B, dtype=dtype, advice="use ridge")
+            for B in self.metric
         ]
-        self.supports: list[Supports] = [s.supports.within(k) for s, k in zip((x, y), counts, strict=True)]
+        self.supports: list[Supports] = [s.supports.within(k) for s, k in zip(sides, self.most, strict=True)]
         self._keep_rows()
         self.first: float = 0.0
         self.noise: float = CCA_GENERALIZED_LEFT.of(dtype)
@@ -341,31 +336,23 @@ def check_l1_bound(value: Any, name: str, side: Side) -> float:
     return min(number(value, name, 1, root * (1 + TIE.double)), root)
 
 
+@record
 class PenalizedDecomposition:
     """Pairs one after another, by soft thresholds at l1 bounds."""
 
-    deflation: Deflation
-    first: float
-    cross: CrossCovariance
+    x: Side
+    y: Side
     bounds: tuple[float, float]
     max_iter: int
     tol: float
+    stop: threading.Event | None = None
+    deflation: Deflation = DEFLATIONS["hotelling"]
 
-    def __init__(
-        self,
-        x: Side,
-        y: Side,
-        bounds: tuple[float, float],
-        max_iter: int,
-        tol: float,
-        stop: threading.Event | None = None,
-        deflation: Deflation = DEFLATIONS["hotelling"],
-    ):
-        self.deflation, self.first = deflation, 0.0
+    def __post_init__(self) -> None:
+        self.first: float = 0.0
         self.bases: tuple[list[Array], list[Array]] = ([], [])
-        self.cross, self.bounds, self.max_iter, self.tol = CrossCovariance(x, y, stop), bounds, max_iter, tol
-        self.supports: tuple[Supports, Supports] = x.supports, y.supports
-        self.noise: float = CCA_LEFT.of(common_dtype(x, y))
+        self.cross: CrossCovariance = CrossCovariance(self.x, self.y, self.stop)
+        self.noise: float = CCA_LEFT.of(common_dtype(self.x, self.y))
 
     def next(self, progress: ProgressHook | None, starts: list[Array] | None = None) -> Pair | None:
         runs: list[Pair] = []
@@ -397,9 +384,9 @@ class PenalizedDecomposition:
     def _run(self, v: Array, progress: ProgressHook | None) -> Pair:
         u, strength, n_iter, converged = np.zeros(self.cross.x.p), 0.0, 0, False
         for n_iter in range(1, self.max_iter + 1):
-            u = _l1_bounded(self.cross.matvec(v), self.bounds[0], self.supports[0])
+            u = _l1_bounded(self.cross.matvec(v), self.bounds[0], self.x.supports)
             slope = self.cross.transpose_matvec(u)
-            v = _l1_bounded(slope, self.bounds[1], self.supports[1])
+            v = _l1_bounded(slope, self.bounds[1], self.y.supports)
             before, strength = strength, float(v @ slope)
             enough = progress is not None and progress(n_iter)
             converged = strength - before <= self.tol * strength

@@ -79,7 +79,6 @@ class Pencil:
     p: int
     usable: Mask
     known: AnyArray
-    Ad: Array
 
     def __init__(self, A: Form, B: Form, *, dtype: np.dtype, advice: str = "add to the diagonal of B"):
         self.dtype, self.advice = dtype, advice
@@ -156,7 +155,8 @@ class Pencil:
             raise ValueError("B must be positive semidefinite, and is not")
 
     def _diagonals(self) -> None:
-        self.Ad, self.G_diagonal = self.A.diagonal(), self.B.diagonal()
+        self.Ad: Array = self.A.diagonal()
+        self.G_diagonal: Array = self.B.diagonal()
 
     def rows(self, S: Index) -> tuple[Array, Array]:
         """Those of A and of B."""

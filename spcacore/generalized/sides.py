@@ -147,8 +147,7 @@ class Side:
     @classmethod
     def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
         refuse_products(X, "X")
-        with quiet("scale=True leaves"):  # which is the default, and what is constant cannot correlate
-            problem = as_problem(X, scale=scale, choice=choice, sample_weight=sample_weight)
+        problem = _problem(X, scale, choice, sample_weight)
         assert problem.mean is not None
         dtype, weight = problem.operator.dtype, _column_weights(problem)
         root, kept = _roots(sample_weight), None
@@ -248,9 +247,7 @@ class BlockSide(Side):
     @classmethod
     def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
         blocks = _in_blocks(X, "X").held()
-        with quiet("scale=True leaves"):
-            problem = as_problem(blocks, scale=scale, choice=choice, sample_weight=sample_weight)
-        assert problem.mean is not None
+        problem = _problem(blocks, scale, choice, sample_weight)
         return cls(
             None, None, _roots(sample_weight), None, problem.mean, problem.scale, problem.exponent // 2, name,
             problem.supports, problem, blocks, _column_weights(problem),
@@ -294,6 +291,11 @@ class BlockSide(Side):
         return self.blocks.reduced(sum_parts, _products, units, each=each, entries=self.p * other.p)[0]
 
 
+def _problem(X: Any, scale: bool, choice: Known, sample_weight: Any) -> Problem:
+    with quiet("scale=True leaves"):  # which is the default, and what is constant cannot correlate
+        return as_problem(X, scale=scale, choice=choice, sample_weight=sample_weight)
+
+
 def _in_blocks(X: Any, name: str) -> RowBlocks:
     return row_blocks(X if is_row_blocks(X) or is_sparse(X) else real_array(X, name, ndim=2))
 
@@ -334,20 +336,21 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Ar
     return (out,)
 
 
+@record
 class CrossCovariance:
     """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
 
     x: Side
     y: Side
-    stop: threading.Event | None
+    stop: threading.Event | None = None
 
-    def __init__(self, x: Side, y: Side, stop: threading.Event | None = None):
-        self.x, self.y, self.stop = x, y, stop
+    def __post_init__(self) -> None:
+        x, y = self.x, self.y
         self.matrix: Array | None = (
             x.cross(y) if isinstance(x, BlockSide) and isinstance(y, BlockSide) else None
         )
         self.removed: LowRank = LowRank.none(x.p, y.p)
-        self.signed = any(s.supports.signs is not None for s in (x, y))
+        self.signed: bool = any(s.supports.signs is not None for s in (x, y))
 
     def matvec(self, v: Array) -> Array:
         """C v, of one vector or several."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .._asked import as_method, sparsity_asked
 from .._limits import ACROSS_EXCESS
 from .._records import frozen_record
-from .._types import Array, Deflation, Index, Kind, Mask, MethodName, OperatorLike, Switch, Weights
+from .._types import AnyArray, Array, Deflation, Index, Kind, Mask, MethodName, OperatorLike, Switch, Weights
 from .._validation import integer
 from ..choice import Choice, Explained, Total
 from ..methods import Method
@@ -369,6 +369,14 @@ def extend(
     return components_result(problem, found, read, request, rows=X)
 
 
+def loadings_of(problem: Problem, solutions: list[Solution]) -> AnyArray:
+    """The solutions as columns."""
+    V = np.zeros((problem.p, len(solutions)), problem.operator.dtype)
+    for t, x in enumerate(solutions):
+        V[x.index, t] = x.entries
+    return V
+
+
 def components_result(
     problem: Problem,
     found: list[Solution],
@@ -379,9 +387,7 @@ def components_result(
 ) -> SparsePCAResult:
     """The result of what was found, with the scores of these rows."""
     method = request.method.name
-    V = np.zeros((problem.p, len(found)), problem.operator.dtype)
-    for t, f in enumerate(found):
-        V[f.index, t] = f.entries
+    V = loadings_of(problem, found)
     definition = DEFINITIONS[SOLVERS[method].objective]
     variances = operator_variances(problem, V, definition)
     if problem.data is not None and any(is_rounding(problem, variance) for variance in variances):

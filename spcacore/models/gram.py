@@ -27,7 +27,7 @@ from .._types import AnyArray, Array
 from .._validation import check_shape, is_sparse, real_array
 from ..linalg.eigen import interruptible, leading_eigenpairs
 from ..linalg.orthogonal import matrix_product
-from ..linalg.scaling import beyond_range, exponent_above
+from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..linalg.threads import Report, in_threads
 
 KernelFunction = Callable[[Any, Any], Any]
@@ -38,13 +38,6 @@ def blocks(n: int, width: int) -> Iterator[slice]:
     """Slices of n rows, as many at a time as `COPIED_ENTRIES` of this width allow."""
     step = max(1, COPIED_ENTRIES // width)
     return (slice(start, min(n, start + step)) for start in range(0, n, step))
-
-
-def largest_magnitude(a: Any) -> float:
-    """Of the entries of an array, without a copy, or of a sparse matrix."""
-    if is_sparse(a):
-        return float(abs(a).max())
-    return max(float(a.max(initial=0)), -float(a.min(initial=0)))
 
 
 def signed(U: AnyArray) -> AnyArray:

@@ -38,7 +38,7 @@ from .._validation import (
     positive,
     require_memory,
 )
-from ..linalg.scaling import beyond_range, exponent_above
+from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..operators.blocks import RowBlocks, naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.problem import warn_out_of_range
@@ -51,7 +51,6 @@ from .gram import (
     Rows,
     expanded,
     large,
-    largest_magnitude,
     leading,
     preimages,
     signed,
@@ -466,7 +465,7 @@ def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any
     """The kernel, with a shift and scaling of rows that reduce rounding and change no component."""
     sparse, shift, factor = is_sparse(data), None, 1.0
     if name == "linear":
-        factor = 2.0 ** -max(exponent_above(largest_magnitude(data)), -1000)
+        factor = 2.0 ** -max(exponent_above(largest_magnitude(data.data if sparse else data)), -1000)
     elif name == "rbf":
         factor = 1 / options["bandwidth"]
     if not math.isfinite(factor):

@@ -33,13 +33,13 @@ from .._validation import (
     refuse_not_finite,
 )
 from ..linalg.orthogonal import matrix_product
-from ..linalg.scaling import beyond_range, exponent_above
+from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..operators.block_tasks import finite
 from ..operators.blocks import RowBlocks, naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.sparse import compressed
 from ..readable import Result
-from .gram import blocks, largest_magnitude
+from .gram import blocks
 
 # ---- rows as kernels read them: arrays, CSR matrices, blocks, or anything that is sliced ----------------
 

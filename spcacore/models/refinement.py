@@ -55,7 +55,7 @@ def refine(
     variables, until none gains. A search of other loadings follows: one or more are sought again, some
     variables are replaced, loadings are rotated within their span and truncated, or taken from different
     results; each such change ascends too. Several searches begin from random loadings. The search ends when
-    six of them come to the same loadings, or after a fixed amount of work. A single loading is sought as
+    twelve of them come to the same loadings, or after a fixed amount of work. A single loading is sought as
     `sparse_pca` seeks one by default, from itself and from all other starts.
 
     The result explains at least as much as the given loadings. There is one exception: loadings that must

@@ -28,8 +28,10 @@ from .._limits import (
     PASS_COLUMNS,
     RECENT_PRODUCTS,
 )
+from .._records import record
 from .._types import AnyArray, Array, Index
 from ..linalg.scaling import beyond_range
+from .base import Affine
 from .block_tasks import backward, forward, products, submatrix, sum_parts
 from .blocks import RowBlocks
 from .deflation import DeflatedOperator, LowRank
@@ -37,6 +39,7 @@ from .problem import Problem, Screening
 from .working_set import Vector, WorkingSet
 
 
+@record
 class Gram:
     """A without deflation: products, columns and submatrices from passes over the blocks.
 
@@ -45,27 +48,18 @@ class Gram:
 
     blocks: RowBlocks
     dtype: np.dtype[Any]
-    range: float
-    factor: float
-    row_weight: AnyArray | None
-    each: list[Any]
-    p: int
+    affine: Affine
 
-    def __init__(
-        self,
-        blocks: RowBlocks,
-        dtype: np.dtype[Any],
-        mean: AnyArray | None,
-        weight: AnyArray | None,
-        range_: float,
-        factor: float,
-        row_weight: AnyArray | None = None,
-    ) -> None:
-        self.blocks, self.dtype, self.range, self.factor = blocks, dtype, range_, factor
-        self.row_weight, self.each = row_weight, blocks.placed(row_weight)
-        self.p = p = blocks.shape[1]
-        self.mean: AnyArray = np.zeros(p, dtype) if mean is None else mean
-        self.weight: AnyArray = np.ones(p, dtype) if weight is None else weight
+    def __post_init__(self) -> None:
+        affine = self.affine
+        self.range: float = affine.range
+        self.factor: float = affine.factor
+        self.row_weight: AnyArray | None = affine.row_weight
+        dtype, p = self.dtype, self.blocks.shape[1]
+        self.p: int = p
+        self.each: list[Any] = self.blocks.placed(self.row_weight)
+        self.mean: AnyArray = np.zeros(p, dtype) if affine.mean is None else affine.mean
+        self.weight: AnyArray = np.ones(p, dtype) if affine.weight is None else affine.weight
         self.diagonal: AnyArray = np.zeros(p, dtype)
         self.promise: AnyArray = self.diagonal  # of the variables, to be used soon
         self.column: AnyArray = np.empty((0, p), dtype)  # those kept, as rows

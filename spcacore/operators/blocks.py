@@ -30,7 +30,7 @@ from .._types import AnyArray, Index
 from .._validation import float_type, is_sparse
 from ..linalg.threads import one_ahead
 from .block_tasks import as_kernel_input, fingerprint, finite, not_finite
-from .row_sources import as_numbers, reads
+from .row_sources import as_numbers, reads, stacked
 from .sparse import compressed
 
 Combine = Callable[[Iterable[Any]], Any]  # of results that come one by one, in order
@@ -190,12 +190,7 @@ class RowBlocks:
 
     def whole(self) -> Any:
         """All rows in memory."""
-        parts = [part for part in self.results(as_kernel_input) if part.shape[0]]
-        if any(map(is_sparse, parts)):
-            from scipy.sparse import vstack
-
-            return vstack(parts, "csr")
-        return np.concatenate(parts)
+        return stacked([part for part in self.results(as_kernel_input) if part.shape[0]])
 
     def __repr__(self) -> str:
         n, p = self.shape

@@ -89,21 +89,22 @@ class DaskBlocks(RowBlocks):
         )
         info = client.scheduler_info(**every)
         if "workers" not in info:
-            raise ConnectionError(
-                f"{self.called} is to be read by a dask client whose scheduler is gone: {client}"
-            )
+            raise self._without_scheduler()
         for worker in info["workers"].values():
             limit = worker["memory_limit"]
             free += max(limit - worker["metrics"].get("memory", 0), 0) if limit else np.inf
         return self.array.nbytes <= free / 2
 
+    def _without_scheduler(self) -> ConnectionError:
+        return ConnectionError(
+            f"{self.called} is to be read by a dask client whose scheduler is gone: {self.client}"
+        )
+
     def _require_scheduler(self) -> None:
         """Raise where nobody is there to read the blocks."""
         client = self.client
         if client is not None and client.status != "running":
-            raise ConnectionError(
-                f"{self.called} is to be read by a dask client whose scheduler is gone: {client}"
-            )
+            raise self._without_scheduler()
         for future, block in zip(self.futures or (), self.expected(), strict=False):
             if future.client.status != "running" or future.status in ("cancelled", "lost"):
                 raise ConnectionError(

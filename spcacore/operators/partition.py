@@ -168,7 +168,7 @@ class BlockData(DataStorage):
 
     def operator(self, affine: Affine) -> Any:
         p = self.shape[1]
-        columns = Gram(self.blocks, self.dtype, *affine)
+        columns = Gram(self.blocks, self.dtype, affine)
         inner = _core.products(columns, p, p, True, 1.0, self.dtype == np.float32)
         return BlockOperator(columns, inner)
 

@@ -220,14 +220,19 @@ class IteratedRows(_Source):
 
 
 def _below(rows: list[Any], p: int, dtype: np.dtype[Any]) -> Any:
-    """Matrices one below the other."""
+    """Matrices one below the other, of which there may be one or none."""
     if len(rows) == 1:
         return rows[0]
+    return stacked(rows) if rows else np.empty((0, p), dtype)
+
+
+def stacked(rows: list[Any]) -> Any:
+    """A new matrix, from others one below the other."""
     if any(map(is_sparse, rows)):
         from scipy.sparse import vstack
 
         return vstack(rows, "csr")
-    return np.concatenate(rows) if rows else np.empty((0, p), dtype)
+    return np.concatenate(rows)
 
 
 class StackedRows(_Source):

@@ -17,7 +17,7 @@ from ..linalg.orthogonal import unit_columns
 from ..linalg.scaling import beyond_range
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import explained_together, problem_of, refine_all, search
-from ..models.components import SparsePCAResult, components_result
+from ..models.components import SparsePCAResult, components_result, loadings_of
 from ..models.request import Request
 from ..models.variance import DEFINITIONS, nonzeros_of, operator_variances
 from ..operators.gram import dense_shares, formed
@@ -366,14 +366,6 @@ def _solutions(loadings: AnyArray, problem: Problem) -> list[Solution]:
 # The score is the share of the variance of the fold that is predicted so, `1 - sum of squared errors/sum of
 # squares about the mean`. It falls where loadings fit noise, as the share explained by a projection never
 # does.
-
-
-def loadings_of(problem: Problem, solutions: list[Solution]) -> AnyArray:
-    """The solutions as columns."""
-    V = np.zeros((problem.p, len(solutions)), problem.operator.dtype)
-    for t, x in enumerate(solutions):
-        V[x.index, t] = x.entries
-    return V
 
 
 @record

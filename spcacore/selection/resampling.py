@@ -421,9 +421,7 @@ class ComponentRefits(Refits):
         if request.attempts and found:
             found = refine_all(problem, found, request, tell, quiet=True)
         result = components_result(problem.unscreened(), found, problem.screening(), request, quiet=True)
-        return Refit(
-            nonzeros_of(np.asarray(result.loadings, np.float64)), _floats(result.explained_variance_ratio)
-        )
+        return _refit(result.loadings, result)
 
 
 class WeightedRefits(Refits):
@@ -443,8 +441,7 @@ class WeightedRefits(Refits):
         out = []
         for w in weights:
             result = self.weighted(w, lambda progress: report())
-            shares = getattr(result, "explained_variance_ratio", None)
-            out.append(Refit(nonzeros_of(np.asarray(self.loadings(result), np.float64)), _floats(shares)))
+            out.append(_refit(self.loadings(result), result))
         return out
 
     def weighted(self, w: Array, tell: Callable[[Any], object]) -> Any:
@@ -476,5 +473,7 @@ class PairRefits(WeightedRefits):
         return tuple(names_of_sides(self.result))
 
 
-def _floats(shares: Any) -> Array | None:
-    return None if shares is None else np.asarray(shares, np.float64)
+def _refit(loadings: Any, result: Any) -> Refit:
+    shares = getattr(result, "explained_variance_ratio", None)
+    shares = None if shares is None else np.asarray(shares, np.float64)
+    return Refit(nonzeros_of(np.asarray(loadings, np.float64)), shares)

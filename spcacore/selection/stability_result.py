@@ -16,7 +16,7 @@ from .._messages import counted, few
 from .._records import frozen_record
 from .._rendering import Part, table_of
 from .._types import Array, Index, Mask
-from .._validation import group_labels, integer, number
+from .._validation import group_places, integer, number
 from ..linalg.orthogonal import unit_columns
 from ..readable import Judged, Listing, Tabular, labels
 from .resampling import Refit, Sparse
@@ -249,16 +249,14 @@ class Stability(Judged, Tabular):
         >>> found.group_frequencies(groups)
         {'first': 1.0, 'second': 0.0, 'third': 0.0}
         """
-        place: dict[Hashable, int] = {}
-        given = group_labels(groups, self.names, len(self.loadings))
-        index = np.array([place.setdefault(label, len(place)) for label in given], np.intp)
+        index, labels = group_places(groups, self.names, len(self.loadings))
         if component is not None:
             component = integer(component, "component", 0, self.n_components - 1)
-        count = np.zeros(len(place))
+        count = np.zeros(len(labels))
         for supports in self.chosen:
             some = np.concatenate(supports) if component is None else supports[component]
             count[np.unique(index[some])] += 1
-        return {label: float(count[i] / self.n_resamples) for label, i in place.items()}
+        return dict(zip(labels, (count / self.n_resamples).tolist(), strict=True))
 
     def _table(self) -> Listing:
         return self._variables(self.rows())

@@ -89,11 +89,16 @@ def _check_columns(estimator: Any, rows: RowBlocks, reset: bool) -> None:
             f"X has {counted(p, 'feature')}, but {type(estimator).__name__} is expecting "
             f"{counted(estimator.n_features_in_, 'feature')} as input"
         )
-    known = getattr(estimator, "feature_names_in_", None)
-    if names is not None and known is not None and names != tuple(known):
+    if names is not None and names_seen(estimator) not in (None, names):
         raise ValueError(
             "The feature names should match those that were passed during fit, in the same order"
         )
+
+
+def names_seen(estimator: Any) -> tuple[Any, ...] | None:
+    """Those of the variables it was fitted to, where they have some."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else tuple(names)
 
 
 _ROWS = "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)\n"
@@ -265,8 +270,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _by_place(self, p: int, **known: Any) -> dict[str, Any]:
         """What is known of the variables, without their names, which the checked X has no more."""
-        names = getattr(self, "feature_names_in_", None)
-        return by_place(known, None if names is None else tuple(names), p)
+        return by_place(known, names_seen(self), p)
 
     def _training(self, X: Any, *y: Any, finite: Any = False, **checks: Any) -> Any:
         """X as the functions take it, not copied; they look for NaN themselves."""
@@ -383,8 +387,7 @@ class Batches(Transformer):
         if not fresh:
             total = self._moments + total
         if total.n_samples > 1 and total.shape[0] >= self._least_rows(rows.shape[1]):  # else go on collecting
-            names = getattr(self, "feature_names_in_", None)
-            self._fit_rows(total, None, None if names is None else tuple(names))
+            self._fit_rows(total, None, names_seen(self))
             self.n_samples_seen_: int = total.shape[0]
         self._moments = total
         return self

@@ -18,7 +18,7 @@ from ..operators.block_tasks import columns
 from ..selection.model import NamedArray, takes_model
 from ..selection.stability_result import Stability
 from ..selection.stable_variables import RESAMPLED, stability
-from .base import as_rng, checked_input, estimator, options_of
+from .base import as_rng, checked_input, estimator, names_seen, options_of
 
 
 @estimator
@@ -100,9 +100,9 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         (100, 5)
         """
         rows = checked_input(self, X, least=4)
-        names = getattr(self, "feature_names_in_", None)
+        names = names_seen(self)
         if names is not None and isinstance(rows, np.ndarray):
-            rows = NamedArray(rows, tuple(names))
+            rows = NamedArray(rows, names)
         model = self.model
         if model is None:
             model = partial(sparse_pca, cardinality=default_cardinality(rows.shape[1]))

@@ -40,7 +40,14 @@ from ..operators.field import Ground, can_be_formed
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import KeptRows, kept_rows, largest_submatrix, rows_at_once, whole_matrix
+from ..operators.submatrix import (
+    KeptRows,
+    kept_rows,
+    largest_submatrix,
+    rows_at_once,
+    rows_together,
+    whole_matrix,
+)
 from ..progress import Callback
 from ..results import GreedyComponent
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
@@ -455,9 +462,7 @@ def _first(state: DeflatedOperator, pencil: Pencil, seed: list[int]) -> int | No
     chosen, best = int(tied[0]), -np.inf
     for start in range(0, len(tied), 4):
         part = tied[start : start + 4]
-        V = np.zeros((op.p, len(part)), op.dtype, order="F")
-        V[part, np.arange(len(part))] = 1
-        for i, row in zip(part, op.apply_block(V).T, strict=True):
+        for i, row in zip(part, rows_together(op, part), strict=True):
             one, others = np.array([i]), np.delete(np.arange(op.p), i)
             basis, C = pencil.basis(diagonal[[[i]]], one), np.ascontiguousarray(row[None])
             pair = pencil.bordered_eigenvalues(C, one, others, diagonal, basis).max()

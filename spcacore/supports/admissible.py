@@ -22,7 +22,7 @@ from .._labels import matched
 from .._messages import counted
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Mask
-from .._validation import group_labels, real_array
+from .._validation import group_places, real_array
 from ..choice import Choice
 
 Units = Mask
@@ -74,10 +74,7 @@ class Supports:
         unit = np.arange(p)
         labels: list[Any] = [_name_of(names, j) for j in range(p)]
         if groups is not None:
-            given = group_labels(groups, names, p)
-            place: dict[Any, int] = {}
-            unit = np.array([place.setdefault(label, len(place)) for label in given], np.intp)
-            labels = list(place)
+            unit, labels = group_places(groups, names, p)
         n_units, what = len(labels), "variable" if groups is None else "group"
         inside_units, outside_units = np.unique(unit[inside]), np.unique(unit[outside])
         half = outside_units[

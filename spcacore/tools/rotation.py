@@ -247,17 +247,24 @@ def l1_rotation(
            [0., 1.],
            [0., 3.]])
     """
+    return _turned(loadings, l1_rotate, "l1_rotation", max_iter, tol, overwrite)
+
+
+def _turned(
+    loadings: ArrayLike, rotate: Callable[[AnyArray, int, float], tuple[AnyArray, bool]], called: str,
+    max_iter: int, tol: float, overwrite: bool,
+) -> tuple[AnyArray, AnyArray]:  # fmt: skip
+    """What `rotate` makes of the loadings in place, and the rotation."""
     a = real_array(loadings, "loadings", ndim=2)
     overwrite = check_bool(overwrite, "overwrite")
-    max_iter = integer(max_iter, "max_iter", 0)
-    tol = number(tol, "tol", 0)
+    max_iter, tol = integer(max_iter, "max_iter", 0), number(tol, "tol", 0)
     rotated = output_array(loadings, a, "loadings", overwrite, "F")
-    work = np.asfortranarray(rotated)
-    rotation, converged = l1_rotate(work, max_iter, tol)
+    work = np.asfortranarray(rotated)  # a copy only of loadings in C order that are overwritten
+    rotation, converged = rotate(work, max_iter, tol)
     if work is not rotated:
         rotated[...] = work
     if not converged:
-        warn(f"l1_rotation did not converge in {counted(max_iter, 'iteration')}; raise max_iter or tol")
+        warn(f"{called} did not converge in {counted(max_iter, 'iteration')}; raise max_iter or tol")
     return rotated, rotation.astype(rotated.dtype, copy=False)
 
 
@@ -280,33 +287,28 @@ def l1_rotate(Y: AnyArray, max_iter: int, tol: float, varimax: bool = True) -> t
 def _rotate(
     loadings: ArrayLike, gamma: float, normalize: bool, max_iter: int, tol: float, overwrite: bool
 ) -> tuple[AnyArray, AnyArray]:
-    a = real_array(loadings, "loadings", ndim=2)
-    normalize, overwrite = check_bool(normalize, "normalize"), check_bool(overwrite, "overwrite")
+    normalize = check_bool(normalize, "normalize")
     gamma = number(gamma, "gamma", 0)
     if gamma == math.inf:
         raise ValueError("gamma must be finite, not inf")
-    max_iter = integer(max_iter, "max_iter", 0)
-    tol = number(tol, "tol", 0)
-    rotated = output_array(loadings, a, "loadings", overwrite, "F")
-    work = np.asfortranarray(rotated)  # a copy only of loadings in C order that are overwritten
-    if normalize:
-        # Two factors a row: neither their squares nor their product can leave the range.
-        peak = np.maximum(work.max(axis=1), -work.min(axis=1))[:, np.newaxis]
-        peak[peak == 0] = 1
-        work /= peak
-        length = np.sqrt(np.einsum("ij,ij->i", work, work))[:, np.newaxis]
-        length[length == 0] = 1
-        work /= length
-    status, rotation, _ = _core.orthomax(work, gamma, max_iter, tol)
-    if normalize:
-        work *= length
-        with np.errstate(under="ignore"):
-            work *= peak
-    if work is not rotated:
-        rotated[...] = work
-    if status:
-        warn(f"orthomax did not converge in {counted(max_iter, 'iteration')}; raise max_iter or tol")
-    return rotated, rotation.astype(rotated.dtype, copy=False)
+
+    def rotate(work: AnyArray, max_iter: int, tol: float) -> tuple[AnyArray, bool]:
+        if normalize:
+            # Two factors a row: neither their squares nor their product can leave the range.
+            peak = np.maximum(work.max(axis=1), -work.min(axis=1))[:, np.newaxis]
+            peak[peak == 0] = 1
+            work /= peak
+            length = np.sqrt(np.einsum("ij,ij->i", work, work))[:, np.newaxis]
+            length[length == 0] = 1
+            work /= length
+        status, rotation, _ = _core.orthomax(work, gamma, max_iter, tol)
+        if normalize:
+            work *= length
+            with np.errstate(under="ignore"):
+                work *= peak
+        return rotation, status == 0
+
+    return _turned(loadings, rotate, "orthomax", max_iter, tol, overwrite)
 
 
 # ---- oblique rotation of loadings to simple structure: factors that may be correlated -------------------
