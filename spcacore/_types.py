@@ -63,7 +63,9 @@ ShareOf: TypeAlias = Literal["variance", "score"]
 Definition: TypeAlias = Literal["cumulative", "adjusted", "raw", "regression"]
 Rotation: TypeAlias = Literal["varimax", "l1", "none"]
 ThresholdRule: TypeAlias = Literal["soft", "hard"]
-Metric: TypeAlias = Literal["sqeuclidean", "absolute"]
+Metric: TypeAlias = (
+    Literal["sqeuclidean", "absolute", "precomputed"] | Callable[[AnyArray, AnyArray], ArrayLike]
+)
 Rule: TypeAlias = Literal["one_se", "best"]
 Resampling: TypeAlias = Literal["complementary", "half", "bootstrap"]
 ScreeningMode: TypeAlias = Literal["auto", "gram", "working_set", "both", "shadow", "references", "none"]

@@ -16,23 +16,27 @@ D, of n^2 rows, is not formed. For centered columns and squared differences, ove
     (M w)_j = 2 [n sum_i x_ij^2 s_i + (sum s) ||x_j||^2 + 2 x_j'G x_j],   G = X diag(w) X',  s = diag G,
 
 matrix products of n x p with n x min(n, number of nonzero weights). Absolute differences have no such form;
-their sums over pairs are computed again for each product (distances.c).
+their sums over pairs are computed again for each product (distances.c). Of other differences D is kept.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import squareform
 
 from .. import _core
+from .._limits import CLUSTERING_TOL
 from .._messages import convergence, counted
 from .._records import frozen_record
 from .._types import AnyArray, MatrixLike, Metric
-from .._validation import check_choice, integer, number, require_memory
-from ..linalg.orthogonal import matrix_product
+from .._validation import check_choice, column_names, integer, number, real_array, require_memory
+from ..linalg.orthogonal import matrix_product, tall_product
 from .columns import (
+    PAIRS,
     Array,
     Columns,
     Fit,
@@ -65,7 +69,8 @@ class SparseDissimilarity(WeightedResult):
     n_iter : int
     converged : bool
     l1_bound : float
-    metric : {"sqeuclidean", "absolute"}
+    metric : str
+        The name of the differences, or of the callable.
     names : tuple of str or None
         Names of the variables, if the input had any.
 
@@ -119,8 +124,12 @@ def sparse_dissimilarity(
     l1_bound : float
         In [1, sqrt(p)]. 1 allows a single variable; sqrt(p) is no restriction. See
         `sparse_dissimilarity_gap`.
-    metric : {"sqeuclidean", "absolute"}, default "sqeuclidean"
-        Differences `(x_ij - x_i'j)**2`, or `abs(x_ij - x_i'j)`, which is less sensitive to outliers.
+    metric : {"sqeuclidean", "absolute", "precomputed"} or callable, default "sqeuclidean"
+        Differences `(x_ij - x_i'j)**2`, or `abs(x_ij - x_i'j)`, which is less sensitive to outliers. A
+        callable gets the entries of a variable in the first and in the second sample of all pairs, as two
+        arrays of n (n - 1) / 2 numbers, and returns as many differences, at least 0. With "precomputed", X is
+        D itself, of shape (n (n - 1) / 2, p), with pairs in the order of `scipy.spatial.distance.pdist`. In
+        these two cases D is in memory.
     max_iter : int, default 200
     tol : float, optional
         Stop when an iteration moves the weights by a fraction of at most `tol` in the l1 norm. Default 1e-6
@@ -158,23 +167,20 @@ def sparse_dissimilarity(
     array([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2,
            2, 2, 2, 2, 2, 2, 2, 2], dtype=int32)
     """
-    check_choice(metric, "metric", tuple(METRICS))
     max_iter, tol = check_iterations(max_iter, tol)
-    require_memory(X, "all pairs of rows are compared, which needs")
-    columns = as_columns(X)
-    bound = check_l1_bound(l1_bound, "l1_bound", columns.p)
-    check_number_range(columns, METRICS[metric], bound)
+    differences = as_differences(X, metric, lambda p: [check_l1_bound(l1_bound, "l1_bound", p)])
+    bound = check_l1_bound(l1_bound, "l1_bound", differences.p)
     fit = best_weights(
-        columns, metric, bound, starting_vectors(columns, metric), max_iter, columns.tolerance(tol)
+        differences, bound, starting_vectors(differences), max_iter, differences.tolerance(tol)
     )
     warn_unless_converged(fit.converged, max_iter)
-    weights = fit.weights.astype(columns.dtype)
-    exponent = METRICS[metric] * columns.exponent
+    weights = fit.weights.astype(differences.dtype)
     with np.errstate(under="ignore"):
-        pairs = np.ldexp(_distances(columns, weights, metric), exponent).astype(columns.dtype)
-        trace = np.ldexp(np.array(fit.trace), exponent)
+        pairs = np.ldexp(differences.weighted(weights), differences.exponent).astype(differences.dtype)
+        trace = np.ldexp(np.array(fit.trace), differences.exponent)
+    name = metric if isinstance(metric, str) else getattr(metric, "__name__", "callable")
     return SparseDissimilarity(
-        weights, pairs, float(trace[-1]), trace, len(trace), fit.converged, bound, metric, columns.names
+        weights, pairs, float(trace[-1]), trace, len(trace), fit.converged, bound, name, differences.names
     )
 
 
@@ -184,18 +190,18 @@ def check_iterations(max_iter: Any, tol: Any) -> tuple[int, float | None]:
 
 
 def best_weights(
-    columns: Columns, metric: str, bound: float, starts: list[Array], max_iter: int, tol: float
+    differences: AnyDifferences, bound: float, starts: list[Array], max_iter: int, tol: float
 ) -> Fit:
     """The best over the starts, each a vector whose soft threshold is the first w."""
-    fits = [_alternate(columns, metric, bound, start, max_iter, tol) for start in starts]
+    fits = [_alternate(differences, bound, start, max_iter, tol) for start in starts]
     return max(fits, key=lambda fit: fit.trace[-1])
 
 
-def _alternate(columns: Columns, metric: str, bound: float, start: Array, max_iter: int, tol: float) -> Fit:
+def _alternate(differences: AnyDifferences, bound: float, start: Array, max_iter: int, tol: float) -> Fit:
     """w <- threshold(M w) until w stays."""
     fit = Fit(l1_threshold(start, bound), [], False)
     while True:
-        a = _products(columns, fit.weights, metric)
+        a = differences.products(fit.weights)
         fit.trace.append(math.sqrt(float(fit.weights @ a)))
         new = l1_threshold(a, bound)
         fit.converged = float(np.abs(new - fit.weights).sum() / fit.weights.sum()) <= tol
@@ -204,45 +210,133 @@ def _alternate(columns: Columns, metric: str, bound: float, start: Array, max_it
         fit.weights = new
 
 
-def starting_vectors(columns: Columns, metric: str) -> list[Array]:
-    """M w for equal weights, and sqrt(diag M), the norms of the columns of D."""
-    norms = np.empty(columns.p)
-    for part, T in columns.blocks():
-        square = T * T
-        total = square.sum(axis=1)
-        if metric == "sqeuclidean":
-            norms[part] = columns.n * np.einsum("ij,ij->i", square, square) + 3 * total * total
-        else:
-            norms[part] = total
-    return [_products(columns, np.full(columns.p, columns.p**-0.5), metric), np.sqrt(norms)]
+class OfColumns:
+    """The differences of entries, squared or absolute."""
 
+    def __init__(self, columns: Columns, metric: str) -> None:
+        self.columns, self.metric = columns, metric
+        self.p, self.dtype, self.names = columns.p, columns.dtype, columns.names
+        self.exponent, self.tolerance = METRICS[metric] * columns.exponent, columns.tolerance
 
-def _products(columns: Columns, w: Array, metric: str) -> Array:
-    """M w."""
-    out = np.empty(columns.p)
-    if metric == "absolute":
-        pairs = _distances(columns, w, metric).astype(columns.dtype, copy=False)
+    def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> OfColumns:
+        """Of columns in random orders."""
+        return OfColumns(self.columns.permuted(generator, poll), self.metric)
+
+    def norms(self) -> Array:
+        """Of the columns of D, in one unit."""
+        columns, squares = self.columns, np.empty(self.p)
         for part, T in columns.blocks():
-            out[part] = _core.absolute_products(T, pairs)
-        return 2 * out
-    few = np.count_nonzero(w) <= columns.n
-    root = columns.weighted_rows(w) if few else columns.weighted_gram(w)
-    s = np.einsum("ij,ij->j", root, root) if few else root.diagonal()
+            square = T * T
+            total = square.sum(axis=1)
+            squares[part] = total
+            if self.metric == "sqeuclidean":
+                squares[part] = columns.n * np.einsum("ij,ij->i", square, square) + 3 * total * total
+        return np.sqrt(squares)
 
-    def some(part: Any, T: AnyArray) -> None:
-        product = matrix_product(T, root)
-        quadratic = np.einsum("ij,ij->i", product, product if few else T)
-        square = T * T
-        weighted = np.einsum("ij,j->i", square, s)
-        out[part] = 2 * (columns.n * weighted + s.sum() * square.sum(axis=1) + 2 * quadratic)
+    def products(self, w: Array) -> Array:
+        """M w."""
+        columns, out = self.columns, np.empty(self.p)
+        if self.metric == "absolute":
+            pairs = self.weighted(w).astype(columns.dtype, copy=False)
+            for part, T in columns.blocks():
+                out[part] = _core.absolute_products(T, pairs)
+            return 2 * out
+        few = np.count_nonzero(w) <= columns.n
+        root = columns.weighted_rows(w) if few else columns.weighted_gram(w)
+        s = np.einsum("ij,ij->j", root, root) if few else root.diagonal()
 
-    columns.each_block(some)
-    return out
+        def some(part: Any, T: AnyArray) -> None:
+            product = matrix_product(T, root)
+            quadratic = np.einsum("ij,ij->i", product, product if few else T)
+            square = T * T
+            weighted = np.einsum("ij,j->i", square, s)
+            out[part] = 2 * (columns.n * weighted + s.sum() * square.sum(axis=1) + 2 * quadratic)
+
+        columns.each_block(some)
+        return out
+
+    def weighted(self, w: AnyArray) -> Array:
+        """D w over the pairs i < i'."""
+        pairs = np.zeros(self.columns.n * (self.columns.n - 1) // 2)
+        for part, T in self.columns.blocks(np.flatnonzero(w)):
+            _core.add_distances(T, w[part].astype(T.dtype, copy=False), self.metric == "sqeuclidean", pairs)
+        return pairs
 
 
-def _distances(columns: Columns, w: AnyArray, metric: str) -> Array:
-    """D w over the pairs i < i'."""
-    pairs = np.zeros(columns.n * (columns.n - 1) // 2)
-    for part, T in columns.blocks(np.flatnonzero(w)):
-        _core.add_distances(T, w[part].astype(T.dtype, copy=False), metric == "sqeuclidean", pairs)
-    return pairs
+class Given:
+    """D itself, over the pairs i < i'."""
+
+    def __init__(self, D: AnyArray, exponent: int, names: tuple[str, ...] | None) -> None:
+        self.D, self.exponent, self.names = D, exponent, names
+        self.p, self.dtype = D.shape[1], D.dtype
+
+    def tolerance(self, tol: float | None) -> float:
+        return tol if tol is not None else CLUSTERING_TOL.of(self.dtype)
+
+    def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Given:
+        """With samples in another random order for each column."""
+        D = np.empty_like(self.D)
+        for j, d in enumerate(self.D.T):
+            poll()
+            square = squareform(d)
+            order = generator.permutation(len(square))
+            D[:, j] = squareform(square[np.ix_(order, order)], checks=False)
+        return Given(D, self.exponent, self.names)
+
+    def norms(self) -> Array:
+        return np.sqrt(np.einsum("ij,ij->j", self.D, self.D, dtype=np.float64))
+
+    def products(self, w: Array) -> Array:
+        return 2 * tall_product(self.D, self.weighted(w).astype(self.dtype), transposed=True).astype(
+            np.float64
+        )
+
+    def weighted(self, w: AnyArray) -> Array:
+        return tall_product(self.D, w.astype(self.dtype)).astype(np.float64)
+
+
+AnyDifferences = OfColumns | Given
+
+
+def starting_vectors(differences: AnyDifferences) -> list[Array]:
+    """M w for equal weights, and sqrt(diag M), the norms of the columns of D."""
+    p = differences.p
+    return [differences.products(np.full(p, p**-0.5)), differences.norms()]
+
+
+def as_differences(X: Any, metric: Any, bounds_for: Callable[[int], list[float]]) -> AnyDifferences:
+    """The differences of X, checked, of which sums with the largest of these bounds are finite."""
+    require_memory(X, "all pairs of rows are compared, which needs")
+    if metric == "precomputed" or callable(metric):
+        return _given(X, metric, bounds_for)
+    check_choice(metric, "metric", (*METRICS, "precomputed"))
+    columns = as_columns(X)
+    check_number_range(columns, METRICS[metric], bounds_for(columns.p)[-1])
+    return OfColumns(columns, metric)
+
+
+def _given(X: Any, metric: Any, bounds_for: Callable[[int], list[float]]) -> Given:
+    names, D = column_names(X), real_array(X, "X", ndim=2)
+    if callable(metric):
+        first, second = np.triu_indices(len(D), 1)
+        if len(first) == 0:
+            raise ValueError(PAIRS)
+        found = [real_array(metric(x[first], x[second]), "what metric returns", ndim=1) for x in D.T]
+        wrong = [len(d) for d in found if len(d) != len(first)]
+        if wrong:
+            raise ValueError(
+                f"metric must return {counted(len(first), 'number')}, one for each pair, not {wrong[0]}"
+            )
+        D = np.column_stack(found).astype(D.dtype)
+    n = (1 + math.isqrt(1 + 8 * len(D))) // 2
+    if n < 2 or n * (n - 1) // 2 != len(D):
+        raise ValueError(
+            f"with metric='precomputed' X has a row for each of n (n - 1) / 2 pairs of samples, not {len(D)}"
+        )
+    if D.min() < 0:
+        raise ValueError(f"differences must be at least 0, and one is {D.min():.3g}")
+    if not D.max() > 0:
+        raise ValueError("X has no variance: all its rows are equal")
+    bounds_for(D.shape[1])
+    exponent = math.frexp(float(D.max()))[1]
+    return Given(np.asfortranarray(np.ldexp(D, -exponent)), exponent, names)

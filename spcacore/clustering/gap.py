@@ -11,21 +11,19 @@ from numpy.typing import ArrayLike
 from .._messages import counted
 from .._records import frozen_record
 from .._types import MatrixLike, Metric, RandomSource
-from .._validation import as_seed, check_choice, integer, require_memory
+from .._validation import as_seed, integer, require_memory
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
 from .columns import (
     Array,
-    Columns,
     Fit,
     Labels,
-    as_columns,
     check_l1_bounds,
     check_number_range,
     warn_unless_converged,
 )
-from .dissimilarity import METRICS, best_weights, check_iterations, starting_vectors
+from .dissimilarity import AnyDifferences, as_differences, best_weights, check_iterations, starting_vectors
 from .kmeans import as_kmeans_input, best_partition, first_partitions
 from .kmeans_blocks import AnyColumns
 
@@ -112,7 +110,8 @@ def sparse_dissimilarity_gap(
         As in `sparse_dissimilarity`.
     l1_bounds : array-like of shape (m,), optional
         Each in [1, sqrt(p)]; sorted here. Default: ten in geometric progression from 1.2 to `0.7 sqrt(p)`.
-    metric : {"sqeuclidean", "absolute"}, default "sqeuclidean"
+    metric : {"sqeuclidean", "absolute", "precomputed"} or callable, default "sqeuclidean"
+        As in `sparse_dissimilarity`. Of differences that are computed already, samples are permuted.
     n_permutations : int, default 10
     max_iter, tol
         As in `sparse_dissimilarity`.
@@ -149,20 +148,17 @@ def sparse_dissimilarity_gap(
     >>> spcacore.sparse_dissimilarity_gap(X, [1.5, 3, 6, 12])
     GapStatistic(l1_bound=3, smallest_l1_bound=3, 4 bounds, 10 permutations)
     """
-    check_choice(metric, "metric", tuple(METRICS))
     max_iter, tol = check_iterations(max_iter, tol)
     permutations = _Permutations(n_permutations, n_jobs, rng, callback)
-    require_memory(X, "all pairs of rows are compared, which needs")
-    columns = as_columns(X)
-    bounds = check_l1_bounds(l1_bounds, columns.p)
-    check_number_range(columns, METRICS[metric], bounds[-1])
-    limits = max_iter, columns.tolerance(tol)
+    differences = as_differences(X, metric, lambda p: check_l1_bounds(l1_bounds, p))
+    bounds = check_l1_bounds(l1_bounds, differences.p)
+    limits = max_iter, differences.tolerance(tol)
 
-    def solve(columns: Columns, generator: np.random.Generator) -> list[Fit]:
-        starts = starting_vectors(columns, metric)
-        return [best_weights(columns, metric, bound, starts, *limits) for bound in bounds]
+    def solve(differences: AnyDifferences, generator: np.random.Generator) -> list[Fit]:
+        starts = starting_vectors(differences)
+        return [best_weights(differences, bound, starts, *limits) for bound in bounds]
 
-    return permutations.gap(columns, bounds, METRICS[metric] * columns.exponent, solve, max_iter)
+    return permutations.gap(differences, bounds, differences.exponent, solve, max_iter)
 
 
 def sparse_kmeans_gap(
@@ -243,7 +239,7 @@ class _Permutations:
 
     def gap(
         self,
-        columns: AnyColumns,
+        columns: AnyColumns | AnyDifferences,
         bounds: list[float],
         exponent: int,
         solve: Callable[[Any, np.random.Generator], list[Fit]],

@@ -153,7 +153,7 @@ class SparseHierarchical(_SparseClusters):
         Bound on the weights, in [1, sqrt(p)]. Default: the l1 norm of a unit vector of weights in which about
         sqrt(p) are equal and the others zero. `spcacore.sparse_dissimilarity_gap` chooses a bound from the
         data.
-    metric : {"sqeuclidean", "absolute"}, default "sqeuclidean"
+    metric : {"sqeuclidean", "absolute"} or callable, default "sqeuclidean"
     linkage : {"average", "complete", "single", "weighted"}, default "complete"
     max_iter, tol
         As in `sparse_dissimilarity`.
@@ -201,6 +201,10 @@ class SparseHierarchical(_SparseClusters):
         """
         if self.linkage not in LINKAGES:
             raise ValueError(f"linkage must be {listed(map(repr, LINKAGES))}, not {self.linkage!r}")
+        if self.metric == "precomputed":
+            raise ValueError(
+                "metric='precomputed' has a row for each pair: call spcacore.sparse_dissimilarity"
+            )
         names = column_names(X)
         rows = self._checked(X, least=2)
         n_clusters = integer(self.n_clusters, "n_clusters", 1, rows.shape[0])

@@ -121,6 +121,46 @@ def test_both_ends_of_the_bound(metric, seed):
     np.testing.assert_allclose(loose.weights, np.abs(vectors[:, -1]), atol=1e-7)
 
 
+@pytest.mark.parametrize("bound", [2.0, 6.0, np.sqrt(200)])
+def test_differences_of_the_caller(bound):
+    """The same as of those that are known by name; of others, the leading eigenvector without a bound."""
+    X = planted(1, 1.0, n=36, p=200)[0]
+    for metric, difference in (
+        ("sqeuclidean", lambda a, b: (a - b) ** 2),
+        ("absolute", lambda a, b: abs(a - b)),
+    ):
+        known = sparse_dissimilarity(X, bound, metric, tol=1e-9)
+        D = np.column_stack([difference(*x[np.array(np.triu_indices(36, 1))]) for x in X.T])
+        for found in (
+            sparse_dissimilarity(X, bound, difference, tol=1e-9),
+            sparse_dissimilarity(D, bound, "precomputed", tol=1e-9),
+        ):
+            np.testing.assert_allclose(found.weights, known.weights, atol=1e-7)
+            np.testing.assert_allclose(found.dissimilarity, known.dissimilarity, rtol=1e-6)
+            assert found.objective == pytest.approx(known.objective, rel=1e-9)
+    positive = 1e200 * np.exp(X)  # differences relative to the entries, which do not depend on where 0 is
+    D = np.column_stack([pdist(x[:, None], "canberra") for x in positive.T])
+    canberra = sparse_dissimilarity(positive, bound, lambda a, b: abs(a - b) / (a + b), tol=1e-10)
+    np.testing.assert_allclose(canberra.dissimilarity, D @ canberra.weights, rtol=1e-9)
+    if bound == np.sqrt(200):
+        leading = np.linalg.eigh(D.T @ D)[1][:, -1]
+        np.testing.assert_allclose(canberra.weights, abs(leading), atol=1e-7)
+
+
+def test_gap_of_differences_of_the_caller():
+    """Permuting samples is permuting entries: the same distribution, and for one variable the same number."""
+    X = planted(6, 1.5, n=30, p=60, k=8)[0]
+    bounds = [1.0, 2.0, 4.0]
+    known = sparse_dissimilarity_gap(X, bounds, "absolute", n_permutations=20)
+    found = sparse_dissimilarity_gap(X, bounds, lambda a, b: abs(a - b), n_permutations=20)
+    np.testing.assert_allclose(found.objective, known.objective, rtol=1e-6)
+    np.testing.assert_allclose(found.permuted[0], known.permuted[0], rtol=1e-9)
+    error = 5 * np.hypot(found.deviation, known.deviation) / np.sqrt(20)
+    assert (
+        abs(np.log(found.permuted).mean(axis=1) - np.log(known.permuted).mean(axis=1)) <= error + 1e-9
+    ).all()
+
+
 @BOTH
 @pytest.mark.parametrize("bound", [2.0, 6.0, 14.0])
 def test_pdist_with_the_weights(metric, bound):
