@@ -121,7 +121,10 @@ def real_array(
         a = _from_objects(x, a, name)
     if a.dtype.kind not in "fiub":
         what = _KINDS.get(a.dtype.kind, "complex numbers")
-        advice = "; astype(float) makes them numbers, if it can" if what == "strings" else ""
+        advice = {
+            "strings": "; astype(float) makes them numbers, if it can",
+            "records": f"; pandas.DataFrame({name}) has a column for each field",
+        }.get(what, "")
         raise TypeError(f"{name} holds {what} (dtype {a.dtype}) where real numbers are needed{advice}")
     allowed = (ndim,) if isinstance(ndim, int) else ndim
     if a.ndim not in allowed:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from ._validation import LARGEST, check_bool, check_choice, integer, number
 
@@ -88,6 +88,13 @@ class Checked:
                 one.check(value)
         for refusal in self._refusals():
             raise ValueError(refusal)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            record = type(self).__name__
+            hint = f": a grid names records, [{record}(...), ...]" if name == "set_params" else ""
+            raise AttributeError(f"{record!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
     def _refusals(self) -> Iterator[str]:
         """What is wrong with these fields together, if anything is."""

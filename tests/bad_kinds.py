@@ -237,6 +237,7 @@ BAD = [
     ("frame of numbers as words", lambda a: frame(a.astype(str)), TypeError, r"astype\(float\)"),
     ("list of dicts", lambda a: [{"x": 1.0}] * len(a), TypeError, "not numbers.*'x'"),
     ("list of names", lambda a: ["x", "y"], TypeError, "strings"),
+    ("records", lambda a: np.zeros(len(a), [("x", float)]), TypeError, "records.*; pandas.DataFrame"),
     ("masked", lambda a: np.ma.masked_less(a, 0), TypeError, "masked"),
     ("masked, nothing hidden", np.ma.array, TypeError, "masked"),
     ("masked rows", masked_rows, TypeError, "masked"),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 from .._messages import listed
 from .._types import ShareOf
+from .._validation import TAKES_MISSING
 from ..choice import Choice, Explained, Prior, Total
 from ..methods import METHODS, RatioSearch
 from ..models.components import sparse_pca
@@ -119,6 +120,7 @@ def refusal(args: Arguments, error: Exception) -> UserError:
     """What the library says of an option or the data, in the words of the command."""
     files = {"X": str(args.source or args.file), "Y": args.other, "y": args.labels}
     said = re.sub(r"\b[XYy]\b", lambda m: files[m[0]] or m[0], in_flags(str(error)))
+    said += "; --impute fills or drops" * (TAKES_MISSING in str(error))
     word = re.split(r"\W", said, maxsplit=1)[0]
     name = {"grid": args.grid_of, "share": "explained", "Total": "total"}.get(word, word)
     if name in vars(args):

@@ -29,7 +29,7 @@ from .probabilistic import Likelihood, likeliest_in_span
 class Components(WithCallbacks, Likelihood):
     """Sparse components of a matrix."""
 
-    n_components: int | None
+    n_components: float | None
     center: bool
 
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
@@ -65,7 +65,9 @@ class SparsePCA(Components):
 
     Parameters
     ----------
-    {count}
+    n_components : int, float or None, default 2
+        In [1, min(n, p)], or a share of the variance between 0 and 1, as in `sparse_pca`. None: the largest
+        possible number, `min(n - 1, p)` (without centering, `min(n, p)`).
     cardinality : int, sequence of ints, Explained or Total, optional
         How sparse the components are, as in `sparse_pca`. Default: the square root of the number of
         variables, rounded up. Methods with an l1 bound or a penalty have it in their record.
@@ -117,7 +119,7 @@ class SparsePCA(Components):
     array([0.092, 0.033])
     """
 
-    n_components: int | None = 2
+    n_components: float | None = 2
     cardinality: int | ArrayLike | Explained | Total | None = None
     _: KW_ONLY
     method: MethodName | Method = "tpower"

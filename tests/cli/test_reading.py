@@ -383,6 +383,7 @@ BAD_TEXT = [
     ("a\tb\n10,500\t870\n", (), "say --thousands ,; if the comma is the decimal mark, say --decimal ,"),
     ("a;b\n1.234.567;1\n", (), "if . separates thousands, say --thousands . --decimal ,"),
     ("a;b\n1,5;1\n", ("--thousands", ","), "'1,5'"),
+    ("a,b\n1,\n2,3\n5,1\n", ("--method", "greedy"), "of dense data; --impute fills or drops"),
     ("a,b\n1,\n3,NA\n4,nan\n", (), "column 2 of m.csv has only NaN entries"),
     ("a,b\n1,2\n-inf,3\n", ("--impute", "mean"), "the first in row 2, column 1; replace or drop it"),
     ("id,a,b\n\ns,1,2\nt,1e300,4\n", ("--float32",), "the first in row 2, column 1; replace or drop it"),

@@ -203,6 +203,7 @@ WRONG = [  # a call of a user of another package, and the words that help
     (lambda: spcacore.sparse_pca(X, 2, use_highly_variable=True), "spcacore.anndata.sparse_pca .*mask_var"),
     (lambda: spcacore.sparse_pcaa, "do you mean 'sparse_pca'"),
     (lambda: spcacore.nothing, "module 'spcacore' has no attribute 'nothing'"),
+    (lambda: spcacore.TPower().set_params, r"a grid names records, \[TPower\(\.\.\.\), \.\.\.\]"),
     (lambda: spcacore.prcomp, "'prcomp'; do you mean sparse_pca"),
     (lambda: spcacore.SparsePCA, "estimators are in spcacore.sklearn"),
     (lambda: spcacore.sparse_pca(X, 2, 3).loading, "loadings has the components"),
