@@ -484,8 +484,8 @@ size_t SPCA(race_work)(spca_int p, spca_int k, int known, const spca_search_plan
  * order.  First the `given` loadings in the first places ascend; then come at most so many moves,
  * until `patience` of them, one after another, raised nothing, or some limit of multiplications is
  * spent.  Kept between calls: random (the generator's), state (3: moves made, moves that raised
- * nothing, places taken), spent, and subspace (2r (p + 1) + p); all 0 at first.  diagonal (p): that of
- * A.  `of`: which supports are allowed, size_t their cardinality and room the most variables of
+ * nothing, places taken), spent, and subspace (2r (p + 1) + p); all 0 at first.  diagonal (p): that
+ * of A.  `of`: which supports are allowed, size their cardinality and room the most variables of
  * one; NULL: any.  constraint 1: V'V = I, or 2: V'AV diagonal, and Tr V'AV is raised.  work
  * (joint_work), iwork (joint_iwork), turned (p r). */
 spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const REAL *A,

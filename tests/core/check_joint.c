@@ -46,7 +46,7 @@ static void begin(trial_t *t, joint_search_t *s)
     s->index = SCRATCH(t, places * s->room, spca_int);
     s->value = SCRATCH(t, places * s->room, double);
     s->explained = SCRATCH(t, s->members, double);
-    s->subspace = SCRATCH(t, 2 * r * (s->p + 1) + s->p, double);
+    s->subspace = zeros(t, 2 * r * (s->p + 1) + s->p);
     s->state[0] = s->state[1] = s->state[2] = 0;
     s->spent = 0;
     s->random = 3;
