@@ -65,7 +65,12 @@ def each(reason, *names):
 
 
 PERMUTED = "sparse_cca_permutation", "sparse_dissimilarity_gap", "sparse_kmeans_gap"
-FOLDED = "select_n_components", "select_sparsity", "select_sparsity, correlation", "select_sparsity, permutation"
+FOLDED = (
+    "select_n_components",
+    "select_sparsity",
+    "select_sparsity, correlation",
+    "select_sparsity, permutation",
+)
 DISTANT = (
     "kernel_pca",
     "kernel_pca, features",

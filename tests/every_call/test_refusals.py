@@ -577,9 +577,10 @@ REFUSED = [  # the words, and the call
     (r"where \(n, 12\) is needed", lambda: features().transform(X[:, :3])),
     ("one of the two", lambda: kernel(2, random_features=features().features, bandwidth=1.0)),
     (r"where \(n, 12\)", lambda: spcacore.kernel_pca(X[:, :3], 2, random_features=features().features)),
-    *(("number range of float32", partial(spcacore.sparse_dissimilarity, given, 1.5, metric)) for given, metric in (
-        ((1e25 * X).astype(np.float32), "sqeuclidean"), (X.astype(np.float32), lambda x, y: abs(x - y) * np.float64(1e60)),
-        (np.full((1, 12), 3e38, np.float32), "precomputed"),
+    *(("number range of float32", partial(spcacore.sparse_dissimilarity, *given)) for given in (
+        ((1e25 * X).astype(np.float32), 1.5),
+        (X.astype(np.float32), 1.5, lambda x, y: abs(x - y) * np.float64(1e60)),
+        (np.full((1, 12), 3e38, np.float32), 1.5, "precomputed"),
     )),
     (r"l1_bounds\[1\] of X must be in", lambda: spcacore.sparse_cca_permutation(X, Y, [1.5, 9])),
     ("cardinality of Y must be", lambda: spcacore.sparse_cca_bound(X, Y, (2, 6))),
