@@ -19,7 +19,7 @@ _UNSAID: ContextVar[tuple[str, ...]] = ContextVar("unsaid", default=())
 _PROGRESS = ("callback", "progress", "trace", "verbose")
 # What other packages call an option: the names that it has here, or a sentence.
 _NAMES = (
-    ("k keepx n_nonzero n_nonzero_coefs n_nonzeros nnz sparsity varnum", ("cardinality",)),
+    ("k keepx nonzeros n_nonzero n_nonzero_coefs n_nonzeros nnz sparsity varnum", ("cardinality",)),
     ("alpha l1_ratio para threshold", ("penalty", "cardinality")),
     ("lambda1 lam gamma rho", ("penalty",)),
     ("lambda_", ("ridge", "penalty")),  # of R's elasticnet, and of others
@@ -29,7 +29,7 @@ _NAMES = (
     ("ridge_alpha ridge", "the function spca takes it, as ridge"),
     ("random_state seed", ("rng",)),
     ("standardize standardise scaling cor corr with_std", ("scale",)),
-    ("centre centering with_mean", ("center",)),
+    ("centre centering with_mean zero_center", ("center",)),
     ("max_iters max_iterations maxiter niter n_iter", ("max_iter",)),
     ("eps epsilon eps_conv tolerance thr", ("tol",)),
     ("n_init nstart nstarts restarts", ("n_starts",)),
@@ -38,6 +38,18 @@ _NAMES = (
     ("positive nonneg vpos", ("signs",)),
     (" ".join(_PROGRESS), ("callback",)),
     ("svd_solver algorithm solver", ("method",)),
+    ("type input_type", ("kind",)),
+    ("correlation", ("covariance",)),  # these of the command
+    ("sep separator", ("delimiter",)),
+    ("dec", ("decimal",)),
+    ("transpose transposed", ("orientation",)),
+    ("out outfile", ("output",)),
+    ("kind", "it takes data, and sparse_pca a covariance"),
+    ("weights row_w obs_weights", ("sample_weight",)),
+    ("cv nfolds n_splits", ("n_folds",)),
+    ("rotate rotation", "varimax, promax and oblimin rotate loadings"),
+    ("names feature_names", "the names of a dataframe's columns are kept"),
+    ("n_jobs threads n_threads num_threads", "SPCACORE_NUM_THREADS or limit_threads sets it"),
     ("use_highly_variable", "spcacore.anndata.sparse_pca takes it, as mask_var='highly_variable', or None"),
     ("copy", "X is never changed"),
     ("whiten", "divide the scores by the roots of explained_variance"),
@@ -68,6 +80,7 @@ _MEANT = {  # values and functions of other packages, and what they are here
         "correlations of data, say scale=True",
     ),
     "method": {
+        "SPC": "do you mean 'pmd'?",
         **dict.fromkeys(("spca", "elastic_net", "elasticnet", "lasso"), "that is the function spcacore.spca"),
         **dict.fromkeys(("lars", "cd"), "these are ways to solve what the function spcacore.spca solves"),
         **{

@@ -23,6 +23,7 @@ __all__ = ["sparse_pca"]
 __dir__: Callable[[], list[str]] = __all__.copy
 
 
+_ELSE = "spcacore.sparse_pca takes arrays and dataframes"
 _CARDINALITY = 50  # genes that a reader still takes in
 
 
@@ -111,7 +112,8 @@ def sparse_pca(
         raise TypeError("cardinality takes the place of the sparsity of the model: give one of the two")
     for part in ("X", "obsm", "varm", "uns", "var"):
         if not hasattr(adata, part):
-            raise TypeError(f"adata must be an AnnData, not {type(adata).__name__}")
+            one = "pass one of its modalities, mdata['rna']" if hasattr(adata, "mod") else _ELSE
+            raise TypeError(f"adata must be an AnnData, not {type(adata).__name__}; {one}")
     if layer is not None and layer not in adata.layers:
         raise KeyError(f"adata has no layer {layer!r}; it has {sorted(map(str, adata.layers))}")
     if getattr(adata, "isbacked", False) and getattr(adata, "is_view", False) and not copy:

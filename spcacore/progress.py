@@ -26,7 +26,9 @@ class Progress:
     n_iter : int
         Iterations from the present start; for a finished component, its number of iterations.
     value : float or None
-        Variance of a finished component; None before.
+        Variance of a finished component; None before. Of a refinement, the variance explained so far.
+    refining : bool
+        Whether a refinement goes on, so that `value` may still rise.
 
     Notes
     -----
@@ -60,6 +62,7 @@ class Progress:
     n_components: int
     n_iter: int
     value: float | None = None
+    refining: bool = False
 
 
 @dataclass(frozen=True)
@@ -223,7 +226,8 @@ class ProgressBar:
 
     def __call__(self, progress: Progress | SelectionProgress) -> None:
         if isinstance(progress, Progress):
-            done, total = progress.component + (progress.value is not None), progress.n_components
+            finished = progress.value is not None and not progress.refining
+            done, total = progress.component + finished, progress.n_components
             text = f"iteration {progress.n_iter}"
         else:
             done, total, text = progress.done, progress.total, f"{progress.value:g}"

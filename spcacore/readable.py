@@ -29,7 +29,14 @@ _ELSEWHERE = {  # what other packages call an attribute: where it is here
     "support": "the nonzeros of loadings, np.flatnonzero(result.loadings[:, t]), are the support",
     "singular_values_": "explained_variance has the variances",
     "eigenvalues": "explained_variance has the variances",
-    "pev": "explained_variance_ratio has the shares",
+    **dict.fromkeys(
+        ("pev", "prop_expl_var", "prop_var_explained", "var_explained"),
+        "explained_variance_ratio has the shares",
+    ),
+    **dict.fromkeys(("v", "weights"), "loadings has the components, as columns"),
+    "plot": "spcacore.plot draws it, as in spcacore.plot.heatmap(result)",
+    "to_csv": "to_frame() gives a dataframe, which has to_csv",
+    "save": "pickle keeps it, and to_frame().to_csv(...) its loadings",
     "bound": "upper_bound has the bound",
     "certificate": "upper_bound and gap have the certificate, with certify=True",
 }

@@ -74,12 +74,13 @@ def _top(source: Source, args: Arguments) -> tuple[str, list[list[str]]]:
     """What separates cells, and the cells of the first two lines that are not blank."""
     with source.open_text() as file:
         lines = (line.split(args.comment)[0] if args.comment else line for line in file)
-        first = next((line for line in lines if line.strip()), "")
+        first, second = (next((line for line in lines if line.strip()), "") for _ in range(2))
         marks = "\t" if source.kind == ".tsv" else ";\t," if args.thousands == "," else ",;\t"
-        marks = marks.replace(args.decimal, "")
+        quoted = re.search(r'"[^",]*\d,\d', first + second)  # 1,5 in quotes, between commas
+        marks = marks.replace(args.decimal, "") + "," * bool(quoted)
         bare = re.sub('"[^"]*"', "", first)
         delimiter = args.delimiter or next((mark for mark in marks if mark in bare), marks[0])
-        rows = csv.reader(chain([first], lines), delimiter=delimiter)
+        rows = csv.reader(chain([first, second], lines), delimiter=delimiter)
         return delimiter, list(islice((cells for cells in rows if any(map(str.strip, cells))), 2))
 
 
@@ -172,13 +173,15 @@ def table_of(
                 continue
             frame[j] = np.array(cells[1], np.float64)
         kept.append(j)
+    shown = ", ".join([*words[:INFO_NAMES], *["..."] * (len(words) > INFO_NAMES)])
+    written = "--decimal and --thousands say how numbers are written"
     if not kept:
-        raise UserError(f"{source} has no column of numbers, but names of rows, or words")
+        what = f": {shown}; {written}" if words else ""
+        raise UserError(f"{source} has no column of numbers, but names of rows, or words{what}")
     if words:
-        shown = ", ".join([*words[:INFO_NAMES], *["..."] * (len(words) > INFO_NAMES)])
         args.notes.append(
             f"left out {counted(len(words), 'column')} of {source} without numbers: {shown}; --index-column "
-            "takes one as names of the rows; --decimal and --thousands say how numbers are written"
+            f"takes one as names of the rows; {written}"
         )
     single = all(dtype.name in ("float32", "float16") for dtype in frame[kept].dtypes)
     rows = zip(*(_read(frame[j], args)[0] for j in index), strict=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -179,11 +180,12 @@ def searched(
             for n_iter, _ in enumerate(search.rounds()):
                 if search.best and search.best[0][0] > most:
                     most, best = search.best[0]
-                done = Progress(attempt, attempts, n_iter + 1, float(problem.in_units(most)))
-                told = hook is not None and hook(done)
+                now = Progress(attempt, attempts, n_iter + 1, float(problem.in_units(most)), refining=True)
+                told = hook is not None and hook(now)
                 if told or n_iter + 1 == max_iter:
                     ended = ended and attempt > 0
                     break
+            told = told or (hook is not None and hook(replace(now, refining=False)))
             if told:
                 break
         found, kept = (

@@ -90,8 +90,8 @@ def refine(
     rng : None, int or numpy Generator, optional
         For the search. None is a fixed seed.
     callback : callable or True, optional
-        Called with a `Progress` after each round: `component` is the number of the attempt, `value` the
-        variance explained. Raising StopIteration ends the search early, see `Progress`.
+        Called with a `Progress` after each round and each attempt: `component` is the number of the attempt,
+        `value` the variance explained. Raising StopIteration ends the search early, see `Progress`.
 
     Returns
     -------

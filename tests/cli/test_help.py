@@ -112,6 +112,16 @@ def test_a_file_name_as_the_command_gets_the_right_advice(run):
         (["data.csv"], "No such command 'data.csv'; to analyze a file: spcacore fit FILE"),
         (["fit"], "Missing argument 'FILE'; see spcacore fit --help"),
         (["--nonsense"], "there is no option --nonsense; see spcacore --help"),
+        *(
+            (["fit", "data.csv", f"--{theirs}"], f"no option --{theirs}; do you mean --{here}?")
+            for theirs, here in (
+                ("sep", "delimiter"),
+                ("dec", "decimal"),
+                ("transpose", "orientation"),
+                ("out", "output"),
+                ("correlation", "covariance"),
+            )
+        ),
         (["info", "data.csv", "--scale"], "there is no option --scale; see spcacore info --help"),
     ):
         assert words in one_error_line(run(*argv))

@@ -68,6 +68,9 @@ TWO = [[1, 2], [3, 5]]
         ("a;b\n12,34,567;9\n2;3\n", ("--thousands", ","), [[1234567, 9], [2, 3]], AB, None, ""),
         ("a;b\n1,5;2\n-0,25;3e2\n", ("--decimal", ","), [[1.5, 2], [-0.25, 300]], AB, None, ""),
         ("1,5\t2,5\n3\t,5\n", ("--decimal", ","), [[1.5, 2.5], [3, 0.5]], None, None, ""),
+        ('a,b\n"1,5",2\n"-0,25",3e2\n', ("--decimal", ","), [[1.5, 2], [-0.25, 300]], AB, None, ""),
+        ('"a","b"\n"1,5","2,5"\n3,",5"\n', ("--decimal", ","), [[1.5, 2.5], [3, 0.5]], AB, None, ""),
+        ('"1,5"\n"2,5"\n', ("--decimal", ","), [[1.5], [2.5]], None, None, ""),
         ("a|b\n1.5|2\n", ("--delimiter", "|"), [[1.5, 2]], AB, None, ""),
         ("x,y\t2\n3\t4\n", ("--delimiter", "tab", "--header"), [[3, 4]], ("x,y", "2"), None, ""),
         ("a,b\n1,\u22122\n3,5\n", (), [[1, -2], [3, 5]], AB, None, ""),
@@ -363,7 +366,7 @@ def test_a_pipe_gives_all_its_bytes_to_every_option_that_names_a_file(run, as_js
 BAD_TEXT = [
     ("", (), "m.csv is empty"),
     ("a,b\n", (), "has a header but no rows"),
-    ("s\nt\n", ("--no-header",), "m.csv has no column of numbers, but names of rows, or words"),
+    ("s\nt\n", ("--no-header",), "numbers, but names of rows, or words: '1' ('s'); --decimal"),
     ("1,2,3\n4,5,6\n\n7,8,9,10\n", (), "m.csv: Expected 3 fields in line 4, saw 4; --comment says how"),
     ("a,b\n1,2,3,4\n", (), "the header has 2 cells, the next line 4"),
     ("a,b\n1,2,\n3,5,7\n", (), "the header has 2 cells, the next line 3; --comment says"),

@@ -54,6 +54,7 @@ def test_true_draws_with_what_is_installed(kind, monkeypatch, capsys):
     model = partial(spcacore.sparse_pca, cardinality=2)
     for call, shown in (
         (lambda: spcacore.sparse_pca(X, 4, 3, callback=True), "4/4"),
+        (lambda: spcacore.sparse_pca(X, 2, 3, refine=2, callback=True), "2/2"),
         (lambda: spcacore.sparsity_path(X, spcacore.sparse_pca, [2, 5, 9], callback=True), "3/3"),
         (lambda: spcacore.stability(X, model, n_resamples=2, callback=True), "2/2"),
         (lambda: spcacore.sparse_kmeans_gap(X, 2, [1.5], n_permutations=3, callback=True), "3/3"),
@@ -69,6 +70,14 @@ def test_true_draws_with_what_is_installed(kind, monkeypatch, capsys):
         assert shown in said.err
         assert not re.search(r"(\D0/|\b0%)[^\r\n]*\s*$", said.err)  # at its end
         assert said.err.endswith("\n")
+
+
+def test_a_refinement_is_not_at_its_end_before_its_end():
+    lines = drawn(lambda bar: spcacore.sparse_pca(X, 2, 3, refine=True, callback=bar))
+    rounds = [line for line in lines if "1/1" in line]
+    assert len(rounds) < len(lines) / 2
+    assert "1/1" in lines[-1]
+    assert "iteration 5" in "".join(line for line in lines if "/1" not in line)
 
 
 def test_options_need_tqdm(monkeypatch):

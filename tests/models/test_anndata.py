@@ -130,8 +130,13 @@ def test_bad_arguments_leave_the_data(X, options, error, words):
         annotated.sparse_pca(adata, 2, **options)
     assert not list(adata.obsm)
     assert not list(adata.uns)
-    with pytest.raises(TypeError, match="must be an AnnData"):
-        annotated.sparse_pca(X, 2)
+    one = type("MuData", (), {"mod": {}})()
+    for other, words in (
+        (X, "ndarray; spcacore.sparse_pca takes arrays"),
+        (one, "MuData; pass one of its mod"),
+    ):
+        with pytest.raises(TypeError, match=f"must be an AnnData, not {words}"):
+            annotated.sparse_pca(other, 2)
 
 
 def test_words_for_annotated_data(X, tmp_path):
