@@ -33,7 +33,7 @@ from .._limits import CLUSTERING_TOL
 from .._messages import convergence, counted
 from .._records import frozen_record
 from .._types import AnyArray, MatrixLike, Metric
-from .._validation import check_choice, column_names, integer, number, real_array, require_memory
+from .._validation import check_choice, column_names, integer, is_sparse, number, real_array, require_memory
 from ..linalg.orthogonal import matrix_product, tall_product
 from .columns import (
     PAIRS,
@@ -269,6 +269,7 @@ class Given:
     def __init__(self, D: AnyArray, exponent: int, names: tuple[str, ...] | None) -> None:
         self.D, self.exponent, self.names = D, exponent, names
         self.p, self.dtype = D.shape[1], D.dtype
+        self.n = (1 + math.isqrt(1 + 8 * len(D))) // 2
 
     def tolerance(self, tol: float | None) -> float:
         return tol if tol is not None else CLUSTERING_TOL.of(self.dtype)
@@ -316,7 +317,8 @@ def as_differences(X: Any, metric: Any, bounds_for: Callable[[int], list[float]]
 
 
 def _given(X: Any, metric: Any, bounds_for: Callable[[int], list[float]]) -> Given:
-    names, D = column_names(X), real_array(X, "X", ndim=2)
+    names, D = column_names(X), real_array(X.toarray() if is_sparse(X) else X, "X", ndim=2)
+    dtype, bound = D.dtype, bounds_for(D.shape[1])[-1]
     if callable(metric):
         first, second = np.triu_indices(len(D), 1)
         if len(first) == 0:
@@ -327,16 +329,16 @@ def _given(X: Any, metric: Any, bounds_for: Callable[[int], list[float]]) -> Giv
             raise ValueError(
                 f"metric must return {counted(len(first), 'number')}, one for each pair, not {wrong[0]}"
             )
-        D = np.column_stack(found).astype(D.dtype)
-    n = (1 + math.isqrt(1 + 8 * len(D))) // 2
-    if n < 2 or n * (n - 1) // 2 != len(D):
-        raise ValueError(
-            f"with metric='precomputed' X has a row for each of n (n - 1) / 2 pairs of samples, not {len(D)}"
-        )
+        D = np.column_stack(found)
     if D.min() < 0:
         raise ValueError(f"differences must be at least 0, and one is {D.min():.3g}")
     if not D.max() > 0:
         raise ValueError("X has no variance: all its rows are equal")
-    bounds_for(D.shape[1])
     exponent = math.frexp(float(D.max()))[1]
-    return Given(np.asfortranarray(np.ldexp(D, -exponent)), exponent, names)
+    given = Given(np.asfortranarray(np.ldexp(D, -exponent), dtype), exponent, names)
+    if given.n < 2 or given.n * (given.n - 1) // 2 != len(D):
+        raise ValueError(
+            f"with metric='precomputed' X has a row for each of n (n - 1) / 2 pairs of samples, not {len(D)}"
+        )
+    check_number_range(given, 1, bound)
+    return given

@@ -133,6 +133,7 @@ def test_differences_of_the_caller(bound):
         D = np.column_stack([difference(*x[np.array(np.triu_indices(36, 1))]) for x in X.T])
         for found in (
             sparse_dissimilarity(X, bound, difference, tol=1e-9),
+            sparse_dissimilarity(scipy.sparse.csr_array(X), bound, difference, tol=1e-9),
             sparse_dissimilarity(D, bound, "precomputed", tol=1e-9),
         ):
             np.testing.assert_allclose(found.weights, known.weights, atol=1e-7)

@@ -339,6 +339,8 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
         "at least two rows": (X[:1], 1.5),
         "number range of float64": (1e300 * X, 1.5),
         "no variance": (ONES, 1.5),
+        r"l1_bound.* must be in \[1, 3.46": (X, 99, lambda x, y: 1 / 0),
+        "2.. whose sums are beyond the number range of float64": (X, 1.5, lambda x, y: 1e307 * abs(x - y)),
     }),
     (flat.sparse_cca, {
         "same number of rows, not 40 and 8": (X, Y[:8], {"l1_bound": 1.5}),
@@ -575,7 +577,11 @@ REFUSED = [  # the words, and the call
     (r"where \(n, 12\) is needed", lambda: features().transform(X[:, :3])),
     ("one of the two", lambda: kernel(2, random_features=features().features, bandwidth=1.0)),
     (r"where \(n, 12\)", lambda: spcacore.kernel_pca(X[:, :3], 2, random_features=features().features)),
-    ("number range of float32", lambda: spcacore.sparse_dissimilarity((1e25 * X).astype(np.float32), 1.5)),
+    *(("number range of float32", partial(spcacore.sparse_dissimilarity, *given)) for given in (
+        ((1e25 * X).astype(np.float32), 1.5),
+        (X.astype(np.float32), 1.5, lambda x, y: abs(x - y) * np.float64(1e60)),
+        (np.full((1, 12), 3e38, np.float32), 1.5, "precomputed"),
+    )),
     (r"l1_bounds\[1\] of X must be in", lambda: spcacore.sparse_cca_permutation(X, Y, [1.5, 9])),
     ("cardinality of Y must be", lambda: spcacore.sparse_cca_bound(X, Y, (2, 6))),
     ("semidefinite", lambda: eigen(A, MIXED)),
