@@ -58,8 +58,9 @@ def refine(
     twelve of them come to the same loadings, or after a fixed amount of work. A single loading is sought as
     `sparse_pca` seeks one by default, from itself and from all other starts.
 
-    The result explains at least as much as the given loadings. There is one exception: loadings that must
-    first be made orthogonal may lose variance by that.
+    The result explains at least as much as the given loadings. There are two exceptions: loadings that must
+    first be made orthogonal may lose variance by that; and of uncorrelated components the sum of their
+    variances does not fall, but what they explain together may.
 
     Parameters
     ----------
