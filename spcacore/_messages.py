@@ -42,6 +42,7 @@ _NAMES = (
     ("correlation", ("covariance",)),  # these of the command
     ("sep separator", ("delimiter",)),
     ("dec", ("decimal",)),
+    ("index index_col", ("index_column",)),
     ("transpose transposed", ("orientation",)),
     ("out outfile", ("output",)),
     ("kind", "it takes data, and sparse_pca a covariance"),

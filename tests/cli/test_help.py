@@ -117,6 +117,8 @@ def test_a_file_name_as_the_command_gets_the_right_advice(run):
             for theirs, here in (
                 ("sep", "delimiter"),
                 ("dec", "decimal"),
+                ("index-col", "index-column"),
+                ("index", "index-column"),
                 ("transpose", "orientation"),
                 ("out", "output"),
                 ("correlation", "covariance"),

@@ -136,6 +136,7 @@ def test_claims_of_the_readme_are_those_of_the_measurements():
     genes = "measured/methods.md", "Gene expression, 72 × 7129"
     real = "measured/real_data.md", "Data, by default", "all of these"
     ours, expert = (float(cell(*users, row, 5)) for row in ("spcacore", "expert NumPy"))
+    assert "Five planted components of 500" in table
     assert "on one core: a third (without AVX-512) to a seventh of the time of an expert" in table
     assert 0.05 < ours < 0.15
     assert 1 / 7 < ours / expert < 1 / 3
