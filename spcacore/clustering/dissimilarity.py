@@ -213,6 +213,14 @@ def _alternate(differences: AnyDifferences, bound: float, start: Array, max_iter
 class OfColumns:
     """The differences of entries, squared or absolute."""
 
+    columns: Columns
+    metric: str
+    p: int
+    dtype: np.dtype[Any]
+    names: tuple[str, ...] | None
+    exponent: int
+    tolerance: Callable[[float | None], float]
+
     def __init__(self, columns: Columns, metric: str) -> None:
         self.columns, self.metric = columns, metric
         self.p, self.dtype, self.names = columns.p, columns.dtype, columns.names
@@ -265,6 +273,13 @@ class OfColumns:
 
 class Given:
     """D itself, over the pairs i < i'."""
+
+    D: AnyArray
+    exponent: int
+    names: tuple[str, ...] | None
+    p: int
+    dtype: np.dtype[Any]
+    n: int
 
     def __init__(self, D: AnyArray, exponent: int, names: tuple[str, ...] | None) -> None:
         self.D, self.exponent, self.names = D, exponent, names

@@ -313,8 +313,9 @@ class WithinSigns(ExpectationMaximization):
         exact: float, supports: Supports,
     ):  # fmt: skip
         super().__init__(product, square, entries, prior, Q, exact)
-        self.theta = prior.theta
-        self.supports, self.signs = supports, supports.ones(np.arange(prior.p)) * (supports.signs != 0)
+        self.theta: Array = prior.theta
+        self.supports: Supports = supports
+        self.signs: Array = supports.ones(np.arange(prior.p)) * (supports.signs != 0)
 
     def e_step(self, x: Posterior) -> Posterior:
         right, a = self.target(x)

@@ -212,8 +212,8 @@ class SparseHierarchical(_SparseClusters):
             rows, self._bound(rows.shape[1]), self.metric, max_iter=self.max_iter, tol=self.tol
         )
         self._set(result, names)
-        self.linkage_ = linkage(result.dissimilarity.astype(np.float64), self.linkage)
+        self.linkage_: Array = linkage(result.dissimilarity.astype(np.float64), self.linkage)
         found = fcluster(self.linkage_, n_clusters, "maxclust")
         _, first, inverse = np.unique(found, return_index=True, return_inverse=True)
-        self.labels_ = np.argsort(np.argsort(first))[inverse]
+        self.labels_: Index = np.argsort(np.argsort(first))[inverse]
         return self
