@@ -168,8 +168,7 @@ def sparse_dissimilarity(
            2, 2, 2, 2, 2, 2, 2, 2], dtype=int32)
     """
     max_iter, tol = check_iterations(max_iter, tol)
-    differences = as_differences(X, metric, lambda p: [check_l1_bound(l1_bound, "l1_bound", p)])
-    bound = check_l1_bound(l1_bound, "l1_bound", differences.p)
+    differences, (bound,) = as_differences(X, metric, lambda p: [check_l1_bound(l1_bound, "l1_bound", p)])
     fit = best_weights(
         differences, bound, starting_vectors(differences), max_iter, differences.tolerance(tol)
     )
@@ -320,20 +319,25 @@ def starting_vectors(differences: AnyDifferences) -> list[Array]:
     return [differences.products(np.full(p, p**-0.5)), differences.norms()]
 
 
-def as_differences(X: Any, metric: Any, bounds_for: Callable[[int], list[float]]) -> AnyDifferences:
-    """The differences of X, checked, of which sums with the largest of these bounds are finite."""
+def as_differences(
+    X: Any, metric: Any, bounds_for: Callable[[int], list[float]]
+) -> tuple[AnyDifferences, list[float]]:
+    """The differences of X, checked, and the bounds, with the largest of which sums are finite."""
     require_memory(X, "all pairs of rows are compared, which needs")
     if metric == "precomputed" or callable(metric):
         return _given(X, metric, bounds_for)
     check_choice(metric, "metric", (*METRICS, "precomputed"))
     columns = as_columns(X)
-    check_number_range(columns, METRICS[metric], bounds_for(columns.p)[-1])
-    return OfColumns(columns, metric)
+    bounds = bounds_for(columns.p)
+    check_number_range(columns, METRICS[metric], bounds[-1])
+    return OfColumns(columns, metric), bounds
 
 
-def _given(X: Any, metric: Any, bounds_for: Callable[[int], list[float]]) -> Given:
+def _given(
+    X: Any, metric: Any, bounds_for: Callable[[int], list[float]]
+) -> tuple[AnyDifferences, list[float]]:
     names, D = column_names(X), real_array(X.toarray() if is_sparse(X) else X, "X", ndim=2)
-    dtype, bound = D.dtype, bounds_for(D.shape[1])[-1]
+    dtype, bounds = D.dtype, bounds_for(D.shape[1])  # before the differences, which may take long
     if callable(metric):
         first, second = np.triu_indices(len(D), 1)
         if len(first) == 0:
@@ -355,5 +359,5 @@ def _given(X: Any, metric: Any, bounds_for: Callable[[int], list[float]]) -> Giv
         raise ValueError(
             f"with metric='precomputed' X has a row for each of n (n - 1) / 2 pairs of samples, not {len(D)}"
         )
-    check_number_range(given, 1, bound)
-    return given
+    check_number_range(given, 1, bounds[-1])
+    return given, bounds

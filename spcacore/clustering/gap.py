@@ -150,8 +150,7 @@ def sparse_dissimilarity_gap(
     """
     max_iter, tol = check_iterations(max_iter, tol)
     permutations = _Permutations(n_permutations, n_jobs, rng, callback)
-    differences = as_differences(X, metric, lambda p: check_l1_bounds(l1_bounds, p))
-    bounds = check_l1_bounds(l1_bounds, differences.p)
+    differences, bounds = as_differences(X, metric, lambda p: check_l1_bounds(l1_bounds, p))
     limits = max_iter, differences.tolerance(tol)
 
     def solve(differences: AnyDifferences, generator: np.random.Generator) -> list[Fit]:

@@ -371,10 +371,10 @@ def within_signs(r: Array, precision: Array, signs: AnyArray) -> tuple[Array, Ar
     t = side * r / np.sqrt(precision)
     h = np.where(signed, math.sqrt(2 / math.pi) / erfcx(-t / math.sqrt(2)), 0.0)
     inside = np.where(signed, log_ndtr(t), 0.0)
-    far = signed & (t < -1e3)  # where h is -t to rounding
-    s = np.where(far, t, -1.0)
-    means = np.where(far, -(1 - 2 / s**2) / s, t + h)
-    variances = np.where(far, (1 - 6 / s**2) / s**2, 1 - h * (h + t))
+    far = signed & (t < -70)  # where h is so near to -t that their sum has few digits
+    s = 1 / np.where(far, t, -1.0)
+    means = np.where(far, -s * (1 - 2 * s**2 + 10 * s**4), t + h)
+    variances = np.where(far, s**2 * (1 - 6 * s**2 + 50 * s**4), 1 - h * (h + t))
     mass = inside + (t**2 - np.log(precision)) / 2
     entropies = inside + (1 + math.log(2 * math.pi) - np.log(precision) - t * h) / 2
     return mass, side * means / np.sqrt(precision), variances / precision, entropies

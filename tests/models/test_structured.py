@@ -371,6 +371,21 @@ def mass_within(r, K, sign):
     return height + math.log(area)
 
 
+def test_moments_of_truncated_normals():
+    """By quadrature, over the distance from 0 in units of its decay."""
+    t = np.array([-1e5, -900.0, -71, -69, -20, -1, 0, 2, 30])
+    _, means, variances, _ = priors.within_signs(t, np.ones(len(t)), np.ones(len(t)))
+    for a, mean, variance in zip(t, means, variances, strict=True):
+        top, unit = max(a, 0), 1 / (1 + max(-a, 0))
+        z = np.linspace(max(top - 12, 0), top + 40 * unit, 400_001)
+        weight = np.exp(a * (z - top) - (z**2 - top**2) / 2)
+        mass = scipy.integrate.trapezoid(weight, z)
+        expected = scipy.integrate.trapezoid(z * weight, z) / mass
+        spread = scipy.integrate.trapezoid((z - expected) ** 2 * weight, z) / mass
+        assert mean == pytest.approx(expected, rel=1e-8)
+        assert variance == pytest.approx(spread, rel=1e-7)
+
+
 @pytest.mark.parametrize(("signs", "diagonal"), [(1, False), (-1, True), ((1, -1, 0, 1, -1, 1, 0), True)])
 def test_signed_components_are_at_a_maximum_of_the_density(signs, diagonal):
     """With loadings integrated out one by one, over the sign that each has; none of the supports has more."""

@@ -370,13 +370,17 @@ def test_groups_under_a_constraint_are_proved(seed, deflation):
     assert second @ A @ second == pytest.approx(best, rel=1e-9)
 
 
+def an_objective(seed, known, objective):
+    A, supports = a_case(seed, known)
+    if objective == "posterior" and supports.signs is not None:
+        pytest.skip("normal posteriors have no signs")
+    return supports, value_of(A, supports, objective), OBJECTIVES[objective](A, supports)
+
+
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("known", KNOWN)
 def test_a_unit_more_or_less_makes_of_the_value_what_enumeration_says(known, objective):
-    A, supports = a_case(99, known)
-    if objective == "posterior" and supports.signs is not None:
-        pytest.skip("normal posteriors have no signs")
-    value, given = value_of(A, supports, objective), OBJECTIVES[objective](A, supports)
+    supports, value, given = an_objective(99, known, objective)
     allowed = [np.array(units) for units in all_allowed(supports)]
     for units in allowed[:: max(1, len(allowed) // 5)]:
         others, members = np.flatnonzero(supports.allowed & ~units), np.flatnonzero(units)
@@ -398,10 +402,7 @@ def test_a_unit_more_or_less_makes_of_the_value_what_enumeration_says(known, obj
 @pytest.mark.parametrize("known", KNOWN)
 def test_each_step_is_the_best_one(known, objective):
     """Forward of the units that have room, and backward of those that need not be there."""
-    A, supports = a_case(98, known)
-    if objective == "posterior" and supports.signs is not None:
-        pytest.skip("normal posteriors have no signs")
-    value, given = value_of(A, supports, objective), OBJECTIVES[objective](A, supports)
+    supports, value, given = an_objective(98, known, objective)
     each = np.eye(len(supports.allowed), dtype=bool)
     path = [supports.included, *growing(given, supports.included)]
     for before, after in itertools.pairwise(path):
