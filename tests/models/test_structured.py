@@ -427,6 +427,20 @@ def test_signed_components_are_at_a_maximum_of_the_density(signs, diagonal):
     assert result.free_energy[0][-1] == pytest.approx(max(every), abs=1e-6)
 
 
+def test_both_sides_of_a_start_are_tried():
+    """The signs fit less of what is largest than of its negative; against all supports."""
+    rng = np.random.default_rng(134)
+    k = int(rng.integers(2, 4))
+    X = rng.standard_normal((12, 7)) @ np.diag(rng.uniform(0.5, 2, 7))
+    X += np.outer(rng.standard_normal(12), rng.standard_normal(7)) * rng.uniform(0, 1.5)
+    signs = rng.choice([-1, 1, 1], 7)
+    found, *every = (
+        soppca(X, 1, k, choice=spcacore.Choice(signs=signs, include=S)).free_energy[0][-1]
+        for S in (None, *combinations(range(7), k))
+    )
+    assert found == pytest.approx(max(every), abs=1e-6)
+
+
 def log_density_of_all(T, X, s2, C):
     """Of T = X W + noise with W integrated out, by the explicit covariance of all entries."""
     K = s2 * np.eye(T.size) + np.kron(X @ X.T, C)
