@@ -11,7 +11,7 @@ from .._limits import CACHED_ENTRIES
 from .._types import AnyArray, Array, Index
 from .._validation import check_shape, is_operator, is_row_blocks, is_sparse, raise_not_finite, real_array
 from ..linalg.scaling import beyond_range
-from .dense import has_blas_layout
+from .dense import has_blas_layout, is_small
 from .problem import Problem
 from .sparse import compressed
 
@@ -68,7 +68,8 @@ def scores(
             result = np.asarray(X @ (full * unit))
         with beyond_range():
             return (result if mean is None else result - mean[used] @ (V * unit)) / unit
-    a = real_array(X, "X", ndim=2, shape=("m", p), finite=False)
+    a = X if is_small(X) else real_array(X, "X", ndim=2, finite=False)
+    check_shape(a, "X", "m", p)
     about = np.zeros(len(used), a.dtype) if mean is None else mean[used]
     if missing and np.isnan(a).any():
         a = a[:, used]
