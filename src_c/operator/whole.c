@@ -119,7 +119,7 @@ static sums_t sums_of(const whole_t *w, spca_int part)
 
 /* Some rows of `wide` columns as pairs of rows, with zeros beside and below; 0 where all are whole.
  */
-#define COPIED(type)                                                                               \
+#define COPIED(type, wide_t)                                                                       \
     VECTORIZED_TO(int, copied_##type,                                                              \
                   (spca_int rows, spca_int wide, const type *x, spca_int ld, int row_major,        \
                    int16_t *restrict y),                                                           \
@@ -131,10 +131,10 @@ static sums_t sums_of(const whole_t *w, spca_int part)
             const type *a = x + done * ld, *b = a + ld;                                            \
             int16_t *z = y + done * WIDE;                                                          \
             for (int c = 0; c < WIDE; c++) {                                                       \
-                NUMBER(type, a[c], bad);                                                           \
+                NUMBER(wide_t, a[c], bad);                                                         \
                 z[2 * c] = (int16_t)number;                                                        \
                 {                                                                                  \
-                    NUMBER(type, b[c], bad);                                                       \
+                    NUMBER(wide_t, b[c], bad);                                                     \
                     z[2 * c + 1] = (int16_t)number;                                                \
                 }                                                                                  \
             }                                                                                      \
@@ -143,17 +143,17 @@ static sums_t sums_of(const whole_t *w, spca_int part)
         memset(y + done * WIDE, 0, (size_t)((rows + 1 - done) / 2 * 2 * WIDE) * sizeof(*y));       \
         for (spca_int c = 0; c < wide; c++)                                                        \
             for (spca_int t = done; t < rows; t++) {                                               \
-                NUMBER(type, x[t * down + c * along], bad);                                        \
+                NUMBER(wide_t, x[t * down + c * along], bad);                                      \
                 y[t / 2 * (2 * WIDE) + 2 * c + t % 2] = (int16_t)number;                           \
             }                                                                                      \
         return bad;                                                                                \
     }
-COPIED(int8_t)
-COPIED(uint8_t)
-COPIED(int16_t)
-COPIED(uint16_t)
-COPIED(float)
-COPIED(double)
+COPIED(int8_t, int)
+COPIED(uint8_t, int)
+COPIED(int16_t, int)
+COPIED(uint16_t, int)
+COPIED(float, float)
+COPIED(double, double)
 
 static int copy_panel(const whole_t *w, spca_int row, spca_int rows, spca_int j, int16_t *y)
 {
