@@ -148,7 +148,7 @@ class Solver(Restrictable):
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:
         """Validate how sparse one component is to be."""
-        return integer(value, name, *problem.supports.bounds, problem.supports.why())
+        return integer(value, name, *problem.supports.bounds, problem.supports.why)
 
     @classmethod
     def needs_whole_products(cls, record: Any) -> bool:
