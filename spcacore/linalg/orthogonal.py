@@ -21,7 +21,7 @@ from .scaling import beyond_range
 
 def sign_of(value: AnyArray) -> float:
     """The sign of the entry of largest magnitude, the first if tied."""
-    return -1.0 if value[np.argmax(np.abs(value))] < 0 else 1.0
+    return -1.0 if value[np.abs(value).argmax()] < 0 else 1.0
 
 
 def fix_sign(value: AnyArray) -> AnyArray:

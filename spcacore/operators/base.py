@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import _core
-from .._limits import CHUNK, FIELD_AT_ONCE
+from .._limits import CHUNK
 from .._records import replaced
 from .._types import AnyArray, Array, Index
 from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
@@ -123,9 +124,8 @@ class DataStorage(Storage):
     def problem_with(self, statistics: Statistics, treatment: Standardization) -> Problem:
         """`problem` from the statistics of the columns."""
         found = data_problem(self, *column_statistics(self, statistics, treatment), treatment)
-        if found.p <= FIELD_AT_ONCE:  # samples start no search of these
-            return found
-        return replaced(found, extreme=_extreme(found, statistics, 1 / max(self.shape[0] - 1, 1)))
+        factor = 1 / max(self.shape[0] - 1, 1)
+        return replaced(found, extreme=partial(_extreme, found, statistics, factor))
 
 
 class CovarianceStorage(Storage):
