@@ -387,6 +387,8 @@ BUDGET_TRIALS = 2  # of the least nonzeros of a component, which are moved to an
 # Branch and bound
 STRONG_VARIABLES = (128, 512)  # whose columns of A are computed to rule others out
 STRONG_CHUNK = 4096  # of the other variables, whose largest covariances with strong ones are sorted,
+STRONG_GROUPS = 2  # nonzeros for each group of the others, in which their covariances are computed,
+STRONG_WORK = 3e11  # by so many multiplications: 20 seconds
 STRONG_NODES = 2000  # of a tree among strong variables for a bound,
 STRONG_STEPS = 20  # of truncated power, for the value that the bound need not go below
 IN_TURN_NODES = 5000  # of a search for fewer nonzeros, whose bound then leaves out variables
