@@ -138,7 +138,7 @@ def optimality_bound(
       level, which no covariance of two blocks exceeds; by short trees in the blocks;
     - "strong variables", beyond 2000 variables, where some have more variance than others: what j of the 128
       of largest variance, or of a component found, reach with k - j of the others, whose variances and
-      covariances with the strong ones are known;
+      covariances with the strong ones, and if need be within groups, are known;
     - "relaxation", if requested: the dual of the semidefinite relaxation, see `dspca`, usually the tightest.
 
     With `n_components` r > 1, the bound is on what any r loadings explain together: the variance of the
