@@ -59,7 +59,7 @@ from .covariance_blocks import block_bound, large_entries, threshold_bound
 from .elimination import knapsack, row_sums, strong_variables_bound
 from .joint_bound import most_together, relaxed_bound
 from .semidefinite import dual_bound, shaped_bound
-from .solution import Report
+from .solution import ProgressHook, Report
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,11 +91,15 @@ class OptimalityBound(Tabular):
     bounds: dict[str, float] = field(repr=False)
 
     @classmethod
-    def smallest(cls, bounds: dict[str, float], exponent: int = 0) -> OptimalityBound:
-        """Of bounds by name, times `2**exponent`."""
+    def smallest(
+        cls, bounds: dict[str, float], exponent: int = 0, hook: ProgressHook | None = None
+    ) -> OptimalityBound:
+        """Of bounds by name, times `2**exponent`, which the hook is told."""
         with np.errstate(over="ignore", under="ignore"):
             bounds = {name: float(np.ldexp(value, exponent)) for name, value in bounds.items()}
         which = min(bounds, key=lambda name: bounds[name])
+        if hook is not None:
+            hook(0, bounds[which])
         return cls(bounds[which], which, bounds)
 
     @property
