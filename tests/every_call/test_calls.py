@@ -186,7 +186,7 @@ CHOOSING = {
 }  # fmt: skip
 
 
-BOUNDS = {"sparse_eigen_bound", "sparse_cca_bound"}
+BOUNDS = {"optimality_bound", "sparse_eigen_bound", "sparse_cca_bound"}
 
 
 def takes_callback(call):
@@ -222,7 +222,7 @@ def give(monkeypatch, callback, ended):
 
 
 def check_found(call, result, whole):
-    """Unit loadings, fewer than asked for where they are found in turn; a bound not below that of the whole."""
+    """Unit loadings, fewer than asked for where they are found in turn; a bound not below the whole one."""
     if call.function in {"sparsity_path", *CHOOSING}:
         return
     if call.function in BOUNDS:
