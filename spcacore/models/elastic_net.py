@@ -350,7 +350,7 @@ def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[W
     if cardinality is not None:
         supports = problem.supports
         counts = per_component(
-            cardinality, "cardinality", r, lambda v, name: integer(v, name, *supports.bounds, supports.why())
+            cardinality, "cardinality", r, lambda v, name: integer(v, name, *supports.bounds, supports.why)
         )
         return tuple(Wanted(k, 0.0) for k in counts)
     penalties = per_component(penalty, "penalty", r, lambda v, name: number(v, name, 0, np.finfo(float).max))
