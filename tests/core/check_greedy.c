@@ -258,15 +258,17 @@ static double best_column(trial_t *t, spca_int p, spca_int k, const double *A, i
 
 /* The best support of a search by hand, of a matrix by rows. */
 static spca_int best_by(trial_t *t, spca_int p, spca_int k, const double *rows, double *scores,
-                        const spca_search_plan *plan, spca_int *index, spca_search_counts *counts)
+                        const spca_search_plan *plan, int rough, spca_int *index,
+                        spca_search_counts *counts)
 {
+    float *single = SCRATCH(t, p * p, float);
     spca_int *runs = SCRATCH(t, plan->ends, spca_int), count = -1;
     real *A = WORK(t, p * p), *score = WORK(t, p);
     double *value = SCRATCH(t, plan->ends, double);
-    spca_int bytes = (spca_int)SPCA(search_work)(p, k, 0, scores != NULL, plan);
-    for (spca_int a = 0; a < p * p; a++) A[a] = (real)rows[a];
+    spca_int bytes = (spca_int)SPCA(search_work)(p, k, rough, scores != NULL, plan);
+    for (spca_int a = 0; a < p * p; a++) single[a] = (float)(A[a] = (real)rows[a]);
     for (spca_int j = 0; j < p; j++) score[j] = scores ? (real)scores[j] : (real)NAN;
-    CHECK(t, SPCA(search)(p, k, A, NULL, score, scores != NULL, plan, NULL, NULL,
+    CHECK(t, SPCA(search)(p, k, A, rough ? single : NULL, score, scores != NULL, plan, NULL, NULL,
                           SCRATCH(t, bytes / 8 + 1, double), index, value, runs, &count,
                           counts) == SPCA_OK);
     CHECK(t, counts->n_iter > 0 && runs[0] > 0);
@@ -288,19 +290,26 @@ static void by_hand(trial_t *t)
     spca_int index[8];
     spca_search_counts counts;
     for (spca_int k = 1; k <= 2; k++) {
-        CHECK(t, best_by(t, 3, k, k == 1 ? single : pairs, NULL, &plan, index, &counts) == 4 - k);
+        CHECK(t,
+              best_by(t, 3, k, k == 1 ? single : pairs, NULL, &plan, 0, index, &counts) == 4 - k);
         for (spca_int a = 0; a < (4 - k) * k; a++) CHECK(t, index[a] == expected[3 * (k - 1) + a]);
     }
     plan.rounds = plan.steps[0] = plan.keep[0] = 1;
-    CHECK(t, best_by(t, 3, 1, beside, NULL, &plan, index, &counts) == 1 && index[0] == 2);
+    CHECK(t, best_by(t, 3, 1, beside, NULL, &plan, 0, index, &counts) == 1 && index[0] == 2);
     for (spca_int j = 0; j < 8; j++) growing[9 * j] = (double)(j + 1);
     plan.rounds = 0;
     plan.starts = 1;
-    CHECK(t, best_by(t, 8, 1, growing, NULL, &plan, index, &counts) == 1 && index[0] == 7);
-    plan.starts = 4; /* the best of the five that are looked at, as all scores tie */
-    CHECK(t, best_by(t, 8, 1, growing, scores, &plan, index, &counts) == 4);
-    for (spca_int e = 0; e < 4; e++) CHECK(t, index[e] == 4 - e && counts.starts == 4);
-    for (spca_int j = 0; j < 8; j++) CHECK(t, scores[j] == (j < 5 ? (double)(j + 1) : 0));
+    CHECK(t, best_by(t, 8, 1, growing, NULL, &plan, 0, index, &counts) == 1 && index[0] == 7);
+    plan.starts = 4; /* the best of the five that are looked at, by scores: the last, or all tie */
+    for (int rough = 0; rough <= !SINGLE; rough++)
+        for (spca_int last = 0; last <= 3; last += 3) {
+            for (spca_int j = 0; j < 8; j++) scores[j] = last && j >= last;
+            CHECK(t, best_by(t, 8, 1, growing, scores, &plan, rough, index, &counts) == 4);
+            for (spca_int e = 0; e < 4; e++)
+                CHECK(t, index[e] == last + 4 - e && counts.starts == 4);
+            for (spca_int j = 0; j < 8; j++)
+                CHECK(t, scores[j] == (j >= last && j < last + 5 ? (double)(j + 1) : 0));
+        }
 }
 
 /* The search of a matrix in memory: different supports, the best first, and their eigenvalues;
@@ -343,6 +352,7 @@ static void searching(trial_t *t, spca_int p, const double *A, const double *B, 
     CHECK(t, count >= 0 && count <= plan.ends && counts.starts <= p + 1);
     CHECK(t, counts.nodes <= plan.nodes && counts.ends <= counts.starts);
     digest(t, value, (size_t)count * sizeof *value);
+    digest_int(t, count > 0 ? counts.n_iter : 0);
     for (spca_int e = 0; e < count; e++) {
         const spca_int *S = index + e * k;
         for (spca_int a = 0; a < k; a++)
