@@ -6,7 +6,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 from libc.float cimport DBL_EPSILON, FLT_EPSILON
 from libc.math cimport INFINITY, log2, sqrt
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memmove, memset
 cimport scipy.linalg.cython_blas as blas
 cimport scipy.linalg.cython_lapack as lapack
 include "_blas_int.pxi"
@@ -39,6 +39,7 @@ cdef extern from "spca.h" nogil:
         SPCA_QUANTIZED_BLOCK, SPCA_LANES
         SPCA_REFERENCES
         SPCA_GUESS_SHARE
+        SPCA_INT8, SPCA_UINT8, SPCA_INT16, SPCA_UINT16, SPCA_SINGLES, SPCA_DOUBLES
     ctypedef enum spca_block:
         SPCA_FORWARD
         SPCA_BACKWARD
