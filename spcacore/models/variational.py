@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from scipy import linalg
@@ -17,6 +17,7 @@ from .._records import record
 from .._types import Array, Index
 from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors
 from ..linalg.orthogonal import append_orthonormal, column_span, project_out
+from ..linalg.ritz import RitzSpan, root_beyond
 from ..objectives.regression import Regression
 from ..operators.deflation import DeflatedOperator, LowRank
 from ..operators.problem import Problem
@@ -27,6 +28,7 @@ from ..supports.search import forward_ways
 from .priors import Diagonal, Isotropic, PriorMatrix, Sparse, Spectral, within_signs
 
 _LOG_2PI = math.log(2 * math.pi)
+_LEAST = 1e-300
 
 
 @record
@@ -61,6 +63,7 @@ class Residual:
         self.B = self.M = self.AB = np.zeros((problem.p, 0))
         self.term: LowRank = LowRank.none(problem.p)
         self.FB: Array | None = None  # of the data, once it is asked for
+        self.span: RitzSpan | None = None  # of what explained most beside the last component
 
     @property
     def basis(self) -> Array:
@@ -178,8 +181,9 @@ class ExpectationMaximization:
         else:
             self.product, self.prior, self.Q = product, prior, Q
         self.square, self.entries = square, entries
-        self.exact = exact
         self.dimension: int = prior.p - Q.shape[1]
+        self.span, self.grows = RitzSpan(prior.p, exact), True
+        self.share: float = self.dimension / prior.p  # Tr S over Tr K^-1, as it was last
         self.guess: list[Array | None] = [None, None]
 
     def m_step(self, x: Posterior) -> tuple[float, float, float, float]:
@@ -212,6 +216,7 @@ class ExpectationMaximization:
             m = project_out(m - Y @ linalg.cho_solve(N, Y.T @ right), Q)
             trace -= float(np.trace(linalg.cho_solve(N, Y.T @ Y)))
             logdet -= 2 * float(np.log(np.diag(N[0])).sum())
+        self.share = trace / prior.trace(a)
         return Posterior(m, self.product(m), prior.product(m), trace, self.dimension - a * trace, logdet, a)
 
     def constant(self) -> float:
@@ -239,67 +244,78 @@ class ExpectationMaximization:
         self, v: Array, max_iter: int, tol: float, report: Callable[[], None]
     ) -> tuple[Posterior, Component]:
         """From the direction v: the posterior, and the component of it, with F after each iteration."""
-        x = self.e_step(self.start(v if self.U is None else self.U.T @ v)).scaled(self.dimension)
-        F = self.m_step(x)[3]
+        x = self.start(v if self.U is None else self.U.T @ v)
+        x = replace(x, a=x.a or self.m_step(x)[2])
+        x = self.e_step(self.best_combination(x)).scaled(self.dimension)
+        F, rounding = self.m_step(x)[3], 1e-15 * self.entries
         path: list[float] = []
-        earlier: list[Posterior] = []
         converged, idle, least = False, 0, math.inf
         while len(path) < max_iter and not converged:
             if float(x.m @ x.m) < 1e-14 * x.trace:  # no signal beside the prior
                 converged = True
                 break
-            z = self.best_combination(x, earlier)
+            z = self.best_combination(x)
             y = self.e_step(z)
             after = self.m_step(y)[3]
-            if z is not x and after < F:
+            if z is not x and after < F - rounding:
                 z, y = x, self.e_step(x)
                 after = self.m_step(y)[3]
             step = float(np.linalg.norm(y.m / np.linalg.norm(y.m) - z.m / np.linalg.norm(z.m)))
             converged = step <= tol and abs(y.a - x.a) <= 1e-3 * y.a
             # F is flat at its largest value: half of its digits are those of the direction, whose steps go on
             # becoming smaller. Where they do not, what is left is rounding.
-            idle = idle + 1 if step >= least and after - F <= 1e-15 * self.entries else 0
+            stuck = step >= least or not self.grows
+            idle = idle + 1 if stuck and after - F <= rounding else 0
             converged |= idle == 3
             least = min(least, step)
             path.append(max([after, *path[-1:]]))
             report()
-            earlier = [x, *earlier][:2]
             x = y if converged else y.scaled(self.dimension)
             F = self.m_step(x)[3]
         _, noise, _, F = self.m_step(x)
+        self.at = x
         if self.U is not None:
             x = replace(x, m=self.U @ x.m, g=self.U @ x.g, Lm=self.U @ x.Lm)
         return x, Component(x.m, x.a, x.trace, noise, np.array(path or [F]), converged)
 
-    def best_combination(self, y: Posterior, earlier: list[Posterior]) -> Posterior:
-        """y, or where F is larger the leading eigenvector of (Z'Z, K) in the span of y and earlier points."""
-        norm = float(np.linalg.norm(y.m))
-        basis: list[tuple[Array, ...]] = [tuple(part / norm for part in (y.m, y.g, y.Lm))]
-        for x in earlier:
-            d: tuple[Array, ...] = (y.m - x.m, y.g - x.g, y.Lm - x.Lm)
-            before = float(np.linalg.norm(d[0]))
-            for b in basis + basis:
-                d = tuple(part - (b[0] @ d[0]) * other for part, other in zip(d, b, strict=True))
-            left = float(np.linalg.norm(d[0]))
-            if left > self.exact * max(norm, 1e3 * before):  # a smaller difference is rounding
-                basis.append(tuple(part / left for part in d))
-        if len(basis) == 1:
+    def best_combination(self, y: Posterior) -> Posterior:
+        """The fixed point in the span of y and earlier points, the one that y.a leads to; or y.
+
+        It is m = c u with the leading eigenvector u of (Z'Z, K_a), u'K_a u = 1. With f = u'Z'Z u, w = u'u and
+        l = u'Lu, F is largest in c where `e^2 s2 = f Tr S/l`, and then the best weights have `a = c^2 l/Tr S`.
+        """
+        self.grows = self.span.append(np.stack([y.m, y.g, y.Lm]))
+        within = self.span.eigenvectors()
+
+        @cache
+        def at(t: float) -> tuple[float, float, float, Array]:
+            """Where a = e^t: how far the logarithm of the best one is from t; c^2; Tr S; u."""
+            a = math.exp(t)
+            values, Z = within(a)
+            f, z = max(float(values[-1]), _LEAST), Z[:, -1]
+            w, trace = float(z @ z), self.share * self.prior.trace(a)
+            l = max(1 - a * w, _LEAST)
+            quadratic, linear, constant = max(self.square - f / w, 0), f * trace / w, self.entries * f * trace / l
+            e = 2 * constant / (linear + math.sqrt(linear**2 + 4 * quadratic * constant))
+            square = max((e - trace) / w, _LEAST)
+            return math.log(square * l / trace) - t, square, trace, Z
+
+        t = root_beyond(lambda t: at(t)[0], math.log(y.a))
+        if t is None:
             return y
-        V, G, L = (np.stack([b[i] for b in basis], axis=1) for i in range(3))
-        H, K = V.T @ G, V.T @ L + y.a * np.eye(len(basis))
-        try:
-            _, z = linalg.eigh((H + H.T) / 2, (K + K.T) / 2, subset_by_index=[len(K) - 1] * 2)
-        except np.linalg.LinAlgError:
-            return y
-        weight = z[:, 0]
-        m, Lm = V @ weight, L @ weight
-        length = float(m @ (y.a * m + Lm))
-        if not length > 0:
-            return y
-        c = math.sqrt(max(float(y.m @ (y.a * y.m + y.Lm)), 0.0) / length)
-        c = -c if float(m @ y.m) < 0 else c
-        new = replace(y, m=project_out(c * m, self.Q), g=c * (G @ weight), Lm=c * Lm)
-        return new if self.m_step(new)[3] > self.m_step(y)[3] else y
+        _, square, trace, Z = at(t)
+        m, g, Lm = math.copysign(math.sqrt(square), y.m @ (Z[:, -1] @ self.span.filled[0])) * Z[:, -1] @ self.span.filled
+        if self.span.full:
+            self.span.keep_leading(Z)
+        a = math.exp(t)
+        return Posterior(project_out(m, self.Q), g, Lm, trace, self.dimension - a * trace, y.logdet, a)
+
+    def rest(self, orthogonal: bool) -> RitzSpan:
+        """What the span tells of the next component, once this one is removed."""
+        x = self.at
+        self.span.keep_leading(self.span.eigenvectors()(x.a)[1])
+        energy = float(x.m @ x.m) + (0 if orthogonal else x.trace)
+        return self.span.without(np.stack([x.m, x.g, x.Lm]), energy, orthogonal)
 
 
 class WithinSigns(ExpectationMaximization):
@@ -331,7 +347,7 @@ class WithinSigns(ExpectationMaximization):
         v = self.supports.oriented(v)
         return super().start(v if v.any() else self.supports.ones(np.arange(len(v))))
 
-    def best_combination(self, y: Posterior, earlier: list[Posterior]) -> Posterior:
+    def best_combination(self, y: Posterior) -> Posterior:
         return y  # a combination of truncated distributions is none
 
 
@@ -406,8 +422,10 @@ class Search:
 
     def on_all(self, Q: Array) -> Component:
         """A component on all variables, orthogonal to Q."""
-        em = self.em(self.prior, Q)
+        em, residual = self.em(self.prior, Q), self.residual
+        em.span = residual.span or em.span
         _, found = em.run(self.start(alone=True), self.max_iter, self.tol, self.report)
+        residual.span = em.rest(residual.orthogonal)
         return replace(found, free_energy=found.free_energy + em.constant())
 
     def on_support(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
