@@ -1,4 +1,4 @@
-"""The leading eigenvector of a pencil within the span of directions whose products are kept (Rayleigh-Ritz)."""
+"""Eigenvectors of a pencil within the span of directions whose products are kept (Rayleigh and Ritz)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from .._types import Array
 
 SPAN_SIZE = 24  # directions; of so many half are kept. Twice as many save a tenth of the iterations
+ROOT_STEP = 0.7  # a longer step can miss a root
 
 
 class RitzSpan:
@@ -43,16 +44,17 @@ class RitzSpan:
         self.size += 1
         return True
 
-    def eigenvectors(self) -> Callable[[float], tuple[Array, Array]]:
-        """Of a, the eigenvalues within the span, ascending, and the weights of unit vectors in a I + L."""
+    def eigenvectors(self) -> Callable[[float], tuple[Array, float, float]]:
+        """Of a: weights of eigenvectors z, of length 1 in a I + L, ascending; z'G z and z'L z of the last."""
         V, G, L = self.filled
         values, turn = np.linalg.eigh(V @ L.T)
-        H = turn.T @ (V @ G.T) @ turn
+        H, values = turn.T @ (V @ G.T) @ turn, np.maximum(values, 0)
 
-        def of(a: float) -> tuple[Array, Array]:
-            root = 1 / np.sqrt(np.maximum(values, 0) + a)
+        def of(a: float) -> tuple[Array, float, float]:
+            root = 1 / np.sqrt(values + a)
             found, Z = np.linalg.eigh(root[:, None] * H * root)
-            return found, turn @ (root[:, None] * Z)
+            Z = root[:, None] * Z
+            return turn @ Z, float(found[-1]), float(values @ Z[:, -1] ** 2)
 
         return of
 
@@ -63,31 +65,13 @@ class RitzSpan:
         self.size, kept = turn.shape[1], turn.T @ self.filled
         self.parts[:, : self.size] = kept
 
-    def without(self, first: Array, energy: float, orthogonal: bool) -> RitzSpan:
-        """The rest of the leading half once G is G' = (I - m b')G(I - b m'), b = m/energy, of its first vector
-        m, with its products. If all is to be orthogonal to m, the directions are as well."""
-        m = first[0]
-        rest = self.filled[:, 1:].copy()
-        share = (rest[0] @ m / energy)[:, None]
-        if orthogonal:
-            rest -= share * first[:, None]
-        else:
-            rest[1] -= share * first[1]
-        rest[1] -= (rest[1] @ m / energy)[:, None] * m
-        new = RitzSpan(len(m), self.exact)
-        for d in rest.swapaxes(0, 1):
-            new.append(d)
-        return new
 
-
-def root_beyond(f: Callable[[float], float], t: float) -> float | None:
-    """A root of f, on the side of t where f(t) points if f falls; None if none is found."""
+def root_beyond(f: Callable[[float], float], t: float) -> float:
+    """A root of f, to some digits of f(t), where f(t) points from t if f falls; or a step towards it."""
     value = f(t)
-    stride = min(max(2 * value, -2.0), 2.0)
-    for _ in range(9):
-        if abs(value) <= 1e-9:
-            return t
-        if f(t + stride) * value <= 0:
-            return float(brentq(f, t, t + stride, xtol=1e-10))
-        t, stride = t + stride, 2 * stride
-    return None
+    if abs(value) <= 1e-9:
+        return t
+    end = t + min(max(4 * value, -ROOT_STEP), ROOT_STEP)
+    if f(end) * value > 0:
+        return end
+    return float(brentq(f, t, end, xtol=1e-9 + 1e-3 * abs(value)))
