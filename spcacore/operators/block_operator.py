@@ -468,6 +468,29 @@ class BlocksWorkingSet(WorkingSet):
     def _products(self, w: int, new: Index, out: AnyArray) -> None:
         out[...] = self.operator.gram.between(new, self.index)
 
+    def entrants(self, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]) -> list[Index]:
+        """The same; only where none is among the variables between which A is known, after a pass."""
+        known = self._outside(state, active, self._above_in_part(state, vectors))
+        return known if any(map(len, known)) else super().entrants(state, active, vectors)
+
+    def _above_in_part(
+        self, state: DeflatedOperator, vectors: Sequence[Vector]
+    ) -> list[tuple[Index, AnyArray]]:
+        """The same as `_above` of those variables alone; of none where A x is not known there."""
+        gram = self.operator.gram
+        place, A = gram.part
+        if not state.by_loadings:
+            return []
+        out = []
+        for index, entries, level in vectors:
+            used, v = self._without_loadings(state, index, entries)
+            if (place[used] < 0).any():
+                return []
+            y = A[place[used]].T @ v
+            large = np.flatnonzero(np.abs(y) > level)
+            out.append((gram.members[large], y[large]))
+        return out
+
     def _above(
         self, operator: _core.Operator, state: DeflatedOperator, vectors: Sequence[Vector]
     ) -> list[tuple[Index, AnyArray]]:

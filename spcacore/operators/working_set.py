@@ -194,8 +194,14 @@ class WorkingSet:
         """Of each x the other variables where |A x|, if not A x, exceeds its level, by decreasing excess."""
         operator = state.operator.with_quotient() if state.quotient else state.operator
         self.checks += len(vectors)
+        return self._outside(state, active, self._above(operator, state, vectors))
+
+    def _outside(
+        self, state: DeflatedOperator, active: Index, above: list[tuple[Index, AnyArray]]
+    ) -> list[Index]:
+        """Of what is above a level the variables that are not active, by decreasing value."""
         out = []
-        for found, value in self._above(operator, state, vectors):
+        for found, value in above:
             if len(found) > 0:
                 outside = active[np.searchsorted(active[:-1], found)] != found  # they ascend
                 if state.supports.positive:

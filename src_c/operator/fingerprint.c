@@ -6,6 +6,7 @@
  * is below 2^32: so of all keys at most one in 2^32 misses a change. */
 #include "../real.h"
 #include "../simd.h"
+#include <string.h>
 
 enum { TILE = 1024 }; /* sums that stay in the first cache */
 
@@ -16,35 +17,60 @@ INLINE uint64_t term(uint64_t x, uint64_t key, const int wide)
 }
 
 #define SUMS(word)                                                                                 \
-    /* some columns, row by row; two rows for each read of the sums */                             \
-    static void by_rows_##word(spca_int n, spca_int p, spca_int ld, const word *x,                 \
-                               const uint64_t *keys, uint64_t *sums)                               \
+    /* some columns, row by row; four rows for each read of the sums */                            \
+    VECTORIZED(by_rows_##word,                                                                     \
+               (spca_int n, spca_int p, spca_int ld, const word *x, const uint64_t *keys,          \
+                uint64_t *restrict sums),                                                          \
+               (n, p, ld, x, keys, sums))                                                          \
     {                                                                                              \
         const int wide = sizeof(word) == 8;                                                        \
         spca_int i = 0;                                                                            \
-        for (; i + 2 <= n; i += 2) {                                                               \
-            const word *a = x + i * ld, *b = a + ld;                                               \
-            uint64_t k = keys[i], l = keys[i + 1];                                                 \
-            for (spca_int j = 0; j < p; j++) sums[j] += term(a[j], k, wide) + term(b[j], l, wide); \
+        for (; i + 4 <= n; i += 4) {                                                               \
+            const word *a = x + i * ld, *b = a + ld, *c = b + ld, *d = c + ld;                     \
+            uint64_t k = keys[i], l = keys[i + 1], m = keys[i + 2], o = keys[i + 3];               \
+            for (spca_int j = 0; j < p; j++)                                                       \
+                sums[j] += term(a[j], k, wide) + term(b[j], l, wide) + term(c[j], m, wide) +       \
+                           term(d[j], o, wide);                                                    \
         }                                                                                          \
-        for (spca_int j = 0; i < n && j < p; j++) sums[j] += term(x[i * ld + j], keys[i], wide);   \
+        for (; i < n; i++)                                                                         \
+            for (spca_int j = 0; j < p; j++) sums[j] += term(x[i * ld + j], keys[i], wide);        \
     }                                                                                              \
                                                                                                    \
-    static uint64_t of_column_##word(spca_int n, const word *x, const uint64_t *keys)              \
+    /* four columns for each read of the keys */                                                   \
+    VECTORIZED(by_columns_##word,                                                                  \
+               (spca_int n, spca_int p, spca_int ld, const word *x, const uint64_t *keys,          \
+                uint64_t *restrict sums),                                                          \
+               (n, p, ld, x, keys, sums))                                                          \
     {                                                                                              \
         const int wide = sizeof(word) == 8;                                                        \
-        uint64_t sum = 0;                                                                          \
-        for (spca_int i = 0; i < n; i++) sum += term(x[i], keys[i], wide);                         \
-        return sum;                                                                                \
+        spca_int j = 0;                                                                            \
+        for (; j + 4 <= p; j += 4) {                                                               \
+            const word *a = x + j * ld, *b = a + ld, *c = b + ld, *d = c + ld;                     \
+            uint64_t s = 0, t = 0, u = 0, v = 0;                                                   \
+            for (spca_int i = 0; i < n; i++) {                                                     \
+                s += term(a[i], keys[i], wide);                                                    \
+                t += term(b[i], keys[i], wide);                                                    \
+                u += term(c[i], keys[i], wide);                                                    \
+                v += term(d[i], keys[i], wide);                                                    \
+            }                                                                                      \
+            sums[j] = s, sums[j + 1] = t, sums[j + 2] = u, sums[j + 3] = v;                        \
+        }                                                                                          \
+        for (; j < p; j++) {                                                                       \
+            sums[j] = 0;                                                                           \
+            for (spca_int i = 0; i < n; i++) sums[j] += term(x[j * ld + i], keys[i], wide);        \
+        }                                                                                          \
     }                                                                                              \
                                                                                                    \
     static void sums_##word(spca_int n, spca_int p, spca_int ld, int row_major, const void *block, \
                             const uint64_t *keys, uint64_t *sums)                                  \
     {                                                                                              \
         const word *x = block;                                                                     \
-        for (spca_int j = 0; j < p; j++)                                                           \
-            sums[j] = row_major ? 0 : of_column_##word(n, x + j * ld, keys);                       \
-        for (spca_int j = 0; row_major && j < p; j += TILE)                                        \
+        if (!row_major) {                                                                          \
+            by_columns_##word(n, p, ld, x, keys, sums);                                            \
+            return;                                                                                \
+        }                                                                                          \
+        memset(sums, 0, (size_t)p * sizeof(*sums));                                                \
+        for (spca_int j = 0; j < p; j += TILE)                                                     \
             by_rows_##word(n, p - j < TILE ? p - j : TILE, ld, x + j, keys, sums + j);             \
     }
 

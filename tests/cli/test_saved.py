@@ -106,6 +106,7 @@ def test_files_of_loadings_side_by_side(output, as_json, tmp_path, X):
     assert "<table" in (tmp_path / "c.html").read_text()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", ["csv", "npz"])
 @pytest.mark.parametrize(
     ("fitted", "same", "against", "words"),

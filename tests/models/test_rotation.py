@@ -308,6 +308,7 @@ def crossed(P):
     return (squares.sum(axis=1) ** 2).sum() - (squares**2).sum()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("method", ["promax", "oblimin"])
 @pytest.mark.parametrize(("name", "r"), [("pit props", 3), ("pit props", 5), ("stocks", 4)])
