@@ -112,10 +112,10 @@ static sums_t sums_of(const whole_t *w, spca_int part)
 }
 
 /* An entry, or 0 where it is no small whole number. */
-#define NUMBER(type, x, bad)                                                                       \
-    type value = (x);                                                                              \
-    int number = value >= -MOST && value <= MOST ? (int)value : 0;                                 \
-    bad |= (type)number != value
+#define NUMBER(type, number, x, bad)                                                               \
+    type number##_was = (x);                                                                       \
+    int number = number##_was >= -MOST && number##_was <= MOST ? (int)number##_was : 0;            \
+    bad |= (type)number != number##_was
 
 /* Some rows of `wide` columns as pairs of rows, with zeros beside and below; 0 where all are whole.
  */
@@ -131,19 +131,17 @@ static sums_t sums_of(const whole_t *w, spca_int part)
             const type *a = x + done * ld, *b = a + ld;                                            \
             int16_t *z = y + done * WIDE;                                                          \
             for (int c = 0; c < WIDE; c++) {                                                       \
-                NUMBER(wide_t, a[c], bad);                                                         \
-                z[2 * c] = (int16_t)number;                                                        \
-                {                                                                                  \
-                    NUMBER(wide_t, b[c], bad);                                                     \
-                    z[2 * c + 1] = (int16_t)number;                                                \
-                }                                                                                  \
+                NUMBER(wide_t, first, a[c], bad);                                                  \
+                NUMBER(wide_t, second, b[c], bad);                                                 \
+                z[2 * c] = (int16_t)first;                                                         \
+                z[2 * c + 1] = (int16_t)second;                                                    \
             }                                                                                      \
         }                                                                                          \
         if (done == rows) return bad;                                                              \
         memset(y + done * WIDE, 0, (size_t)((rows + 1 - done) / 2 * 2 * WIDE) * sizeof(*y));       \
         for (spca_int c = 0; c < wide; c++)                                                        \
             for (spca_int t = done; t < rows; t++) {                                               \
-                NUMBER(wide_t, x[t * down + c * along], bad);                                      \
+                NUMBER(wide_t, number, x[t * down + c * along], bad);                              \
                 y[t / 2 * (2 * WIDE) + 2 * c + t % 2] = (int16_t)number;                           \
             }                                                                                      \
         return bad;                                                                                \
