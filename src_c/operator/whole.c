@@ -153,9 +153,38 @@ COPIED(uint16_t, int)
 COPIED(float, float)
 COPIED(double, double)
 
+/* The same of pairs of whole rows, in less than half of the time.  Beside 3 2^51 a double has no
+ * digits after the point, and its last 16 bits are those of the whole number. */
+VECTORIZED_TO(int, copied_pairs, (spca_int rows, const double *x, spca_int ld, int16_t *restrict y),
+              (rows, x, ld, y))
+{
+    const double point = 6755399441055744.0;
+    int64_t bad = 0;
+    for (spca_int t = 0; t < rows; t += 2, y += 2 * WIDE) {
+        const double *a = x + t * ld, *b = a + ld;
+        for (int c = 0; c < WIDE; c++) {
+            double p = a[c] + point, q = b[c] + point;
+            int64_t i, j;
+            memcpy(&i, &p, sizeof i);
+            memcpy(&j, &q, sizeof j);
+            bad |= (int64_t)((p - point != a[c]) | (q - point != b[c]) | !(fabs(a[c]) <= MOST) |
+                             !(fabs(b[c]) <= MOST));
+            y[2 * c] = (int16_t)i;
+            y[2 * c + 1] = (int16_t)j;
+        }
+    }
+    return bad != 0;
+}
+
 static int copy_panel(const whole_t *w, spca_int row, spca_int rows, spca_int j, int16_t *y)
 {
     spca_int wide = min_int(WIDE, w->p - j), at = w->row_major ? row * w->ld + j : row + j * w->ld;
+    if (w->kind == SPCA_DOUBLES && w->row_major && wide == WIDE && FLT_EVAL_METHOD == 0) {
+        const double *x = (const double *)w->X + at;
+        spca_int even = rows / 2 * 2;
+        return copied_pairs(even, x, w->ld, y) |
+               copied_double(rows - even, wide, x + even * w->ld, w->ld, 1, y + even * WIDE);
+    }
 #define COPY(type) copied_##type(rows, wide, (const type *)w->X + at, w->ld, w->row_major, y)
     return w->kind == SPCA_INT8      ? COPY(int8_t)
            : w->kind == SPCA_UINT8   ? COPY(uint8_t)
