@@ -262,7 +262,7 @@ static spca_int best_by(trial_t *t, spca_int p, spca_int k, const double *rows, 
                         spca_search_counts *counts)
 {
     float *single = SCRATCH(t, p * p, float);
-    spca_int *runs = SCRATCH(t, plan->ends, spca_int), count = -1;
+    spca_int *runs = SCRATCH(t, plan->ends, spca_int), count = -1, reached = 0;
     real *A = WORK(t, p * p), *score = WORK(t, p);
     double *value = SCRATCH(t, plan->ends, double);
     spca_int bytes = (spca_int)SPCA(search_work)(p, k, rough, scores != NULL, plan);
@@ -271,7 +271,8 @@ static spca_int best_by(trial_t *t, spca_int p, spca_int k, const double *rows, 
     CHECK(t, SPCA(search)(p, k, A, rough ? single : NULL, score, scores != NULL, plan, NULL, NULL,
                           SCRATCH(t, bytes / 8 + 1, double), index, value, runs, &count,
                           counts) == SPCA_OK);
-    CHECK(t, counts->n_iter > 0 && runs[0] > 0);
+    for (spca_int e = 0; e < count; e++) reached += runs[e];
+    CHECK(t, counts->n_iter > 0 && runs[0] > 0 && reached <= counts->starts);
     for (spca_int j = 0; scores && j < p; j++) scores[j] = (double)score[j];
     return count;
 }
