@@ -252,6 +252,8 @@ FIELD_LIFTED = 4  # ends from which the search goes on among all variables
 FIELD_NEAR = 0.05  # share of the best value by which it may then be below, to have its variables swapped
 # Columns of A, entries of each, and of X at once, that tell whether a part of A hides supports,
 PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
+# Of so many runs of entries the first, and least of these: if they tell of no column, no more are read
+PROBE_FIRST, PROBE_LEAST = 4, 512
 PROBE_RUN = 8  # neighbors that are read together
 PROBE_PART = 256  # entries of each column at a time
 PROBE_PAIRED = 4  # variables at random, of which more would have partners among these, that tell it first
