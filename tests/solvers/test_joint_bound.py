@@ -184,6 +184,12 @@ def test_no_rounding_lowers_a_bound_that_is_attained():
         A = np.asfortranarray(scale * np.kron(np.eye(many), np.ones((3, 3))))
         for orthogonal in (False, True):
             assert 3 * scale * r <= relaxed_bound(A, (3,) * r, orthogonal) < 3 * scale * r * (1 + 1e-9)
+    A = covariance(np.random.default_rng(0).standard_normal((30, 20)))
+    for orthogonal in (False, True):  # a Z that rounding has left indefinite
+        ascent = joint_bound._Ascent(A, (4, 4), orthogonal, lambda _: False)
+        ascent.descend(60)
+        lost = -np.linalg.eigvalsh(ascent.best.Z)[0] * len(A)
+        assert lost <= joint_bound._rounding(ascent.best, (4, 4))
 
 
 @pytest.mark.share(6)
