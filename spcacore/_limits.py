@@ -404,10 +404,7 @@ JOINT_ROUNDS, JOINT_FREE_ROUNDS = 8, 2  # and a third of them again, from suppor
 JOINT_CHECK = 10  # of them between looks at the bound that they give, and for other supports
 JOINT_ENTERING = 10  # of those
 JOINT_STALL = 2e-4  # share by which four such looks, or a round, must lower it
-JOINT_NODES, JOINT_TREE = (
-    8000,
-    2e8,
-)  # of the tree for each number of nonzeros, and times the square of the variables
+JOINT_NODES, JOINT_TREE = 40_000, 4e8  # of the tree for each number of nonzeros, and times the square of p
 CERTIFIED_ORDER = 500  # variables of a pencil whose ratio is bounded at a cardinality
 CERTIFIED_NODES = 2000  # of a tree for that,
 CERTIFIED_WORK = 3 * 10**10  # multiplications of a tree over groups and the like
