@@ -278,7 +278,7 @@ QUICKLY_SWAPPED_ENDS = 40  # of a race, whose variables are swapped for as long 
 SWAPPED_ENDS = 4  # of runs on a matrix or under a constraint, whose variables are swapped: one may miss 16 %
 BRIEF_ORDER = 300  # variables up to which a brief branch and bound ends a search,
 BRIEF_NODES, BRIEF_WORK = 1000, 1e7  # of so many nodes and, over (p k)^2, at most so many: some milliseconds
-BRIEF_HOPELESS = 0.06  # excess of its bound over the value, as a share, that ends it, over log2 of nodes
+BRIEF_HOPELESS = 0.04  # excess of its bound over the value, as a share, that ends it, over log2 of nodes
 BRIEF_TIE = 1e-12  # share of a value by which a proved one may be below the optimum (tree.c)
 BRIEF_SECONDS = 0.05  # that a search must be given, to begin with that
 BRIEF_FORMING = 2e7  # of forming its matrix from data
@@ -387,6 +387,8 @@ BUDGET_TRIALS = 2  # of the least nonzeros of a component, which are moved to an
 # Branch and bound
 STRONG_VARIABLES = (128, 512)  # whose columns of A are computed to rule others out
 STRONG_CHUNK = 4096  # of the other variables, whose largest covariances with strong ones are sorted,
+STRONG_GROUPS = 2  # nonzeros for each group of the others, in which their covariances are computed,
+STRONG_WORK = 3e11  # by so many multiplications: 20 seconds
 STRONG_NODES = 2000  # of a tree among strong variables for a bound,
 STRONG_STEPS = 20  # of truncated power, for the value that the bound need not go below
 IN_TURN_NODES = 5000  # of a search for fewer nonzeros, whose bound then leaves out variables

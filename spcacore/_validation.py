@@ -94,22 +94,8 @@ def real_array(
     variables of X have `labels`, so may the rows of `x`, which are then taken in that order.
     """
     x = matched(x, labels, name)
-    if not isinstance(x, np.ndarray):
-        refuse_no_array(x, name)
-    rows = x if isinstance(x, (list, tuple)) else ()
-    if isinstance(x, np.ma.MaskedArray) or any(isinstance(row, np.ma.MaskedArray) for row in rows):
-        raise TypeError(
-            f"{name} is a masked array, whose mask would be lost; fill or drop the masked entries"
-        )
-    if hasattr(x, "__dlpack_device__") and not isinstance(x, np.ndarray) and x.__dlpack_device__()[0] != 1:
-        raise TypeError(f"{name} is on a device; move it to the CPU first")
-    for is_one, kind, needed in (
-        (is_sparse, "a sparse matrix", "a dense array"),
-        (_is_elsewhere, "in blocks of rows", "an array in memory"),
-        (is_operator, "a LinearOperator, which offers only products,", "an array"),
-    ):
-        if is_one(x):
-            raise TypeError(f"{name} is {kind} where {needed} is needed")
+    if type(x) is not np.ndarray:
+        _refuse_others(x, name)
     try:
         a = np.asarray(x)
     except ValueError as error:
@@ -137,13 +123,34 @@ def real_array(
         raise ValueError(f"{name} must have {needed}, not shape {a.shape}{advice}")
     if a.size == 0 and not empty:
         raise ValueError(f"{name} is empty: shape {a.shape}")
-    with np.errstate(over="ignore", under="ignore"):  # of long doubles
-        a = np.require(a, float_type(a.dtype), ["A"])
+    if a.dtype != float_type(a.dtype) or not a.flags.aligned:
+        with np.errstate(over="ignore", under="ignore"):  # of long doubles
+            a = np.require(a, float_type(a.dtype), ["A"])
     if finite:
         refuse_not_finite(a, name)
     if shape is not None:
         check_shape(a, name, *shape)
     return a
+
+
+def _refuse_others(x: Any, name: str) -> None:
+    """Refuse what is a matrix, and yet no array in memory."""
+    if not isinstance(x, np.ndarray):
+        refuse_no_array(x, name)
+    rows = x if isinstance(x, (list, tuple)) else ()
+    if isinstance(x, np.ma.MaskedArray) or any(isinstance(row, np.ma.MaskedArray) for row in rows):
+        raise TypeError(
+            f"{name} is a masked array, whose mask would be lost; fill or drop the masked entries"
+        )
+    if hasattr(x, "__dlpack_device__") and not isinstance(x, np.ndarray) and x.__dlpack_device__()[0] != 1:
+        raise TypeError(f"{name} is on a device; move it to the CPU first")
+    for is_one, kind, needed in (
+        (is_sparse, "a sparse matrix", "a dense array"),
+        (_is_elsewhere, "in blocks of rows", "an array in memory"),
+        (is_operator, "a LinearOperator, which offers only products,", "an array"),
+    ):
+        if is_one(x):
+            raise TypeError(f"{name} is {kind} where {needed} is needed")
 
 
 def check_shape(a: Any, name: str, *needed: int | str) -> None:
@@ -298,7 +305,9 @@ def raise_not_finite(a: AnyArray, name: str) -> None:
         )
 
 
-def integer(value: Any, name: str, low: int, high: int | None = None, why: str = "") -> int:
+def integer(
+    value: Any, name: str, low: int, high: int | None = None, why: str | Callable[[], str] = ""
+) -> int:
     """A whole number in [low, high]; booleans and floats are refused. `why` says what limits it."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an integer, not {value!r}")
@@ -309,7 +318,7 @@ def integer(value: Any, name: str, low: int, high: int | None = None, why: str =
         raise TypeError(f"{name} must be an integer, not {value!r}{why}") from None
     if number < low or (high is not None and number > high):
         allowed = f"at least {low}" if high in (None, LARGEST) else f"in [{low}, {high}]"
-        raise ValueError(f"{name} must be {allowed}, not {number}{why}")
+        raise ValueError(f"{name} must be {allowed}, not {number}{why if isinstance(why, str) else why()}")
     return number
 
 

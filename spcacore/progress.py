@@ -38,7 +38,8 @@ class Progress:
     * components found one after another (`sparse_pca`, `oppca`, `soppca`, `extend`): those that are
       finished, perhaps none. Directions (`sparse_eigen`, `sparse_lda`) and pairs (`sparse_cca`): at least
       the first one, perhaps from an unfinished search, with ``converged=False``;
-    * one component, or several found together: the best point so far, with ``converged=False``;
+    * one component, or several found together: the best point so far, with ``converged=False``; a bound:
+      the least so far;
     * `sparsity_path`: the values that are finished. `sca_path`: all values; each value that was not reached
       gets one iteration from the one before;
     * `select_sparsity`, `select_n_components`: the choice by the folds or permutations that are finished;

@@ -76,7 +76,7 @@ class Result:
     """
 
     def __post_init__(self) -> None:
-        self.__setstate__({name: self.__dict__[name] for name in getattr(self, "__dataclass_fields__", ())})
+        self.__setstate__(self.__dict__)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dict__}

@@ -30,7 +30,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULE = "_core.abi3.so"
-PLAIN = ["-std=c11", "-O1", "-fopenmp-simd", "-ffp-contract=off", "-w"]
+PLAIN = ["-std=c11", "-O1", "-fopenmp-simd", "-ffp-contract=off", "-w", "-DSPCA_TINY"]  # as in nox
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 DOUBLE = {
     "branch_and_bound.c",

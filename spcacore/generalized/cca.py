@@ -36,7 +36,7 @@ from ..linalg.scaling import beyond_range
 from ..operators.transform import scores
 from ..progress import Callback, Progress, check_callback
 from ..readable import HasLoadings, Side, frame, labels
-from ..solvers.base import hook_of_component
+from ..solvers.base import hook_of_component, progress_hook
 from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended
 from ..supports.admissible import knowledge
@@ -407,6 +407,7 @@ def sparse_cca_bound(
     ridge: float | ArrayLike = 0.0,
     node_limit: int = 2000,
     scale: bool = True,
+    callback: Callback | None = None,
 ) -> OptimalityBound:
     """An upper bound on the correlation of combinations of k_x variables of X and k_y of Y.
 
@@ -427,6 +428,8 @@ def sparse_cca_bound(
         Nodes of each search tree; there are at most five trees.
     scale : bool, default True
         Divide each column by its standard deviation; this matters only with a ridge.
+    callback : callable or True, optional
+        As in `sparse_eigen_bound`.
 
     Returns
     -------
@@ -461,6 +464,7 @@ def sparse_cca_bound(
     counts = one_of_each(cardinality, "cardinality", lambda v, name, s: integer(v, name, 1, s.p), sides)
     ridges = one_of_each(ridge, "ridge", lambda v, name, _: number(v, name, 0), sides)
     nodes = integer(node_limit, "node_limit", 1)
+    hook = progress_hook(callback)
     refuse_many(x.p + y.p)
     solver = Alternation(x, y, counts, ridges, 100, 1e-10)
-    return OptimalityBound.smallest(solver.bounds(nodes))
+    return OptimalityBound.smallest(solver.bounds(nodes, hook), hook=hook)

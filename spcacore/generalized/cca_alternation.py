@@ -101,11 +101,11 @@ class Alternation:
         kx, ky = (min(s.room, len(one.active)) for s, one in zip(self.supports, self.pencil, strict=True))
         return kx, ky
 
-    def bounds(self, nodes: int = CERTIFIED_NODES) -> dict[str, float]:
+    def bounds(self, nodes: int = CERTIFIED_NODES, hook: ProgressHook | None = None) -> dict[str, float]:
         """On the strength of the next pair, by name."""
         if self.empty:
             return {"spectral": 0.0}
-        return pair_bounds(*self._matrices(), (len(self.pencil[0].active), *self.counts), nodes)
+        return pair_bounds(*self._matrices(), (len(self.pencil[0].active), *self.counts), nodes, hook)
 
     def _matrices(self) -> tuple[Array, Array]:
         """[0 C; C' 0] and [B_x 0; 0 B_y] of the active variables, in units of the pencils."""

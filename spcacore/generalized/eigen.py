@@ -44,7 +44,7 @@ from ..operators.dense import blas_layout
 from ..operators.sparse import canonical_arrays, compressed
 from ..progress import Callback, Progress, check_callback
 from ..readable import Named
-from ..solvers.base import hook_of_component
+from ..solvers.base import hook_of_component, progress_hook
 from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended, ProgressHook, Solution
 from ..supports.admissible import Units
@@ -343,7 +343,12 @@ def search(pencil: Pencil, k: int, options: Options, progress: ProgressHook | No
 
 
 def sparse_eigen_bound(
-    A: MatrixLike, B: MatrixLike, cardinality: int, *, node_limit: int = 2000
+    A: MatrixLike,
+    B: MatrixLike,
+    cardinality: int,
+    *,
+    node_limit: int = 2000,
+    callback: Callback | None = None,
 ) -> OptimalityBound:
     """An upper bound on `x'Ax/x'Bx` over x with at most k nonzeros.
 
@@ -364,6 +369,9 @@ def sparse_eigen_bound(
         k, in [1, p].
     node_limit : int, default 2000
         Nodes of each search tree; there are at most five trees.
+    callback : callable or True, optional
+        Called with a `Progress` at most twenty times a second, and with the bound as its value at the end.
+        Raising StopIteration ends the search with the bounds that are known. True draws a progress bar.
 
     Returns
     -------
@@ -396,9 +404,10 @@ def sparse_eigen_bound(
     forms, dtype = read_pencil(A, B)
     k = integer(cardinality, "cardinality", 1, forms[0].p)
     nodes = integer(node_limit, "node_limit", 1)
+    hook = progress_hook(callback)
     refuse_many(forms[0].p)
     pencil = Pencil(*forms, dtype=dtype)
-    bounds = pencil_bounds(pencil, k, nodes)
+    bounds = pencil_bounds(pencil, k, nodes, hook=hook)
     if not bounds:
         raise ValueError("B maps a direction to zero that A does not: the ratio has no bound")
-    return OptimalityBound.smallest(bounds, pencil.exponent)
+    return OptimalityBound.smallest(bounds, pencil.exponent, hook)

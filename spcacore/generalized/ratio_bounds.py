@@ -34,6 +34,7 @@ from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, largest_value, whitening
 from ..solvers.exact_tree import Search
 from ..solvers.semidefinite import solve_shaped
+from ..solvers.solution import ProgressClock, Report
 from ..supports.admissible import Supports
 from .pencil import Pencil
 
@@ -44,22 +45,23 @@ def refuse_many(p: int) -> None:
 
 
 def pencil_bounds(
-    pencil: Pencil, k: int, nodes: int = CERTIFIED_NODES, start: Index | None = None
-) -> dict[str, float]:
+    pencil: Pencil, k: int, nodes: int = CERTIFIED_NODES, start: Index | None = None,
+    hook: Report | None = None,
+) -> dict[str, float]:  # fmt: skip
     """Of the deflated pencil, in its units, by name; a start is a support."""
     active = pencil.active
     k = min(k, len(active))
     spectral = pencil.bound()
     A, B = pencil.A.block(active), pencil.B.block(active)
     support = None if start is None else np.searchsorted(active, start)
-    return _bounds(A, B, k, spectral, support, nodes, None)
+    return _bounds(A, B, k, spectral, support, nodes, None, hook)
 
 
 def pair_bounds(
-    A: Array, B: Array, parts: tuple[int, int, int], nodes: int = CERTIFIED_NODES
+    A: Array, B: Array, parts: tuple[int, int, int], nodes: int = CERTIFIED_NODES, hook: Report | None = None
 ) -> dict[str, float]:
     """On the correlation of a pair, by name: a pencil divided at a place, with so many of each part."""
-    bounds = _bounds(A, B, sum(parts[1:]), None, None, nodes, parts)
+    bounds = _bounds(A, B, sum(parts[1:]), None, None, nodes, parts, hook)
     return {name: min(value, 1.0) for name, value in bounds.items()} or {"spectral": 1.0}
 
 
@@ -71,8 +73,10 @@ def _bounds(
     support: Index | None,
     nodes: int,
     parts: tuple[int, int, int] | None,
+    hook: Report | None,
 ) -> dict[str, float]:
-    """By name, allowing for rounding; both matrices whole."""
+    """By name, allowing for rounding; both matrices whole. Where the hook is true, those that are known."""
+    clock = ProgressClock(hook)
     mu, U = all_eigenpairs(B)
     top, rounding = float(mu[-1]), 16 * len(B) ** 2 * float(np.finfo(np.float64).eps)
     least = float(mu[0]) - rounding * top
@@ -87,22 +91,22 @@ def _bounds(
 
     out = {"spectral": largest(A)}
     tree = _Tree(A, B, k, least, parts, support)
-    tree.run(nodes, at_a_time=64)
+    tree.run(nodes, clock, 64)
     if not tree.open():
         return out | {"search": tree.upper()}
-    out["relaxation"] = _relaxed(A, B, k, tree.value, out["spectral"], largest)
-    return out | {"search": _searched(tree, min(tree.upper(), out["relaxation"]), nodes)}
+    out["relaxation"] = _relaxed(A, B, k, tree.value, out["spectral"], largest, clock)
+    return out | {"search": _searched(tree, min(tree.upper(), out["relaxation"]), nodes, clock)}
 
 
 def _relaxed(
-    A: Array, B: Array, k: int, known: float, bound: float, largest: Callable[[Array], float]
+    A: Array, B: Array, k: int, known: float, bound: float, largest: Callable[[Array], float], clock: Report
 ) -> float:
     """Dinkelbach's iteration, from a ratio that is known and from bounds."""
     p, level = len(A), known
     for _ in range(CERTIFIED_ROUNDS):
         M = A - level * B
         shift = float(np.abs(M).max()) * np.eye(p)  # so that the tolerance is a share of the entries
-        limits = CERTIFIED_ITERATIONS, CERTIFIED_TOL, None
+        limits = CERTIFIED_ITERATIONS, CERTIFIED_TOL, clock
         lowest = solve_shaped(M + shift, Supports.any_of(p, k), np.arange(p), k, 0.0, *limits)[-1]
         new = largest(lowest - shift + level * B)
         if new < bound - 1e-4 * abs(bound):
@@ -114,12 +118,12 @@ def _relaxed(
     return bound
 
 
-def _searched(tree: _Tree, bound: float, nodes: int) -> float:
+def _searched(tree: _Tree, bound: float, nodes: int, clock: Report) -> float:
     """By trees at ratios between the largest that is known and the bound."""
     best = bound
     for _ in range(CERTIFIED_TREES):
         other = tree.above((tree.value + best) / 2)
-        other.run(nodes, at_a_time=64)
+        other.run(nodes, clock, 64)
         tree.value, best = max(tree.value, other.value), min(best, other.upper())
         if not best > tree.value + 1e-6 * abs(tree.value):
             break

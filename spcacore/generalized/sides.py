@@ -19,7 +19,7 @@ from .._records import record
 from .._types import AnyArray, Array, Index
 from .._validation import column_names, integer, is_row_blocks, is_sparse, real_array, refuse_products
 from ..linalg.eigen import largest_eigenpairs
-from ..linalg.orthogonal import sign_of, tall_product
+from ..linalg.orthogonal import fix_sign, sign_of, tall_product
 from ..operators.block_tasks import as_kernel_input, dense_rows, sum_parts
 from ..operators.blocks import RowBlocks
 from ..operators.deflation import LowRank
@@ -433,4 +433,4 @@ class Pair:
 
     def with_sign(self, given: bool) -> Pair:
         """The entry of u of largest magnitude becomes positive, unless signs are given; v turns with u."""
-        return self if given or sign_of(self.u) > 0 else replace(self, u=-self.u, v=-self.v)
+        return self if given else replace(self, u=fix_sign(self.u), v=sign_of(self.u) * self.v)

@@ -12,21 +12,36 @@ from collections.abc import Iterable
 import numpy as np
 
 from .. import _core
-from .._limits import GRAM_LOSS, IN_SPAN, NULL_DIRECTION, POLAR_ENTRIES, RANK, SPAN
+from .._limits import GRAM_LOSS, IN_SPAN, NULL_DIRECTION, POLAR_ENTRIES, RANK, SPAN, TIE
 from .._types import AnyArray, Array
 from .scaling import beyond_range
 
 # ---- signs ------------------------------------------------------------------------------------------
 
 
+def _first_largest(value: AnyArray) -> tuple[np.intp, float]:
+    """The entry of largest magnitude, the first of those that tie to rounding, and that magnitude."""
+    size = np.abs(value)
+    largest = size.max()
+    return np.argmax(size >= (1 - TIE.of(value.dtype)) * largest), largest
+
+
 def sign_of(value: AnyArray) -> float:
-    """The sign of the entry of largest magnitude, the first if tied."""
-    return -1.0 if value[np.argmax(np.abs(value))] < 0 else 1.0
+    """The sign of the entry of largest magnitude, the first of those that tie to rounding."""
+    return -1.0 if value[_first_largest(value)[0]] < 0 else 1.0
 
 
 def fix_sign(value: AnyArray) -> AnyArray:
-    """The entry of largest magnitude, the first if tied, becomes positive."""
-    return -value if sign_of(value) < 0 else value
+    """The entry of largest magnitude becomes positive: the first of those that tie, then the largest."""
+    first, largest = _first_largest(value)
+    value = -value if value[first] < 0 else value.copy()
+    value[first] = largest
+    return value
+
+
+def fix_signs(U: AnyArray) -> AnyArray:
+    """The same of each column."""
+    return np.stack([fix_sign(u) for u in U.T], axis=1)
 
 
 # ---- Gram-Schmidt -----------------------------------------------------------------------------------

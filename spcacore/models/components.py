@@ -390,7 +390,7 @@ def components_result(
     V = loadings_of(problem, found)
     definition = DEFINITIONS[SOLVERS[method].objective]
     variances = operator_variances(problem, V, definition)
-    if problem.data is not None and any(is_rounding(problem, variance) for variance in variances):
+    if problem.data is not None and is_rounding(problem, variances.min(initial=math.inf)):
         variances = operator_variances(problem.data, V, definition)
     upper_bound = gap = joint_bound = joint_gap = None
     proved = found[0].upper_bound if found and request.together else None

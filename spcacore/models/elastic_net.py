@@ -29,7 +29,7 @@ from .._validation import (
     require_entries,
 )
 from ..choice import Choice
-from ..linalg.orthogonal import fix_sign, procrustes, unit_columns
+from ..linalg.orthogonal import fix_signs, procrustes, unit_columns
 from ..linalg.scaling import beyond_range
 from ..operators.gram import cheap_dense_shares, leading_vectors
 from ..operators.inputs import as_problem
@@ -350,7 +350,7 @@ def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[W
     if cardinality is not None:
         supports = problem.supports
         counts = per_component(
-            cardinality, "cardinality", r, lambda v, name: integer(v, name, *supports.bounds, supports.why())
+            cardinality, "cardinality", r, lambda v, name: integer(v, name, *supports.bounds, supports.why)
         )
         return tuple(Wanted(k, 0.0) for k in counts)
     penalties = per_component(penalty, "penalty", r, lambda v, name: number(v, name, 0, np.finfo(float).max))
@@ -394,7 +394,7 @@ def _start(problem: Problem, r: int, start: Any) -> Array:
 def _result(problem: Problem, found: _Found, ridge: float, kind: str, given: Any) -> SPCAResult:
     B, objective, converged = found.B, found.objective, found.converged
     signed = problem.supports.signs is not None
-    loadings = (B if signed else np.stack([fix_sign(b) for b in B.T], axis=1)) + 0.0  # no zero with a sign
+    loadings = (B if signed else fix_signs(B)) + 0.0  # no zero with a sign
     empty = np.flatnonzero(~loadings.any(axis=0))
     if len(empty):
         warn(f"the penalty leaves {counted(len(empty), 'loading')} without nonzeros, the first at {empty[0]}")

@@ -40,12 +40,6 @@ def blocks(n: int, width: int) -> Iterator[slice]:
     return (slice(start, min(n, start + step)) for start in range(0, n, step))
 
 
-def signed(U: AnyArray) -> AnyArray:
-    """Columns with signs such that the entry of largest magnitude, the first if tied, is positive."""
-    largest = U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])]
-    return U * np.where(largest < 0, -1, 1).astype(U.dtype)
-
-
 # ---- kernels ----------------------------------------------------------------------------------------
 
 

@@ -38,6 +38,7 @@ from .._validation import (
     positive,
     require_memory,
 )
+from ..linalg.orthogonal import fix_signs
 from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..operators.blocks import RowBlocks, naming_not_finite
 from ..operators.partition import row_blocks
@@ -53,7 +54,6 @@ from .gram import (
     large,
     leading,
     preimages,
-    signed,
 )
 from .random_features import (
     RandomFeatures,
@@ -497,7 +497,7 @@ def _in_units(
     """Scores, coefficients of the kernel's columns, eigenvalues and the means of K in the caller's units."""
     n, weight, half = matrix.n, matrix.weight, matrix.half_exponent
     root = np.ones((n, 1)) if weight is None else np.sqrt(weight)[:, None]
-    U = signed(np.divide(U, root, out=np.zeros_like(U), where=root > 0))
+    U = fix_signs(np.divide(U, root, out=np.zeros_like(U), where=root > 0))
     with beyond_range():
         scores = (U * np.ldexp(np.sqrt(values), half)).astype(data.dtype)
         coefficients = (U * root * root * np.ldexp(1 / np.sqrt(values), half - matrix.exponent)).astype(

@@ -34,6 +34,7 @@ from .._validation import (
     refuse_not_finite,
     refuse_products,
 )
+from ..linalg.orthogonal import fix_signs
 from ..linalg.scaling import beyond_range
 from ..operators.block_tasks import as_kernel_input, finite
 from ..operators.inputs import as_problem
@@ -515,7 +516,7 @@ def _result(problem: Problem, X: Any, fit: Fit, method: str, center: bool) -> PP
     U, values, noise, n, likelihood, trace, converged, mean = fit
     p, r = U.shape
     varies = problem.variances[:, None] != 0  # elsewhere LAPACK leaves entries of rounding
-    U = np.where(varies, U * np.where(U[np.abs(U).argmax(axis=0), np.arange(r)] < 0, -1, 1), 0)
+    U = np.where(varies, fix_signs(U), 0)
     with beyond_range():
         W = U * np.sqrt(np.maximum(values - noise, 0))
         loadings = np.ldexp(W, problem.exponent // 2).astype(problem.operator.dtype)

@@ -172,7 +172,7 @@ def images_of(op: _core.Operator, V: AnyArray) -> Array:
 
 def nonzeros_of(V: AnyArray) -> list[tuple[Index, AnyArray]]:
     """The nonzeros of each column: where, and which."""
-    return [(np.flatnonzero(v), v[v != 0]) for v in V.T]
+    return [(index, v[index]) for v in V.T for index in v.nonzero()]
 
 
 class Additional:
@@ -344,7 +344,8 @@ class VariancesResult(LoadingsResult):
         """Of loadings that explain so much, in the operator's units and in the caller's."""
         ratio = None
         if problem.diagonal is not None:
-            ratio = inside / problem.trace if problem.trace > 0 else inside
+            trace = problem.trace
+            ratio = inside / trace if trace > 0 else inside
         common = {
             "loadings": V.astype(problem.operator.dtype, copy=False), "explained_variance": explained,
             "explained_variance_ratio": ratio, "total_variance": problem.total_variance,

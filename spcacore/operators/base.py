@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,7 +124,8 @@ class DataStorage(Storage):
     def problem_with(self, statistics: Statistics, treatment: Standardization) -> Problem:
         """`problem` from the statistics of the columns."""
         found = data_problem(self, *column_statistics(self, statistics, treatment), treatment)
-        return replaced(found, extreme=_extreme(found, statistics, 1 / max(self.shape[0] - 1, 1)))
+        factor = 1 / max(self.shape[0] - 1, 1)
+        return replaced(found, extreme=partial(_extreme, found, statistics, factor))
 
 
 class CovarianceStorage(Storage):
@@ -167,11 +169,12 @@ def column_statistics(
             square = square + treatment.total_weight * offset**2
             spread = np.maximum(spread, np.abs(offset))
         deviation = np.sqrt(square / treatment.degrees)
-    if not (np.isfinite(mean).all() and np.isfinite(square).all()):
-        storage.raise_not_finite()
     deviation[spread == 0] = 0
-    odd = np.flatnonzero(~np.isfinite(square) | ~np.isfinite(mean) | ((square < _TINY) & (spread > 0)))
+    unsound = ~np.isfinite(square) | ~np.isfinite(mean)
+    odd = np.flatnonzero(unsound | ((square < _TINY) & (spread > 0)))
     if len(odd):
+        if unsound.any():
+            storage.raise_not_finite()
         mean = mean.copy()
         with beyond_range():
             mean[odd], deviation[odd] = storage.recompute(odd, treatment)
@@ -203,9 +206,10 @@ def data_problem(
     if treatment.excluded is not None:
         deviation = np.where(treatment.excluded, 0.0, deviation)
     zero = deviation == 0
-    about = middle if treatment.mean is None else treatment.mean
+    about, largest = middle, max(float(np.abs(middle).max()), float(deviation.max()))
+    if treatment.mean is not None:
+        about, largest = treatment.mean, max(largest, float(np.abs(treatment.mean).max()))
     spread, weight, scale = deviation, None, None
-    largest = max(float(np.abs(middle).max()), float(np.abs(about).max()), float(spread.max()))
     if treatment.scale:
         with beyond_range():
             given = treatment.deviation
@@ -258,8 +262,7 @@ def _extreme(problem: Problem, statistics: Statistics, factor: float) -> Array:
         reach = reach * problem.range * problem.range * (1 if problem.weight is None else problem.weight)
         if problem.row_weight is not None:
             reach = reach * problem.row_weight.max()
-        explained = np.nan_to_num(reach**2 * factor)
-        return explained if problem.diagonal is None else np.minimum(explained, problem.diagonal)
+        return np.fmin(reach**2 * factor, problem.variances)
 
 
 def divisor_and_weight(given: Array, dtype: np.dtype) -> tuple[AnyArray, AnyArray]:

@@ -110,8 +110,8 @@ class Problem:
         The problem of the data that A as a matrix was formed from.
     rounding : float
         Share of each entry that rounding may have changed, where the operator knows more digits.
-    extreme : ndarray of shape (p,) or None
-        Of data, what the largest entry of each column explains by itself, or more.
+    extreme : callable or None
+        Of data, gives what the largest entry of each column explains by itself, or more.
     ground : Ground or None
         Parts of A in single precision, in which the call searches for where to start.
     """
@@ -139,7 +139,7 @@ class Problem:
     form: bool = False
     data: Problem | None = None
     rounding: float = 0.0
-    extreme: Array | None = None
+    extreme: Callable[[], Array] | None = None
     ground: Any = None
 
     @property

@@ -78,7 +78,7 @@ def scores(
 
 def used_variables(V: AnyArray) -> Index:
     """The variables of which some loading is not zero; by columns, since a row is short."""
-    return np.flatnonzero(np.logical_or.reduce([v != 0 for v in V.T])) if V.size else np.empty(0, np.intp)
+    return np.logical_or.reduce([v != 0 for v in V.T]).nonzero()[0] if V.size else np.empty(0, np.intp)
 
 
 def products_of_scores(

@@ -148,7 +148,7 @@ class Solver(Restrictable):
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:
         """Validate how sparse one component is to be."""
-        return integer(value, name, *problem.supports.bounds, problem.supports.why())
+        return integer(value, name, *problem.supports.bounds, problem.supports.why)
 
     @classmethod
     def needs_whole_products(cls, record: Any) -> bool:
@@ -487,7 +487,7 @@ def drop_zeros(found: Solution | None) -> Solution | None:
     """Without entries that are zero, and with its sign; None if nothing is left."""
     if found is None or not found.objective > -np.inf:
         return None
-    kept = np.flatnonzero(found.entries)
+    (kept,) = found.entries.nonzero()
     if len(kept) == 0:  # a deflated matrix may be zero, and yet no product with it, by rounding
         return None
     return replaced(

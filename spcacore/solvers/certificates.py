@@ -52,14 +52,15 @@ from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost, product_error, symmetric_submatrix
+from ..progress import Callback
 from ..readable import Listing, Tabular
 from ..supports.admissible import Supports, knowledge
-from .base import Solver, shared_parameters
+from .base import Solver, progress_hook, shared_parameters
 from .covariance_blocks import block_bound, large_entries, threshold_bound
 from .elimination import knapsack, row_sums, strong_variables_bound
 from .joint_bound import most_together, relaxed_bound
 from .semidefinite import dual_bound, shaped_bound
-from .solution import Report
+from .solution import ProgressHook, Report
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,11 +92,15 @@ class OptimalityBound(Tabular):
     bounds: dict[str, float] = field(repr=False)
 
     @classmethod
-    def smallest(cls, bounds: dict[str, float], exponent: int = 0) -> OptimalityBound:
-        """Of bounds by name, times `2**exponent`."""
+    def smallest(
+        cls, bounds: dict[str, float], exponent: int = 0, hook: ProgressHook | None = None
+    ) -> OptimalityBound:
+        """Of bounds by name, times `2**exponent`, which the hook is told."""
         with np.errstate(over="ignore", under="ignore"):
             bounds = {name: float(np.ldexp(value, exponent)) for name, value in bounds.items()}
         which = min(bounds, key=lambda name: bounds[name])
+        if hook is not None:
+            hook(0, bounds[which])
         return cls(bounds[which], which, bounds)
 
     @property
@@ -120,7 +125,7 @@ def optimality_bound(
     constraint: Literal["orthogonal"] | None = None,
     choice: Choice | None = None,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
-    relaxation: bool = False,
+    relaxation: bool = False, callback: Callback | None = None,
 ) -> OptimalityBound:  # fmt: skip
     """An upper bound on `x'Ax` over unit vectors with at most k nonzeros.
 
@@ -138,7 +143,7 @@ def optimality_bound(
       level, which no covariance of two blocks exceeds; by short trees in the blocks;
     - "strong variables", beyond 2000 variables, where some have more variance than others: what j of the 128
       of largest variance, or of a component found, reach with k - j of the others, whose variances and
-      covariances with the strong ones are known;
+      covariances with the strong ones, and if need be within groups, are known;
     - "relaxation", if requested: the dual of the semidefinite relaxation, see `dspca`, usually the tightest.
 
     With `n_components` r > 1, the bound is on what any r loadings explain together: the variance of the
@@ -170,6 +175,8 @@ def optimality_bound(
     relaxation : bool, default False
         Solve the semidefinite relaxation too; at most 2000 variables may remain in it, or 1000 in all for
         several loadings.
+    callback : callable or True, optional
+        As in `sparse_eigen_bound`.
 
     Returns
     -------
@@ -229,15 +236,15 @@ def optimality_bound(
     if constraint is not None:
         check_choice(constraint, "constraint", ("orthogonal",))
     require_entries(problem, "an optimality bound")
-    relaxed = check_bool(relaxation, "relaxation")
+    relaxed, hook = check_bool(relaxation, "relaxation"), progress_hook(callback)
     if r > 1:
-        bounds = joint_bounds(problem, sizes, constraint is not None, relaxed)
+        bounds = joint_bounds(problem, sizes, constraint is not None, relaxed, hook=hook)
     else:
-        bounds = upper_bounds(problem, DeflatedOperator.from_problem(problem), sizes[0])
+        bounds = upper_bounds(problem, DeflatedOperator.from_problem(problem), sizes[0], hook=hook)
         if relaxed:
             state = DeflatedOperator.from_problem(problem)
-            bounds["relaxation"] = min(dual_bound(state, sizes[0]), shaped_bound(state, asked))
-    return OptimalityBound.smallest(bounds, problem.exponent)
+            bounds["relaxation"] = min(dual_bound(state, sizes[0], hook), shaped_bound(state, asked, hook))
+    return OptimalityBound.smallest(bounds, problem.exponent, hook)
 
 
 def may_be_formed(op: _core.Operator, order: int) -> bool:
@@ -246,8 +253,9 @@ def may_be_formed(op: _core.Operator, order: int) -> bool:
 
 
 def joint_bounds(
-    problem: Problem, sizes: tuple[int, ...], orthogonal: bool, relaxation: bool, rows: int | None = None
-) -> dict[str, float]:
+    problem: Problem, sizes: tuple[int, ...], orthogonal: bool, relaxation: bool, rows: int | None = None,
+    hook: Report | None = None,
+) -> dict[str, float]:  # fmt: skip
     """Bounds on what several loadings explain together, in the operator's units, by name.
 
     No more than so many `rows` are used by any, if that is known.
@@ -267,7 +275,7 @@ def joint_bounds(
             float(levels[list(sizes)].sum()) if orthogonal else most_together(levels, A.diagonal(), sizes)
         )
         if relaxation:
-            bounds["relaxation"] = relaxed_bound(A, sizes, orthogonal)
+            bounds["relaxation"] = relaxed_bound(A, sizes, orthogonal, hook)
     excess = r * _rounding(problem, whole, "spectral", K)
     return {name: bound + excess for name, bound in bounds.items()}
 

@@ -5,16 +5,19 @@ u^2 + v^2 = 1, has
 
     x'Ax <= f(k - t) v^2 + 2 c(t) u v + e(t) u^2 <= lambda_1 [f(k - t), c(t); c(t), e(t)] = h(t),
 
-f(j) a bound for j strong variables alone, e(t) the sum of the t largest variances of weak ones, and c(t)^2
-the sum of the t largest s_w(k - t), where s_w(j) is the sum of the j largest a_iw^2 over strong i. The
-largest h(t) is a bound. Let a level be given. Where h(t) exceeds it, a weak w may belong to such a support
+f(j) a bound for j strong variables alone, e(t) one for t weak ones, and c(t)^2 the sum of the t largest
+s_w(k - t), where s_w(j) is the sum of the j largest a_iw^2 over strong i. The largest h(t) is a bound.
+e(t) is the sum of the t largest variances of weak variables; or, these being divided into g groups, of whose
+covariances none exceeds rho in magnitude, all but g of these variances count as rho, if they are larger:
+lambda_1(A_TT) is at most the sum of lambda_1 of its blocks, A being semidefinite, each of which is at most a
+row's sum of magnitudes. Let a level be given. Where h(t) exceeds it, a weak w may belong to such a support
 only if
 
     s_w(k - t) + a_ww e(t - 1) > (level - a_ww) (level - h'(t - 1)),
 
-h' being h for the k - 1 other variables (bordered, as in branch_and_bound.c, step 4, and
-a_wl^2 <= a_ww a_ll of two weak variables). What belongs to none is left out, and the h(t) are computed
-again, until nothing changes. No component exceeds the larger of the level and of these.
+h' being h for the k - 1 other variables (bordered, as in branch_and_bound.c, step 4; the squares of the
+covariances of w with weak T sum to at most a_ww lambda_1(A_TT)). What belongs to none is left out, and the
+h(t) are computed again, until nothing changes. No component exceeds the larger of the level and of these.
 
 Rounding. Let u be the unit roundoff, EPS = 2 u, and gamma_m = m u / (1 - m u), which bounds the relative
 error of a sum of m numbers that are not negative (Higham 2002, Accuracy and Stability of Numerical
@@ -35,7 +38,16 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._limits import BOUND_ENTRIES, STRONG_CHUNK, STRONG_NODES, STRONG_STEPS, STRONG_VARIABLES
+from .._limits import (
+    BOUND_ENTRIES,
+    STRONG_CHUNK,
+    STRONG_GROUPS,
+    STRONG_NODES,
+    STRONG_STEPS,
+    STRONG_VARIABLES,
+    STRONG_WORK,
+    THRESHOLD_COLUMNS,
+)
 from .._types import AnyArray, Array, Index, Mask
 from ..operators.submatrix import rows_of, symmetric_submatrix
 from .exact_tree import Search
@@ -58,9 +70,12 @@ def strong_variables_bound(
     count = min(count or STRONG_VARIABLES[0], p)
     if k < 2 or (count + k) * p > BOUND_ENTRIES:
         return np.inf, every
-    strong = _core.select_largest(d, count)
-    if np.sort(np.delete(d, strong))[-k:].sum() >= below:
-        return np.inf, every
+    strong, together, tried = _core.select_largest(d, count), np.full(k, np.inf), False
+    weak = np.setdiff1d(every, strong)
+    if _of_weak(d[weak], together)[-1] >= below:
+        together, tried = _within_groups(op, weak, d[weak], rounding, k, below, hook), True
+        if _of_weak(d[weak], together)[-1] >= below:
+            return np.inf, every
     value, found = _climb(op, _core.select_largest(d, k))
     strong = np.union1d(strong, found)
     f, level = _by_strong_variables(
@@ -74,13 +89,15 @@ def strong_variables_bound(
     if sums is None:
         return np.inf, every
     while True:
-        h = _reach(f, d, sums, k)
+        h = _reach(f, d, sums, k, together)
         if h[1:].max() <= level or not len(d):
             break
-        kept = _survivors(f, d, sums, k, h, level)
-        if kept.all():
+        kept = _survivors(f, d, sums, k, h, level, together)
+        if kept.all() and tried:
             break
         weak, d, sums = weak[kept], d[kept], sums[kept]
+        if kept.all():
+            together, tried = _within_groups(op, weak, d, rounding, k, float(h.max()), hook), True
     return max(level, float(h.max())) * (1 + (64 + 8 * k) * _EPS), np.union1d(strong, weak)
 
 
@@ -163,23 +180,56 @@ def _coupling(
     return sums
 
 
-def _reach(f: Array, d: Array, sums: Array, k: int) -> Array:
+def _of_weak(d: Array, together: Array) -> Array:
+    """e(0), e(1), .."""
+    top = np.sort(d)[::-1][: len(together)]
+    return np.append(0.0, np.cumsum(np.minimum(top, together[: len(top)])))
+
+
+def _within_groups(
+    op: Any, weak: Index, d: Array, rounding: float, k: int, below: float, hook: Report | None
+) -> Array:
+    """What the 1st, 2nd, .. largest variance of weak variables counts at most, by groups.
+
+    Infinity where that takes too long, or as soon as e(k) is not below another bound.
+    """
+    groups, together = max(1, k // STRONG_GROUPS), np.full(k, np.inf)
+    formed = op.in_memory and not op.symmetric_form
+    if op.t or not (op.symmetric_form or formed) or op.m * len(weak) ** 2 > groups * STRONG_WORK:
+        return together
+    lost = rounding * float(d.max(initial=0.0))
+    together[groups:] = 0.0
+    for members in (weak[g::groups].copy() for g in range(groups)):
+        for s in range(0, len(members), THRESHOLD_COLUMNS):
+            part, rest = members[s : s + THRESHOLD_COLUMNS], members[s:]
+            if hook is not None and hook(0):
+                return np.full(k, np.inf)
+            W = np.abs(op.gram(rest, None, len(part)) if formed else rows_of(op, part)[:, rest])
+            np.fill_diagonal(W, 0)
+            np.maximum(together[groups:], float(W.max()) + lost, out=together[groups:])
+            if _of_weak(d, together)[-1] >= below:
+                return np.full(k, np.inf)
+    return together
+
+
+def _reach(f: Array, d: Array, sums: Array, k: int, together: Array) -> Array:
     """h(t) for t = 0 .. k, k variables in all; what there are too few weak variables for is not above."""
     h = np.full(k + 1, -np.inf)
     h[0] = f[k]
-    most = min(k, len(d))
-    e = np.cumsum(np.sort(d)[::-1][:most])
-    for t in range(1, most + 1):
+    e = _of_weak(d, together[:k])
+    for t in range(1, len(e)):
         c2 = float(np.partition(sums[:, k - t], len(d) - t)[len(d) - t :].sum())
-        a, b = float(f[k - t]), float(e[t - 1])
+        a, b = float(f[k - t]), float(e[t])
         h[t] = b if t == k else (a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + c2)
     return h
 
 
-def _survivors(f: Array, d: Array, sums: Array, k: int, h: Array, level: float) -> Mask:
+def _survivors(
+    f: Array, d: Array, sums: Array, k: int, h: Array, level: float, together: Array
+) -> Mask:  # fmt: skip
     """Which weak variables may belong to a support of t weak ones, where h(t) exceeds the level."""
-    fewer = _reach(f, d, sums, k - 1) if k > 1 else np.zeros(1)
-    e = np.append(0.0, np.cumsum(np.sort(d)[::-1][:k]))
+    fewer = _reach(f, d, sums, k - 1, together) if k > 1 else np.zeros(1)
+    e = _of_weak(d, together)
     kept = d >= level
     for t in range(1, k + 1):
         if h[t] > level:

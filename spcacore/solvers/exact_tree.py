@@ -81,7 +81,7 @@ class Search:
     def run(self, nodes: float, stop: Callable[[int], object] | None = None, at_a_time: int = 16) -> int:
         """Divide up to so many nodes, some at a time, before which `stop` may end it; how many there were."""
         done = 0
-        while done < nodes and self.open() and not (stop is not None and stop(0)):
+        while done < nodes and self.open() and not (stop is not None and stop(done)):
             done += self.step(int(min(at_a_time, nodes - done)))
         return done
 

@@ -42,6 +42,7 @@ from .._records import record
 from .._types import Array, Index
 from .exact_tree import Search
 from .matrix_search import best_supports
+from .solution import ProgressClock, Report
 
 Matrix = Array
 _EPS = float(np.finfo(np.float64).eps)
@@ -75,12 +76,12 @@ def most_together(levels: Matrix, own: Matrix, sizes: tuple[int, ...]) -> float:
     return float((best + shared[np.minimum(np.arange(len(best)) // 2, len(own))]).max())
 
 
-def relaxed_bound(A: Matrix, sizes: tuple[int, ...], orthogonal: bool) -> float:
-    """The bound by multipliers and search."""
+def relaxed_bound(A: Matrix, sizes: tuple[int, ...], orthogonal: bool, hook: Report | None = None) -> float:
+    """The bound by multipliers and search; of those that are known where the hook is true."""
     scale = float(np.abs(A).max())
     if scale == 0:
         return 0.0
-    return scale * _Ascent(np.ascontiguousarray(A) / scale, sizes, orthogonal).bound()
+    return scale * _Ascent(np.ascontiguousarray(A) / scale, sizes, orthogonal, ProgressClock(hook)).bound()
 
 
 def _rounding(found: _Multipliers, sizes: tuple[int, ...]) -> float:
@@ -89,13 +90,13 @@ def _rounding(found: _Multipliers, sizes: tuple[int, ...]) -> float:
     return 64 * _EPS * len(found.B) * size * sum(k + 1 for k in sizes)
 
 
-def _searched(C: Matrix, m: int, support: Index) -> tuple[float, Index]:
+def _searched(C: Matrix, m: int, support: Index, stop: Report) -> tuple[float, Index]:
     """A bound on x'Cx over unit vectors with at most m nonzeros, by a tree of few nodes; a good support."""
     if m == 1:
         best = int(np.argmax(C.diagonal()))
         return float(C[best, best]), np.array([best])
     search = Search(C, m, support)
-    search.run(min(JOINT_NODES, int(JOINT_TREE / len(C) ** 2)), at_a_time=64)
+    search.run(min(JOINT_NODES, int(JOINT_TREE / len(C) ** 2)), stop, 64)
     return search.upper(), np.sort(search.index)
 
 
@@ -187,8 +188,8 @@ class _Ascent:
     supports of m variables, and r alpha + beta sum_t k_t + sum_j (c_jj - 2 beta)+ what they make together.
     """
 
-    def __init__(self, A: Matrix, sizes: tuple[int, ...], orthogonal: bool):
-        self.A, self.sizes, self.orthogonal, most = A, sizes, orthogonal, max(sizes)
+    def __init__(self, A: Matrix, sizes: tuple[int, ...], orthogonal: bool, stop: Report):
+        self.A, self.sizes, self.orthogonal, self.stop, most = A, sizes, orthogonal, stop, max(sizes)
         self.C, self.Z, self.tau = A.copy(), np.zeros_like(A), 1.0
         self.UZ, self.UB, self.UA = np.zeros_like(A), np.zeros_like(A), np.zeros_like(A)
         self.Ud = np.zeros(len(A))
@@ -207,12 +208,13 @@ class _Ascent:
             C, before = self.best.B - self.best.Z, self.most
             levels, where = self.pool.best(C)
             for m in self.counted:
-                levels[m], support = _searched(C, m, where[m])
+                levels[m], support = _searched(C, m, where[m], self.stop)
                 self.pool.add_near(C, support)
             new = self.value(self.best, levels) + _rounding(self.best, self.sizes)
             self.most = np.inf
             self.look(self.best)
-            if not new < bound * (1 - JOINT_STALL) and self.most <= before * (1 + JOINT_STALL):
+            stalled = not new < bound * (1 - JOINT_STALL) and self.most <= before * (1 + JOINT_STALL)
+            if stalled or self.stop(0):
                 return min(new, bound)
             bound = min(new, bound)
         return bound
@@ -234,6 +236,8 @@ class _Ascent:
         """Alternating directions, as long as they lower the bound."""
         least, stalled = self.most, 0
         for step in range(1, steps + 1):
+            if self.stop(step):
+                return
             found, primal, dual = self.step()
             if step % JOINT_CHECK and step < steps:
                 continue

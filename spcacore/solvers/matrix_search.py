@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +67,8 @@ def best_supports(
     swapped = SWAPPED_ENDS if 20.0 * k**4 <= swaps else 0
     nodes = 0 if not swapped or p > BRIEF_ORDER else min(BRIEF_NODES, int(BRIEF_WORK / (p * k) ** 2))
     hopeless = BRIEF_HOPELESS * math.log2(nodes + 1)
-    plan = _plan(A, k, True, p <= RACE_ALL, RACE_STARTS, max_iter, tol, RACE_ENDS, swapped, TIE.of(A.dtype))
+    tie = TIE.of(A.dtype)
+    plan = _plan(p, A.dtype, k, True, p <= RACE_ALL, RACE_STARTS, max_iter, tol, RACE_ENDS, swapped, tie)
     rough = A.astype(np.float32) if p > RACE_EXACT and A.dtype == np.float64 else None
     supports, values, runs, told = _core.search(A, k, (*plan, nodes, hopeless), rough=rough, progress=hook)
     starts, ends, n_iter, divided, proved = told
@@ -77,19 +79,21 @@ def best_supports(
     return BestSupports(supports, swapped > 0, Tally(starts, ends, reached), n_iter, divided, proved)
 
 
+@lru_cache(maxsize=8)  # of one component after another
 def _plan(
-    A: AnyArray, k: int, whole: bool, deep: bool, count: int, max_iter: int, tol: float, ends: int,
-    swapped: int, tie: float,
+    p: int, dtype: np.dtype[Any], k: int, whole: bool, deep: bool, count: int, max_iter: int, tol: float,
+    ends: int, swapped: int, tie: float,
 ) -> Plan:  # fmt: skip
     """Starts, rounds, and the rest but for the tree; more runs go on where these are few, or a signal may be
     weak.  A part of A has few variables of a support: more nonzeros than k would be others."""
     tried = QUICKLY_SWAPPED_ENDS if swapped else 0
-    starts, least = min(count, len(A)), max(ends, 1)
+    starts, least = min(count, p), max(ends, 1)
     rounds = [
         (steps, max(int(keep * starts if keep < 1 else keep), least), int(width * k) if whole else k)
         for steps, keep, width in (DEEP_RACE if deep else RACE)
     ]
-    return starts, rounds, max_iter, tol, ends, tried, swapped, (RISE, SWAP_GAP, SWAP_SLACK.of(A.dtype), tie)
+    limits = RISE, SWAP_GAP, SWAP_SLACK.of(dtype), tie
+    return starts, rounds, max_iter, tol, ends, tried, swapped, limits
 
 
 def can_be_swapped(k: int, p: int, swaps: float) -> bool:
@@ -110,9 +114,8 @@ def ends_on_field(
         return [], 0, 0
     deep, swapped = count == 0, SWAPPED_ENDS if can_be_swapped(k, w, swaps) else 0
     starts = w if deep else count
-    plan = _plan(
-        A, k, field.whole, deep or w <= RACE_ALL, starts, RACE_MOST_STEPS, tol, most, swapped, FIELD_TIE
-    )
+    deep = deep or w <= RACE_ALL
+    plan = _plan(w, A.dtype, k, field.whole, deep, starts, RACE_MOST_STEPS, tol, most, swapped, FIELD_TIE)
     score, known = field.norms(k) if starts < w else (None, False)
     supports, values, runs, told = _core.search(A, k, (*plan, 0, 0.0), score, known, None, hook)
     ends = [

@@ -195,7 +195,7 @@ def extreme_samples(problem: Problem, state: DeflatedOperator, k: int, value: fl
     op: Any = problem.operator
     if problem.extreme is None or op.by_passes or not op.in_memory:
         return
-    op, extreme = op.unscreened(), problem.extreme.copy()
+    op, extreme = op.unscreened(), problem.extreme()
     before = [variables for variables, _ in state.loadings]
     for variables in before:
         extreme[variables] = 0

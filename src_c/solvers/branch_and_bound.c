@@ -35,13 +35,16 @@
 enum { OUT = 0, CANDIDATE = 1, IN = 2 };
 enum { LEVELS = 4 /* thresholds tried */, HALVINGS = 4 /* of the excess of a bound */ };
 enum { WHOLE = 512 /* candidates of which matrices are factored */, PIVOTS = 4 };
+enum { TILE = 8 /* rows of which the largest entries are found at once */ };
+enum { TRIALS = 4 /* vectors by which a matrix may be seen to be indefinite */ };
 
 typedef struct {
-    spca_int p, m, count;         /* count candidates left */
+    spca_int p, ld, m, count;     /* ld >= p, of TILEs; count candidates left */
     spca_int *at;                 /* (p) which they are */
-    double *H, *z;                /* p x p by rows, symmetric; diag Z */
+    double *H, *z;                /* p x ld by rows, symmetric; diag Z */
     double *r, *less, *f, *lessf; /* (p) r, r-, f, f- */
-    double *top, *rest;           /* (k), (p^2 + p) scratch */
+    double *x;                    /* (p): of a large x'Hx, or zero */
+    double *top, *rest;           /* (k TILE), (p^2 + 2p) scratch */
     spca_stop stop;
     void *ctx;
     int stopped;
@@ -79,10 +82,39 @@ VECTORIZED_TO(int, definite, (spca_int n, spca_int ld, double *G), (n, ld, G))
     return 1;
 }
 
-/* The s largest |x|, descending. */
-static void largest_of(spca_int n, const double *x, spca_int s, double *top)
+/* The s largest |H_lj| w_l of TILE columns j from the first, which are rows too: descending, of
+ * each column beside the others. */
+VECTORIZED(largest_of_tile, (const node_t *node, spca_int first, const double *w, spca_int s),
+           (node, first, w, s))
+{
+    double *top = node->top, *least = top + (s - 1) * TILE;
+    for (spca_int a = 0; a < s * TILE; a++) top[a] = 0;
+    for (spca_int l = 0; l < node->count; l++) {
+        const double *row = node->H + l * node->ld + first;
+        double value[TILE];
+        int64_t above = 0;
+#pragma omp simd reduction(| : above)
+        for (int j = 0; j < TILE; j++) {
+            value[j] = fabs(row[j]) * w[l];
+            above |= value[j] > least[j];
+        }
+        if (!above) continue;
+        for (double *t = top; t <= least; t += TILE)
+#pragma omp simd
+            for (int j = 0; j < TILE; j++) {
+                double larger = t[j] > value[j] ? t[j] : value[j];
+                double smaller = t[j] > value[j] ? value[j] : t[j];
+                t[j] = larger;
+                value[j] = smaller;
+            }
+    }
+}
+
+/* The sum of the s largest |x|. */
+static double sum_of_largest(spca_int n, const double *x, spca_int s, double *top)
 {
     spca_int have = 0;
+    double sum = 0;
     for (spca_int l = 0; l < n; l++) {
         double value = fabs(x[l]);
         spca_int a;
@@ -91,13 +123,6 @@ static void largest_of(spca_int n, const double *x, spca_int s, double *top)
         for (a = have - 1; a > 0 && top[a - 1] < value; a--) top[a] = top[a - 1];
         top[a] = value;
     }
-}
-
-/* The sum of the s largest |x|. */
-static double sum_of_largest(spca_int n, const double *x, spca_int s, double *top)
-{
-    double sum = 0;
-    largest_of(n, x, s, top);
     for (spca_int a = 0; a < s; a++) sum += top[a];
     return sum;
 }
@@ -117,7 +142,7 @@ static int reduce(spca_int p, spca_int given, const double *N, const spca_int *i
         for (spca_int j = 0; j < c; j++) y[j] /= R[a * given + a];
     }
     for (spca_int j = 0; j < c && !halted(node); j++) {
-        double *row = node->H + j * p;
+        double *row = node->H + j * node->ld;
         const double *n = N + node->at[j] * p;
         for (spca_int l = j; l < c; l++) row[l] = n[node->at[l]];
         for (spca_int a = 0; a < given; a++)
@@ -130,48 +155,103 @@ static int reduce(spca_int p, spca_int given, const double *N, const spca_int *i
 /* H of step 2, from the upper triangle of Z; rows with z_j <= 0 become zero. */
 static void scale(node_t *node)
 {
-    spca_int p = node->p, c = node->count;
+    spca_int ld = node->ld, c = node->count;
     double *w = node->rest;
-    for (spca_int j = 0; j < c; j++) w[j] = node->z[j] > 0 ? 1 / sqrt(node->z[j]) : 0;
     for (spca_int j = 0; j < c; j++) {
-        double *row = node->H + j * p;
+        w[j] = node->z[j] > 0 ? 1 / sqrt(node->z[j]) : 0;
+        node->x[j] = 0;
+    }
+    for (spca_int j = 0; j < c; j++) {
+        double *row = node->H + j * ld;
         row[j] = 0;
         for (spca_int l = j + 1; l < c; l++) row[l] *= -w[j] * w[l];
-        for (spca_int l = j + 1; l < c; l++) node->H[l * p + j] = row[l];
+        for (spca_int l = j + 1; l < c; l++) node->H[l * ld + j] = row[l];
+        for (spca_int l = c; l < ld; l++) row[l] = 0;
     }
 }
 
 /* Drops candidate j; the last takes its place. */
 static void drop(node_t *node, spca_int j)
 {
-    spca_int p = node->p, last = --node->count;
+    spca_int ld = node->ld, last = --node->count;
     if (j == last) return;
     node->at[j] = node->at[last];
     node->z[j] = node->z[last];
-    for (spca_int l = 0; l < last; l++) node->H[j * p + l] = node->H[last * p + l];
-    node->H[j * p + j] = 0;
-    for (spca_int l = 0; l < last; l++) node->H[l * p + j] = node->H[j * p + l];
+    node->x[j] = node->x[last];
+    for (spca_int l = 0; l < last; l++) node->H[j * ld + l] = node->H[last * ld + l];
+    node->H[j * ld + j] = 0;
+    for (spca_int l = 0; l < last; l++) node->H[l * ld + j] = node->H[j * ld + l];
+}
+
+/* y = S x with S = S(H_CC, rho), and x'Sx/x'x. */
+VECTORIZED_TO(double, multiply_thresholded, (const node_t *node, double rho, double *restrict y),
+              (node, rho, y))
+{
+    spca_int c = node->count;
+    const double *restrict x = node->x;
+    double form = 0, square = 0;
+    for (spca_int l = 0; l < c; l++) y[l] = 0;
+    for (spca_int j = 0; j < c; j++) {
+        const double *row = node->H + j * node->ld;
+        for (spca_int l = 0; l < c; l++) {
+            double over = fabs(row[l]) - rho;
+            over = over > 0 ? over : 0;
+            y[l] += x[j] * (row[l] > 0 ? over : -over);
+        }
+    }
+    for (spca_int l = 0; l < c; l++) {
+        form += x[l] * y[l];
+        square += x[l] * x[l];
+    }
+    return square > 0 ? form / square : 0;
+}
+
+/* Whether some x shows that lambda_1(S(H_CC, rho)) > level: the one of an earlier question, or that
+ * after steps of the power method. */
+static int exceeds(node_t *node, double level, double rho)
+{
+    double *x = node->x, *y = node->rest;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        double size = 0;
+        if (multiply_thresholded(node, rho, y) > level) return 1;
+        for (spca_int l = 0; l < node->count; l++) {
+            y[l] += level * x[l];
+            size = fmax(size, fabs(y[l]));
+        }
+        if (!(size > 0)) return 0;
+        for (spca_int l = 0; l < node->count; l++) x[l] = y[l] / size;
+    }
+    return 0;
+}
+
+/* The upper triangle of diagonal I - S(H_CC, rho), c apart. */
+VECTORIZED(subtract_thresholded, (const node_t *node, double diagonal, double rho, double *G),
+           (node, diagonal, rho, G))
+{
+    spca_int c = node->count;
+    for (spca_int j = 0; j < c; j++) {
+        const double *row = node->H + j * node->ld;
+        double *restrict g = G + j * c;
+        for (spca_int l = j; l < c; l++) {
+            double over = fabs(row[l]) - rho;
+            over = over > 0 ? over : 0;
+            g[l] = row[l] > 0 ? -over : over;
+        }
+        g[j] = diagonal;
+    }
 }
 
 /* Whether step 3 with some threshold shows that lambda_1(H_TT) <= bound. */
 static int within(node_t *node, double bound)
 {
     spca_int c = node->count, s = node->m - 1;
-    double *G = node->rest, rounding = (double)(c * (c + 2)) * DBL_EPSILON * bound;
+    double rounding = (double)(c * (c + 2)) * DBL_EPSILON * bound;
     for (int level = 0; level < (s > 0 ? LEVELS : 1); level++) {
-        if (halted(node)) return 0;
         double share = bound * (double)level / LEVELS, rho = s > 0 ? share / (double)s : 0;
-        for (spca_int j = 0; j < c; j++) {
-            const double *row = node->H + j * node->p;
-            double *g = G + j * c;
-            for (spca_int l = j; l < c; l++) {
-                double over = fabs(row[l]) - rho;
-                over = over > 0 ? over : 0;
-                g[l] = row[l] > 0 ? -over : over;
-            }
-            g[j] = bound - share - rounding;
-        }
-        if (definite(c, c, G)) return 1;
+        if (halted(node)) return 0;
+        if (exceeds(node, bound - share, rho)) continue;
+        subtract_thresholded(node, bound - share - rounding, rho, node->rest);
+        if (definite(c, c, node->rest)) return 1;
     }
     return 0;
 }
@@ -179,10 +259,57 @@ static int within(node_t *node, double bound)
 /* Whether r-_l + |H_lj| r_j <= 1 for all l. */
 static int discs_within(const node_t *node, spca_int j)
 {
-    const double *row = node->H + j * node->p, r = node->r[j];
+    const double *row = node->H + j * node->ld, r = node->r[j];
     for (spca_int l = 0; l < node->count; l++)
         if (!(node->less[l] + fabs(row[l]) * r <= 1)) return 0;
     return 1;
+}
+
+/* The candidate to branch on where none is infeasible: of largest f. */
+static spca_int branching(const node_t *node)
+{
+    spca_int best = 0;
+    for (spca_int j = 1; j < node->count; j++)
+        if (node->f[j] > node->f[best] ||
+            (node->f[j] == node->f[best] && node->at[j] < node->at[best]))
+            best = j;
+    return best;
+}
+
+/* r, r-, f and f- of all candidates. */
+static void sum_rows(node_t *node)
+{
+    spca_int c = node->count, s = node->m - 1;
+    double *ones = node->rest;
+    for (spca_int j = 0; j < c; j++) ones[j] = 1;
+    for (spca_int j = 0; j < c; j++) {
+        const double *top = node->top + j % TILE;
+        double r = 0, f = 0, last = 0;
+        if (j % TILE == 0) largest_of_tile(node, j, ones, s);
+        for (spca_int a = 0; a < s; a++) {
+            last = top[a * TILE];
+            r += last;
+            f += last * last;
+        }
+        node->r[j] = r;
+        node->f[j] = f;
+        node->less[j] = s > 1 ? r - last : 0;
+        node->lessf[j] = s > 1 ? f - last * last : 0;
+    }
+}
+
+/* The largest sum of s of the |H_jl| r_l of a row. */
+static double weighted_disc(node_t *node)
+{
+    spca_int s = node->m - 1;
+    double most = 0;
+    for (spca_int j = 0; j < node->count; j++) {
+        double sum = 0;
+        if (j % TILE == 0) largest_of_tile(node, j, node->r, s);
+        for (spca_int a = 0; a < s; a++) sum += node->top[a * TILE + j % TILE];
+        most = fmax(most, sum);
+    }
+    return most;
 }
 
 /* A bound on lambda_1(H_TT), after dropping all candidates that step 4 eliminates; none where no
@@ -190,23 +317,12 @@ static int discs_within(const node_t *node, spca_int j)
 static double bound_after_elimination(node_t *node)
 {
     for (;;) {
-        spca_int p = node->p, m = node->m, c = node->count, s = m - 1, before = c;
-        double bound, fewer, weighted = 0, disc = 0, disc_less = 0, *x = node->rest;
-        double order = (double)m, *out = node->rest + p;
+        spca_int m = node->m, c = node->count, s = m - 1;
+        double bound, fewer, disc = 0, disc_less = 0, order = (double)m, *out = node->rest;
         if (c <= m || halted(node)) return DBL_MAX;
+        sum_rows(node);
         for (spca_int j = 0; j < c; j++) {
-            double r = 0, f = 0, last;
-            largest_of(c, node->H + j * p, s, node->top);
-            for (spca_int a = 0; a < s; a++) {
-                r += node->top[a];
-                f += node->top[a] * node->top[a];
-            }
-            last = node->top[s - 1];
-            node->r[j] = r;
-            node->f[j] = f;
-            node->less[j] = s > 1 ? r - last : 0;
-            node->lessf[j] = s > 1 ? f - last * last : 0;
-            disc = fmax(disc, r);
+            disc = fmax(disc, node->r[j]);
             disc_less = fmax(disc_less, node->less[j]);
         }
         bound = sqrt((order - 1) / order * sum_of_largest(c, node->f, m, node->top));
@@ -217,13 +333,11 @@ static double bound_after_elimination(node_t *node)
         for (spca_int j = 0; j < c; j++) out[j] = node->f[j] <= 1 - fewer || discs_within(node, j);
         for (spca_int j = c - 1; j >= 0; j--)
             if (out[j] != 0) drop(node, j);
-        if (node->count < before) continue;
-        for (spca_int j = 0; j < c; j++) {
-            const double *row = node->H + j * p;
-            for (spca_int l = 0; l < c; l++) x[l] = fabs(row[l]) * node->r[l];
-            weighted = fmax(weighted, sum_of_largest(c, x, s, node->top));
+        if (node->count == c) {
+            spca_int first = branching(node);
+            if (node->x[first] == 0) node->x[first] = 1;
+            return fmin(bound, sqrt(weighted_disc(node)));
         }
-        return fmin(bound, sqrt(weighted));
     }
 }
 
@@ -244,17 +358,6 @@ static spca_int infeasible_candidate(const node_t *node)
     for (spca_int j = 0; j < node->count; j++)
         if (!(node->z[j] > 0)) return j;
     return -1;
-}
-
-/* The candidate to branch on where none is: of largest f. */
-static spca_int branching(const node_t *node)
-{
-    spca_int best = 0;
-    for (spca_int j = 1; j < node->count; j++)
-        if (node->f[j] > node->f[best] ||
-            (node->f[j] == node->f[best] && node->at[j] < node->at[best]))
-            best = j;
-    return best;
 }
 
 /* The children of one node; how many. */
@@ -309,7 +412,7 @@ static spca_int divide(node_t *node, spca_int given, const spca_int *in, int kno
 
 spca_int spca_branch_work(spca_int p, spca_int k)
 {
-    return 2 * p * p + (k + 7) * p + k * k + k;
+    return p * (2 * p + TILE) + (k + 9) * p + k * k + k * TILE;
 }
 
 spca_status spca_branch(spca_int p, spca_int k, const double *N, spca_int count,
@@ -318,16 +421,18 @@ spca_status spca_branch(spca_int p, spca_int k, const double *N, spca_int count,
                         spca_int *n_children, double *excess)
 {
     node_t node = {.p = p, .at = iwork, .stop = stop, .ctx = ctx};
+    node.ld = (p + TILE - 1) / TILE * TILE;
     spca_int *in = iwork + p;
     double *R = work, *Y = R + k * k;
     node.H = Y + k * p;
-    node.rest = node.H + p * p;
+    node.rest = node.H + p * node.ld;
     node.z = node.rest + p * p + 2 * p;
     node.r = node.z + p;
     node.less = node.r + p;
     node.f = node.less + p;
     node.lessf = node.f + p;
-    node.top = node.lessf + p;
+    node.x = node.lessf + p;
+    node.top = node.x + p;
     for (spca_int b = 0; b < count; b++) {
         const uint8_t *state = pool + which[b] * p;
         spca_int given = 0;

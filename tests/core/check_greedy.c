@@ -95,6 +95,24 @@ static void swapping(trial_t *t, spca_int p, const double *A, const double *B, d
         }
 }
 
+/* Of the identity every support is as good, and the two leading eigenvalues of each tie: no swap is
+ * sought. */
+static void no_swap_of_ties(trial_t *t, spca_int p)
+{
+    spca_int k = between(t, 2, p), made = -1, *index = SCRATCH(t, k, spca_int);
+    real *A = WORK(t, p * p);
+    double *diagonal = SCRATCH(t, p, double), value = 0;
+    int ended = -1;
+    for (spca_int a = 0; a < p * p; a++) A[a] = a % (p + 1) == 0;
+    for (spca_int a = 0; a < p; a++) diagonal[a] = 1;
+    for (spca_int a = 0; a < k; a++) index[a] = a;
+    CHECK(t, SPCA(swap)(p, k, A, diagonal, 1e-10, 1e-8, SINGLE ? 1e-4 : 1e-9, 1e-12, 100, NULL,
+                        NULL, SCRATCH(t, 3 * k * k + 130 * k + 192, double),
+                        SCRATCH(t, 12 * k, blas_int), SCRATCH(t, 2 * p + k, spca_int), index,
+                        SCRATCH(t, k, double), &value, &made, &ended) == SPCA_OK);
+    CHECK(t, made == 0 && !ended && value == 1);
+}
+
 /* The larger eigenvalue of A on the span of x without its entry i, and of e_j. */
 static double bound(spca_int p, const double *A, spca_int k, const spca_int *index, const real *x,
                     spca_int i, spca_int j)
@@ -423,6 +441,7 @@ void SPCA(check_greedy)(trial_t *t)
     if (directions == 0 && k > 1 && count > 0)
         exchanging(t, p, A, B, size, k, support, count, candidate, C, diagonal, eigenvalues, W);
     if (directions == 0 && k > 1) swapping(t, p, A, B, size, k, support, diagonal);
+    if (p > 1) no_swap_of_ties(t, p);
     if (directions == 0 && k > 1) swapping_quickly(t, p, A, size, k, support);
     CHECK(t, spca_deleted_eigenvalues(k, w, eigenvalues, W, NULL, NULL, SCRATCH(t, 2 * w, double),
                                       deleted) == SPCA_OK);

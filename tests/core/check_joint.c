@@ -1,6 +1,7 @@
 /* check_joint.c - a joint search of loadings: what its members explain, against plain projections,
  * eigenvalues and, of one loading, every support. */
 #include "core.h"
+#include "joint.h"
 
 /* Tr(A V (V'V)^-1 V') of loadings by their nonzeros, with modified Gram-Schmidt; under a constraint
  * Tr V'AV. */
@@ -37,9 +38,9 @@ typedef struct {
     uint64_t random;
     spca_int state[3], *nnz, *index;
     double spent, *subspace, *value, *explained;
-} joint_search_t;
+} searched_t;
 
-static void begin(trial_t *t, joint_search_t *s)
+static void begin(trial_t *t, searched_t *s)
 {
     spca_int r = s->r, places = s->members * r;
     s->nnz = SCRATCH(t, places, spca_int);
@@ -52,8 +53,8 @@ static void begin(trial_t *t, joint_search_t *s)
     s->random = 3;
 }
 
-static spca_status go_on(trial_t *t, joint_search_t *s, spca_int given, spca_int moves,
-                         spca_stop stop, void *ctx)
+static spca_status go_on(trial_t *t, searched_t *s, spca_int given, spca_int moves, spca_stop stop,
+                         void *ctx)
 {
     spca_int p = s->p, r = s->r, room = s->room;
     return SPCA(joint)(p, r, room, s->A, s->diagonal, s->size, s->constraint, s->of, s->members,
@@ -63,7 +64,7 @@ static spca_status go_on(trial_t *t, joint_search_t *s, spca_int given, spca_int
                        SCRATCH(t, SPCA(joint_iwork)(p, r, room), spca_int), WORK(t, p * r));
 }
 
-static void check_member(trial_t *t, const joint_search_t *s, const double *dense, double size,
+static void check_member(trial_t *t, const searched_t *s, const double *dense, double size,
                          spca_int a)
 {
     spca_int r = s->r, room = s->room;
@@ -96,7 +97,7 @@ static void check_member(trial_t *t, const joint_search_t *s, const double *dens
 }
 
 /* Among units and of given signs: what is found has whole units, no more than may be. */
-static void check_units(trial_t *t, joint_search_t s, spca_int moves)
+static void check_units(trial_t *t, searched_t s, spca_int moves)
 {
     spca_int p = s.p, n = between(t, 1, p);
     spca_int *unit = SCRATCH(t, p, spca_int), *size = SCRATCH(t, n, spca_int);
@@ -135,12 +136,35 @@ static void check_units(trial_t *t, joint_search_t s, spca_int moves)
     }
 }
 
+/* The largest entries of y, the first of equal ones, whatever is known of where they are. */
+static void check_select(trial_t *t)
+{
+    spca_int p = between(t, 1, 40), size = between(t, 1, p), kind = below(t, 3);
+    spca_int *near = SCRATCH(t, size, spca_int), *index = SCRATCH(t, size, spca_int);
+    double *y = SCRATCH(t, p, double), *x = SCRATCH(t, size, double);
+    joint_t o = {.p = p, .row = zeros(t, p), .gain = zeros(t, p), .near = near};
+    for (spca_int i = 0; i < p; i++)
+        y[i] = kind == 0 ? (double)(below(t, 7) - 3) : (double)(below(t, 1 << 20) - (1 << 19));
+    for (spca_int a = 0; a < size; a++) near[a] = kind == 1 ? p - 1 - a : a;
+    o.n_near = kind == 2 ? 0 : size;
+    CHECK(t, SPCA(joint_select)(&o, size, y, index, x) == size);
+    for (spca_int i = 0, at = 0; i < p; i++) {
+        spca_int before = 0;
+        for (spca_int j = 0; j < p; j++)
+            before += fabs(y[j]) > fabs(y[i]) || (j < i && fabs(y[j]) == fabs(y[i]));
+        if (before < size) {
+            CHECK(t, index[at] == i && x[at] == y[i]);
+            at++;
+        }
+    }
+}
+
 void SPCA(check_joint)(trial_t *t)
 {
     spca_int p = between(t, 1, 9), r = between(t, 1, p < 3 ? p : 3), moves = below(t, 24),
              whole = 0;
     double *dense = zeros(t, p * p), size = 0, trace = 0, before = 0, at_most = 0, near;
-    joint_search_t s = {.p = p, .r = r, .members = between(t, 1, 5)}, again;
+    searched_t s = {.p = p, .r = r, .members = between(t, 1, 5)}, again;
     s.constraint = (int)below(t, 3);
     s.A = SPCA(symmetric)(t, p, SPCA(style)(t, 1), 1, dense);
     s.diagonal = zeros(t, p);
@@ -200,4 +224,5 @@ void SPCA(check_joint)(trial_t *t)
     CHECK(t, status == (stop.asked > stop.at ? SPCA_STOPPED : SPCA_OK));
     for (spca_int a = 0; a < again.state[2]; a++) check_member(t, &again, dense, size, a);
     check_units(t, s, moves);
+    check_select(t);
 }

@@ -78,6 +78,15 @@ void SPCA(check_screen)(trial_t *t)
         CHECK(t, cache->slot_list[a] >= 0 && cache->slot_list[a] < cache->capacity);
         for (spca_int i = 0; i < n; i++) CHECK(t, kept[i] == q.A.data[i * q.A.ld + list[a]]);
     }
+    spca_int cursor = cache->cursor; /* what is there is not copied again */
+    CHECK(t, SPCA(keep_columns)(&q.A, count, list, NULL, NULL) == SPCA_OK);
+    CHECK(t, cache->cursor == cursor);
+    operator_t plain = q.A; /* and has the bits of what is read from X */
+    real *W = WORK(t, n * count), *other = WORK(t, n * count);
+    plain.cache = NULL;
+    CHECK(t, SPCA(images)(&q.A, count, list, NULL, NULL, WORK(t, p), W) == SPCA_OK);
+    CHECK(t, SPCA(images)(&plain, count, list, NULL, NULL, WORK(t, p), other) == SPCA_OK);
+    CHECK(t, memcmp(W, other, (size_t)(n * count) * sizeof *W) == 0);
 }
 
 /* The query below largest and above: the list holds all that it may not leave out. */

@@ -265,8 +265,14 @@ void SPCA(check_unit_ascent)(trial_t *t)
     }
     if (!q.exact) return;
     CHECK(t, fabs(form - quadratic) <= 1e4 * EPSILON * scale * (double)p);
-    sum = spca_unit_objective(&rule, quadratic, best, SCRATCH(t, units, double));
-    CHECK(t, objective == sum);
+    sum = quadratic; /* what the rule maximizes */
+    if (rule.step == SPCA_UNITS_L1 || rule.step == SPCA_UNITS_L0) {
+        sum = rule.step == SPCA_UNITS_L1 ? sqrt(fmax(quadratic, 0)) : quadratic;
+        for (spca_int u = 0; u < units; u++)
+            if (!o->included[u])
+                sum -= rule.level * (rule.step == SPCA_UNITS_L1 ? norm[u] : norm[u] > 0);
+    }
+    CHECK(t, NEAR(objective, sum, fabs(sum) + fabs(quadratic) + rule.level * (double)units));
 }
 
 /* The best x'Gx over unit vectors of a face: an eigenvector of a part of G that has the signs. */

@@ -186,6 +186,9 @@ CHOOSING = {
 }  # fmt: skip
 
 
+BOUNDS = {"optimality_bound", "sparse_eigen_bound", "sparse_cca_bound"}
+
+
 def takes_callback(call):
     owner = spcacore
     for part in call.function.split("."):
@@ -218,9 +221,12 @@ def give(monkeypatch, callback, ended):
             monkeypatch.setattr(module, "check_callback", hook)
 
 
-def check_found(call, result):
-    """Unit loadings, fewer than asked for where they are found in turn."""
+def check_found(call, result, whole):
+    """Unit loadings, fewer than asked for where they are found in turn; a bound not below the whole one."""
     if call.function in {"sparsity_path", *CHOOSING}:
+        return
+    if call.function in BOUNDS:
+        assert whole.upper_bound * (1 - 1e-9) <= result.upper_bound < np.inf
         return
     for one in result if isinstance(result, list) else [result]:
         found = calls.numbers(one)
@@ -275,11 +281,11 @@ def test_stop_iteration_returns_what_was_found(call, monkeypatch):
         told.append(progress)
         raise StopIteration
 
-    call.run(call.clean())  # what it extends or refines is made without the callback
+    whole = call.run(call.clean())  # what it extends or refines is made without the callback
     give(monkeypatch, callback, False)
     result = ended(call, "the callback ended the selection before two")
     if result is not None:
-        check_found(call, result)
+        check_found(call, result, whole)
     assert len(told) == (call.function != "ppca")  # a closed form reports no progress
 
 
@@ -287,19 +293,19 @@ def test_stop_iteration_returns_what_was_found(call, monkeypatch):
 @pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_stop_iteration_before_the_first_step(call, monkeypatch):
     """What no clock can bring about in a short call: the search is ended when it begins."""
-    call.run(call.clean())
+    whole = call.run(call.clean())
     give(monkeypatch, None, True)
     result = ended(call, "nothing is chosen")
     if result is None:
         return
-    check_found(call, result)
+    check_found(call, result, whole)
     if call.function == "sparsity_path":
         assert len(result.results) == 1
     elif call.function in IN_TURN and call.function.endswith("extend"):
         assert result.n_components == calls.R
     elif call.function in IN_TURN:
         assert result.n_components == 0
-    elif call.function not in {"refine", "ppca", *CHOOSING}:
+    elif call.function not in {"refine", "ppca", *CHOOSING, *BOUNDS}:
         for one in result if isinstance(result, list) else [result]:
             assert not np.any(one.converged)
 

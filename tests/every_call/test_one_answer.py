@@ -4,6 +4,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from in_turn import examples
 from oracles import data_file
 from row_block_tools import bytes_of, dask_array
 
@@ -34,6 +35,25 @@ def answers(X, cardinality, **options):
     yield "covariance", spcacore.sparse_pca(covariance, 5, cardinality=cardinality, kind="covariance")
     for name, hold in HELD.items():
         yield (name, flat.sparse_pca(hold(X), 5, cardinality=cardinality, **options))
+
+
+TIED = {  # of standardized variables each pair has entries of one magnitude, to rounding
+    "components": lambda X: spcacore.sparse_pca(X, 3, cardinality=2, scale=True).loadings,
+    "path": lambda X: spcacore.greedy(X, 3, scale=True).path_loading[1:3, None],
+    "elastic net": lambda X: spcacore.spca(X, 1, cardinality=2, scale=True).loadings,
+    "probabilistic": lambda X: spcacore.ppca(X[:, :2], 1, scale=True).loadings,
+}
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_sign_of_entries_that_tie(name):
+    """The first of them is positive, and as large as any, whatever rounding says."""
+    for seed in range(examples(60)):
+        X = np.random.default_rng(seed).standard_normal((12, 7))
+        for hold in (np.asarray, sp.csc_array, np.asfortranarray):
+            for v in TIED[name](hold(X)).T:
+                tied = abs(v) > (1 - 1e-9) * abs(v).max()
+                assert v[tied.argmax()] == abs(v).max(), seed
 
 
 @pytest.mark.share(2)

@@ -18,7 +18,8 @@ from spcacore.solvers.elimination import strong_variables_bound
 class Matrix:
     """What the bound asks of an operator."""
 
-    symmetric_form, by_passes, dtype = True, False, np.dtype(np.float64)
+    symmetric_form, by_passes, in_memory, t, m = True, False, True, 0, 1
+    dtype = np.dtype(np.float64)
 
     def __init__(self, A):
         self.A, self.p = A, len(A)
@@ -56,6 +57,8 @@ def test_no_support_is_above_the_bound(seeds, monkeypatch):
         monkeypatch.setattr(elimination, "STRONG_NODES", int(rng.choice([0, 1, 2000])))
         monkeypatch.setattr(elimination, "STRONG_CHUNK", int(rng.integers(1, 5)))
         monkeypatch.setattr(elimination, "STRONG_STEPS", int(rng.integers(1, 4)))
+        monkeypatch.setattr(elimination, "STRONG_GROUPS", int(rng.integers(1, 4)))
+        monkeypatch.setattr(elimination, "THRESHOLD_COLUMNS", int(rng.integers(1, 4)))
         d, best = A.diagonal().copy(), optimum(A, k)
         bound, _ = strong_variables_bound(Matrix(A), d, np.sqrt(d), k, 0.0, np.inf, None)
         assert bound >= best * (1 - 1e-13), seed
@@ -93,6 +96,7 @@ def test_of_all_kinds_of_input(kind, dtype, seeds, monkeypatch):
     """Rounded, of any magnitude, with what is known of the variables, and after a component."""
     monkeypatch.setattr(certificates, "BOUND_ORDER", 0)
     monkeypatch.setattr(elimination, "STRONG_VARIABLES", (2,))
+    monkeypatch.setattr(elimination, "THRESHOLD_COLUMNS", 2)
     used = 0
     for seed in seeds:
         rng = np.random.default_rng([seed, 32])
@@ -121,7 +125,9 @@ def test_of_all_kinds_of_input(kind, dtype, seeds, monkeypatch):
     assert used > len(seeds) / 4
 
 
-@pytest.mark.parametrize(("variance", "dtype"), [(400.0, np.float64), (100.0, np.float32)])
+@pytest.mark.parametrize(
+    ("variance", "dtype"), [(400.0, np.float64), (100.0, np.float32), (30.0, np.float64), (30.0, np.float32)]
+)
 def test_a_planted_component_is_proved(variance, dtype, monkeypatch):
     """Where the covariances of all variables would take too long, the other bounds are above it."""
     monkeypatch.setattr(certificates, "THRESHOLD_WORK", 0)
@@ -137,10 +143,11 @@ def test_a_planted_component_is_proved(variance, dtype, monkeypatch):
 
 
 def test_equal_variances_need_no_columns(monkeypatch):
+    """Where covariances of the others show that these may explain as much: each has its like."""
     monkeypatch.setattr(elimination, "_coupling", None)
     monkeypatch.setattr(certificates, "BOUND_ORDER", 100)
     monkeypatch.setattr(certificates, "THRESHOLD_WORK", 0)
-    X = np.random.default_rng(0).standard_normal((30, 300))
+    X = np.tile(np.random.default_rng(0).standard_normal((30, 150)), 2)
     assert "strong variables" not in optimality_bound(X, 5, scale=True).bounds
 
 
