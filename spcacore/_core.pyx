@@ -39,6 +39,7 @@ cdef extern from "spca.h" nogil:
         SPCA_QUANTIZED_BLOCK, SPCA_LANES
         SPCA_REFERENCES
         SPCA_GUESS_SHARE
+        SPCA_INT8, SPCA_UINT8, SPCA_INT16, SPCA_UINT16, SPCA_SINGLES, SPCA_DOUBLES
     ctypedef enum spca_block:
         SPCA_FORWARD
         SPCA_BACKWARD

@@ -124,6 +124,45 @@ def fingerprint(const word[:, :] X, const uint64_t[::1] keys, uint64_t[::1] sums
         spca_fingerprint(n, p, ld, row_major, sizeof(word), &X[0, 0], &keys[0], &sums[0])
 
 
+ctypedef fused small:
+    int8_t
+    uint8_t
+    int16_t
+    uint16_t
+    float
+    double
+
+
+def whole_moments(const small[:, :] X):
+    """Lowest and highest entries, sums, and X'X of small whole numbers, as int64; None where some are no such numbers."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
+    cdef bint row_major = X.strides[1] == sizeof(small)
+    cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(small)
+    cdef int kind
+    if small is int8_t:
+        kind = SPCA_INT8
+    elif small is uint8_t:
+        kind = SPCA_UINT8
+    elif small is int16_t:
+        kind = SPCA_INT16
+    elif small is uint16_t:
+        kind = SPCA_UINT16
+    elif small is float:
+        kind = SPCA_SINGLES
+    else:
+        kind = SPCA_DOUBLES
+    cdef int64_t[:, ::1] o = np.empty((3, p), np.int64)
+    cdef int64_t[:, ::1] G = np.empty((p, p), np.int64)
+    cdef uint8_t[::1] work = np.empty(spca_whole_work(p, spca_pool_run), np.uint8)
+    with nogil:
+        status = spca_whole_moments(n, p, ld, row_major, kind, &X[0, 0], spca_pool_run, on_stop, &call.c, &work[0],
+                                    &o[0, 0], &o[1, 0], &o[2, 0], &G[0, 0])
+    call.check(status)
+    return None if status > 0 else (*np.asarray(o), np.asarray(G))
+
+
 def orthogonal_parts(const floating[:, ::1] V, double epsilon):
     """Rows: the unit part of each row orthogonal to those before; zero where entries rounded to epsilon may have none."""
     cdef Py_ssize_t r = V.shape[0], p = V.shape[1]

@@ -39,6 +39,10 @@ typedef void (*spca_task)(void *context, spca_int part);
  * Of no parts: how many threads there are. */
 typedef int (*spca_run)(spca_task task, void *context, spca_int count, spca_stop stop, void *ctx);
 
+/* Whole numbers of which sums of products are exact: the largest, and how they are stored. */
+enum { SPCA_WHOLE = 2047 };
+enum { SPCA_INT8, SPCA_UINT8, SPCA_INT16, SPCA_UINT16, SPCA_SINGLES, SPCA_DOUBLES };
+
 typedef enum {
     SPCA_NO_DEFLATION = 0,
     SPCA_HOTELLING = 1,

@@ -8,6 +8,19 @@
 void spca_fingerprint(spca_int n, spca_int p, spca_int ld, int row_major, int size, const void *x,
                       const uint64_t *keys /* n */, uint64_t *sums /* p */);
 
+/* ---- whole numbers (whole.c) ----------------------------------------------------------------- */
+
+/* Bytes. */
+spca_int spca_whole_work(spca_int p, spca_run run);
+/* Of columns of X (n x p) whose entries are whole numbers of size SPCA_WHOLE at most, stored as
+ * `kind` says: the lowest and the highest, X'1 and X'X, exactly.  SPCA_NOT_CONVERGED: some entry is
+ * no such number, and nothing is told.  From a row to the next, or from a column, it is ld entries.
+ */
+spca_status spca_whole_moments(spca_int n, spca_int p, spca_int ld, int row_major, int kind,
+                               const void *X, spca_run run, spca_stop stop, void *ctx, void *work,
+                               int64_t *low /* p */, int64_t *high /* p */, int64_t *sum /* p */,
+                               int64_t *G /* p x p */);
+
 /* ---- greedy search (secular.c) -------------------------------------------------------------- */
 
 /* Largest eigenvalue of the pencil of SPCA(bordered_eigenvalues) on the support without each of its

@@ -52,6 +52,7 @@ DOUBLE = {
     "unit_net.c",
     "unit_orthogonal.c",
     "units.c",
+    "whole.c",
     "check_units.c",
 }  # alone
 SEARCHES = "solvers at_rest queries stopped_solvers screened_solvers corners"
@@ -124,6 +125,7 @@ CHECKS = {
     "shaped.c": "shaped dspca",
     "spectrum.h": "dspca tight_bounds",
     "weighted.c": "statistics compressed_statistics",
+    "whole.c": "whole",
 } | dict.fromkeys(JOINT, "joint")
 TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300}  # the others 100
 
@@ -190,6 +192,7 @@ PYTHON = {
     "shaped.c": "dspca_choice",
     "spectrum.h": "dspca",
     "weighted.c": "weights",
+    "whole.c": "moments",
 } | dict.fromkeys(JOINT, "refinement")
 
 PYTHON["l1_level.c"] = PYTHON["threshold.c"]

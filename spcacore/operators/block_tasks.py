@@ -16,9 +16,18 @@ from .._limits import CACHED_ENTRIES
 from .._types import AnyArray, Array, Index
 from .._validation import float_type, is_sparse, real_array
 from ..linalg.scaling import beyond_range
-from .dense import blas_layout
+from .dense import blas_layout, is_small
 from .sparse import canonical_arrays, compressed
-from .statistics import Statistics, compressed_statistics, dense_statistics, in_range, merged
+from .statistics import (
+    Statistics,
+    compressed_statistics,
+    dense_statistics,
+    from_whole,
+    in_range,
+    merged,
+)
+
+WHOLE = 2.0**53  # up to which a double holds every integer
 
 
 def as_kernel_input(block: Any) -> Any:
@@ -87,6 +96,47 @@ def moments(block: Any, weight: Array | None) -> tuple[Statistics | None, Array 
     assert M is not None
     M -= found.n * np.multiply.outer(found.mean - mean, found.mean - mean)
     return found, M
+
+
+def whole_sums(block: Any) -> tuple[AnyArray, ...] | None:
+    """Lowest and highest entries, sums, and sums of products of columns of whole numbers, the sums as int64;
+    None where an entry is no such number, or doubles do not hold a sum."""
+    small: tuple[AnyArray, ...] | None = _core.whole_moments(block) if is_small(block) else None
+    if small is not None:
+        return small
+    found, X = statistics(block), as_kernel_input(block)
+    if found is None or max(found.high.max(), -found.low.min()) >= WHOLE**0.5:
+        return None
+    M = _operator(X.astype(np.float64)).gram()
+    assert M is not None
+    if M.diagonal().max() >= WHOLE:
+        return None
+    total = np.asarray(X.sum(axis=0), np.int64).ravel()
+    return found.low, found.high, total, M.astype(np.int64)
+
+
+def added(parts: Iterable[Any]) -> Any:
+    """Of all rows, from the `whole_sums` of some."""
+    each = iter(parts)
+    out = next(each)
+    for other in each:
+        if out is not None and other is not None:
+            low, high = np.minimum(out[0], other[0]), np.maximum(out[1], other[1])
+            out = low, high, out[2] + other[2], out[3] + other[3]
+        else:
+            out = None
+    return out if out is not None and out[3].diagonal().max() < WHOLE else None
+
+
+def all_moments(blocks: Any, weight: Array | None) -> tuple[Any, Any, tuple[AnyArray, ...] | None]:
+    """Of all rows: statistics, moments about the means, and what tells these exactly of whole numbers."""
+    (rows, p), whole = blocks.shape, None
+    if blocks.dtype.kind in "iub" and weight is None:
+        whole = blocks.reduced(added, whole_sums, entries=p * p)
+    if whole is not None:
+        return *from_whole(rows, whole), whole
+    each = blocks.split_or_none(weight)
+    return *blocks.reduced(merged_moments, moments, each=each, entries=p * p), None
 
 
 def merged_moments(parts: Iterable[Any]) -> tuple[Statistics | None, Array | None]:

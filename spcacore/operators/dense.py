@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,20 +14,25 @@ from .. import _core
 from .._labels import symmetric
 from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY
 from .._types import AnyArray, Array, Index
-from .._validation import column_names, raise_not_finite, real_array
+from .._validation import column_names, float_type, raise_not_finite, real_array
 from ..linalg.scaling import beyond_range, power_of_two_scales
 from . import screening as _screening
 from .base import Affine, CovarianceStorage, DataStorage, Storage, refuse_oblong
 from .gram import with_moments
 from .problem import MissingData, Problem
-from .statistics import Standardization, Statistics, dense_moments, dense_statistics
+from .statistics import Standardization, Statistics, dense_moments, dense_statistics, from_whole
 from .working_set import WorkingSet
 
 
 class _Dense(Storage):
     """An array, of which nothing is copied."""
 
-    array: AnyArray
+    given: Any
+
+    @cached_property
+    def array(self) -> AnyArray:
+        """X as it is computed with."""
+        return blas_layout(real_array(self.given, "X", ndim=2, finite=False))
 
     def operator(self, affine: Affine) -> _core.Operator:
         return affine.weighted(_core.dense(self.array, self.covariance, *affine[:4]))
@@ -41,19 +47,20 @@ class DenseData(_Dense, DataStorage):
     has_gram = dense = True
     working_set: Any = WorkingSet
     screening = "none"
-    array: AnyArray
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     cost: int
 
     def __init__(self, X: Any, missing: bool = False) -> None:
         self.names: tuple[str, ...] | None = column_names(X)
-        self.array = a = blas_layout(real_array(X, "X", ndim=2, finite=False))
-        self.shape, self.dtype, self.cost = a.shape, a.dtype, a.size
-        self.missing = missing
+        self.given, self.missing = X, missing
+        self.small = is_small(X) and X.size >= GRAM_ENTRIES  # then a copy may not be needed
+        a = X if self.small else self.array
+        self.shape, self.dtype, self.cost = a.shape, float_type(a.dtype), a.size
 
     def resembles_covariance(self) -> bool:
-        return resembles_covariance(self.array)
+        n, p = self.shape
+        return n == p and resembles_covariance(self.array)
 
     def pairs(self) -> tuple[int, float]:
         n, p = self.shape
@@ -76,8 +83,11 @@ class DenseData(_Dense, DataStorage):
         size: Any = None
         if treatment.sample_weight is None and treatment.mean is None:
             plan = _screening.plan(a, self.screening)
-        one_read = a.size >= GRAM_ENTRIES and a.shape[1] <= GRAM_ONE_READ
-        if self.form is not None and treatment.sample_weight is None and one_read:
+        one_read = self.form is not None and treatment.sample_weight is None and a.size >= GRAM_ENTRIES
+        whole = _core.whole_moments(a) if one_read and a.dtype == np.float64 else None
+        if whole is not None:
+            found, M = from_whole(len(a), whole)
+        elif one_read and a.shape[1] <= GRAM_ONE_READ:
             found, M = dense_moments(a)
         elif plan is None:
             found = self.statistics(treatment.sample_weight)
@@ -114,15 +124,14 @@ class DenseCovariance(_Dense, CovarianceStorage):
     """A symmetric array; `definite` refuses an indefinite one."""
 
     names: tuple[str, ...] | None
-    array: AnyArray
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     cost: int
     definite: bool
 
     def __init__(self, X: Any, definite: bool = True) -> None:
-        X, self.names = symmetric(X, None, "X"), column_names(X)
-        self.array = a = blas_layout(real_array(X, "X", ndim=2, finite=False))
+        self.given, self.names = symmetric(X, None, "X"), column_names(X)
+        a = self.array
         self.shape, self.dtype, self.cost, self.definite = a.shape, a.dtype, len(a), definite
         refuse_oblong(a.shape)
 
@@ -142,6 +151,14 @@ class DenseCovariance(_Dense, CovarianceStorage):
 
     def diagonal(self) -> AnyArray:
         return self.array.diagonal()
+
+
+def is_small(a: Any) -> bool:
+    """Whether this is an array of whole numbers of 16 bits at most, which can be multiplied as they are."""
+    if not isinstance(a, np.ndarray) or isinstance(a, np.ma.MaskedArray) or a.ndim != 2 or a.size == 0:
+        return False
+    small = a.dtype in (np.int8, np.uint8, np.int16, np.uint16)  # of this machine's order of bytes
+    return small and a.flags.aligned and has_blas_layout(a)
 
 
 def missing_problem(a: AnyArray, treatment: Standardization, names: tuple[str, ...] | None) -> Problem:
@@ -198,7 +215,7 @@ def missing_problem(a: AnyArray, treatment: Standardization, names: tuple[str, .
 
 def resembles_covariance(a: AnyArray) -> bool:
     """Whether an array is symmetric and its 2 x 2 minors are semidefinite, to rounding."""
-    if a.shape[0] != a.shape[1] or len(a) == 1:
+    if len(a) == 1:
         return False
     with beyond_range():
         if not np.allclose(a[0], a[:, 0], 1e-5, 0):

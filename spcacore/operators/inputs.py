@@ -145,6 +145,10 @@ def _wrapped(
         if restrictable and (wanted or screening == "auto"):
             return _searched_by_columns(storage, treatment, wanted)
         return storage.problem(treatment)
+    if isinstance(storage, DenseData) and storage.small and treatment.sample_weight is None:
+        from .partition import BlockData
+
+        storage = BlockData(storage.given)
     storage.form = screening
     problem = storage.problem(treatment)
     if storage.one_pass or problem.data is not None:

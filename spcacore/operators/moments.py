@@ -14,14 +14,21 @@ from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
 from .._types import AnyArray, Array, Index, MatrixLike, Weights
 from .._validation import check_weights, float_type, number, real_array
-from .block_tasks import as_kernel_input, merged_moments, moments, squares_of_scores, statistics
+from .block_tasks import (
+    added,
+    all_moments,
+    from_whole,
+    merged_moments,
+    moments,
+    squares_of_scores,
+    statistics,
+)
 from .blocks import RowBlocks, locate_not_finite
 from .dense import DenseCovariance
 from .partition import row_blocks
 from .row_sources import own_names
 from .statistics import Statistics
 
-WHOLE = 2.0**53  # up to which a double holds every integer
 OUT_OF_RANGE = "X has entries whose squares exceed the number range: rescale it"
 
 
@@ -149,19 +156,14 @@ class Moments(RowBlocks):
                 f"{counted(p, 'variable')}"
             )
         weight = check_weights(joined(X, sample_weight, "sample_weight"), rows)
-        if blocks.dtype.kind in "iub" and weight is None:
-            whole = blocks.reduced(_added, _whole_sums, entries=p * p)
-            if _is_exact(whole):
-                return cls._of_integers(rows, whole, float_type(blocks.dtype), blocks.names)
-        each = blocks.split_or_none(weight)
-        found, M = blocks.reduced(merged_moments, moments, each=each, entries=p * p)
+        found, M, whole = all_moments(blocks, weight)
         if found is None:
             return cls._of_nothing(rows, p, float_type(blocks.dtype), blocks.names)
         if not np.isfinite(found.mean).all():
             locate_not_finite(blocks)
         if M is None:
             raise ValueError(OUT_OF_RANGE)
-        return cls._made(rows, found, M, None, float_type(blocks.dtype), blocks.names)
+        return cls._made(rows, found, M, whole, float_type(blocks.dtype), blocks.names)
 
     @classmethod
     def _of_nothing(cls, rows: int, p: int, dtype: np.dtype[Any], names: Any) -> Moments:
@@ -169,15 +171,6 @@ class Moments(RowBlocks):
         none = np.zeros(p)
         found = Statistics(0.0, 0, none, none.copy(), none, none)
         return cls._made(rows, found, np.zeros((p, p)), None, dtype, names)
-
-    @classmethod
-    def _of_integers(cls, rows: int, whole: tuple[Array, ...], dtype: np.dtype[Any], names: Any) -> Moments:
-        """From exact sums: scatter = (n G - s s') / n, in extended precision where there is one."""
-        low, high, s, G = whole
-        wide = s.astype(np.longdouble)
-        M = ((G * np.longdouble(rows) - np.multiply.outer(wide, wide)) / rows).astype(np.float64)
-        found = Statistics(rows, G.size, s / rows, np.diag(M).copy(), low, high)
-        return cls._made(rows, found, M, whole, dtype, names)
 
     @classmethod
     def _made(cls, *of: Any) -> Moments:
@@ -198,9 +191,9 @@ class Moments(RowBlocks):
                 return self._made(rest.shape[0], rest.found, rest.scatter, rest._whole, rest.dtype, names)
         rows, dtype = self.shape[0] + other.shape[0], np.promote_types(self.dtype, other.dtype)
         if self._whole is not None and other._whole is not None:
-            whole = _added([self._whole, other._whole])
-            if _is_exact(whole):
-                return self._of_integers(rows, whole, dtype, names)
+            whole = added([self._whole, other._whole])
+            if whole is not None:
+                return self._made(rows, *from_whole(rows, whole), whole, dtype, names)
         found, M = merged_moments([(one.found, one.scatter) for one in (self, other)])
         assert found is not None
         if M is None or not np.isfinite(found.mean).all():
@@ -254,26 +247,3 @@ class Moments(RowBlocks):
 
     def __repr__(self) -> str:
         return f"Moments({self.n_samples:.10g} x {self.shape[1]}, {self.dtype})"
-
-
-def _whole_sums(block: Any) -> tuple[Array, Array, Array, Array]:
-    """Lowest and highest entries, sums, and sums of products of the columns of integers, in doubles."""
-    found = statistics(block)
-    assert found is not None
-    X = as_kernel_input(block).astype(np.float64)
-    G = X.T @ X
-    G = np.asarray(G if isinstance(G, np.ndarray) else G.toarray())
-    return found.low, found.high, np.asarray(X.sum(axis=0)).ravel(), G
-
-
-def _added(parts: Iterable[Any]) -> Any:
-    each = iter(parts)
-    low, high, s, G = next(each)
-    for other in each:
-        low, high = np.minimum(low, other[0]), np.maximum(high, other[1])
-        s, G = s + other[2], G + other[3]
-    return low, high, s, G
-
-
-def _is_exact(whole: tuple[Array, ...]) -> bool:
-    return float(whole[3].diagonal().max()) < WHOLE

@@ -18,9 +18,8 @@ from . import gram
 from .base import Affine, DataStorage
 from .block_operator import BlockOperator, BlocksWorkingSet, Gram
 from .block_tasks import (
+    all_moments,
     backward,
-    merged_moments,
-    moments,
     scaled_statistics,
     scores_of,
     squares_of_scores,
@@ -180,10 +179,9 @@ class BlockData(DataStorage):
         elif self.form is None:
             return self._promising(super().problem(treatment))
         self.blocks = self.blocks.held()
-        each = self.blocks.split_or_none(treatment.sample_weight)
-        found, M = self.blocks.reduced(merged_moments, moments, each=each, entries=self.shape[1] ** 2)
+        found, M, whole = all_moments(self.blocks, treatment.sample_weight)
         problem = self._promising(self.problem_with(self._read(found), treatment))
-        dense = found.stored == math.prod(self.shape)
+        dense = whole is not None or found.stored == math.prod(self.shape)
         if self.blocks.summed:
             return replace(gram.with_moments(problem, found, M, treatment), data=None)
         if M is None or not gram.keeps_digits(problem, dense, str(self.form)):

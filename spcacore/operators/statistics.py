@@ -176,6 +176,17 @@ def dense_moments(x: AnyArray) -> tuple[Statistics, Array | None]:
     return found, M if in_range(found, x.dtype) else None
 
 
+def from_whole(rows: int, whole: tuple[AnyArray, ...]) -> tuple[Statistics, Array]:
+    """Statistics and (X - 1 mean')' (X - 1 mean') = (n X'X - s s') / n, from extremes and exact sums."""
+    low, high, s, G = whole
+    wide: Any = np.int64 if rows * float(G.diagonal().max()) < 2.0**63 else np.longdouble
+    s = s.astype(wide)
+    M: Array = (np.asarray(rows * G.astype(wide) - np.multiply.outer(s, s)) / rows).astype(np.float64)
+    mean = s.astype(np.float64) / rows
+    ends = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    return Statistics(rows, rows * len(G), mean, M.diagonal().copy(), *ends), M
+
+
 def in_range(found: Statistics, dtype: np.dtype[Any]) -> bool:
     """Whether the squares of all columns that vary have all digits."""
     most = 1e25 if dtype == np.float32 else 1e250

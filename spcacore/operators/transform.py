@@ -9,9 +9,17 @@ import numpy as np
 from .. import _core
 from .._limits import CACHED_ENTRIES
 from .._types import AnyArray, Array, Index
-from .._validation import check_shape, is_operator, is_row_blocks, is_sparse, raise_not_finite, real_array
+from .._validation import (
+    check_shape,
+    float_type,
+    is_operator,
+    is_row_blocks,
+    is_sparse,
+    raise_not_finite,
+    real_array,
+)
 from ..linalg.scaling import beyond_range
-from .dense import has_blas_layout
+from .dense import has_blas_layout, is_small
 from .problem import Problem
 from .sparse import compressed
 
@@ -68,12 +76,13 @@ def scores(
             result = np.asarray(X @ (full * unit))
         with beyond_range():
             return (result if mean is None else result - mean[used] @ (V * unit)) / unit
-    a = real_array(X, "X", ndim=2, shape=("m", p), finite=False)
+    a = X if is_small(X) else real_array(X, "X", ndim=2, finite=False)
+    check_shape(a, "X", "m", p)
     about = np.zeros(len(used), a.dtype) if mean is None else mean[used]
     if missing and np.isnan(a).any():
         a = a[:, used]
         a, used = np.where(np.isnan(a), about.astype(a.dtype), a), np.arange(len(used))
-    return _dense_scores(a, used, about, V).astype(np.result_type(a, V), copy=False)
+    return _dense_scores(a, used, about, V).astype(np.result_type(float_type(a.dtype), V), copy=False)
 
 
 def used_variables(V: AnyArray) -> Index:
@@ -96,7 +105,7 @@ def products_of_scores(
 
 def _dense_scores(a: AnyArray, used: Index, about: AnyArray, V: AnyArray) -> AnyArray:
     """(a[:, used] - about) @ V, by one read where `a` need not be copied; else some rows at a time are."""
-    dtype = np.result_type(a, about, V)
+    dtype = np.result_type(float_type(a.dtype), about, V)
     out = np.empty((len(a), V.shape[1]), dtype)
     V, about = np.ascontiguousarray(V, dtype), about.astype(dtype)
     step = max(1, CACHED_ENTRIES // max(1, len(used)))

@@ -1,4 +1,4 @@
-/* check_fingerprint.c - sums of columns of words, against plain loops over their bytes. */
+/* check_fingerprint.c - sums of columns of words and of whole numbers, against plain loops. */
 #include "core.h"
 
 static uint64_t half_of(const unsigned char *word, int size, int high)
@@ -33,4 +33,67 @@ void SPCA(check_fingerprint)(trial_t *t)
         CHECK(t, sums[j] == sum);
     }
     digest(t, sums, (size_t)p * sizeof *sums);
+}
+
+static void put(void *X, int kind, spca_int at, double x)
+{
+    if (kind == SPCA_INT8) ((int8_t *)X)[at] = (int8_t)x;
+    if (kind == SPCA_UINT8) ((uint8_t *)X)[at] = (uint8_t)x;
+    if (kind == SPCA_INT16) ((int16_t *)X)[at] = (int16_t)x;
+    if (kind == SPCA_UINT16) ((uint16_t *)X)[at] = (uint16_t)x;
+    if (kind == SPCA_SINGLES) ((float *)X)[at] = (float)x;
+    if (kind == SPCA_DOUBLES) ((double *)X)[at] = x;
+}
+
+static double get(const void *X, int kind, spca_int at)
+{
+    return kind == SPCA_INT8      ? ((const int8_t *)X)[at]
+           : kind == SPCA_UINT8   ? ((const uint8_t *)X)[at]
+           : kind == SPCA_INT16   ? ((const int16_t *)X)[at]
+           : kind == SPCA_UINT16  ? ((const uint16_t *)X)[at]
+           : kind == SPCA_SINGLES ? (double)((const float *)X)[at]
+                                  : ((const double *)X)[at];
+}
+
+void SPCA(check_whole)(trial_t *t)
+{
+    static const int BYTES[] = {1, 1, 2, 2, 4, 8}, LEAST[] = {-128, 0, -2047, 0, -2047, -2047},
+                     MOST[] = {127, 255, 2047, 2047, 2047, 2047};
+    static const double WRONG[] = {2048, -2048, 0.5, -1e-30, HUGE_VAL, NAN};
+    int kind = (int)below(t, 6), row_major = chance(t, 50), wrong = kind > 1 && chance(t, 15);
+    spca_int n = between(t, 1, 40), p = between(t, 1, 40);
+    spca_int lines = row_major ? n : p, width = row_major ? p : n, ld = width + below(t, 5);
+    spca_int length = (lines - 1) * ld + width;
+    void *X = SCRATCH(t, length * BYTES[kind], char),
+         *work = SCRATCH(t, spca_whole_work(p, NULL), char);
+    int64_t *low = SCRATCH(t, p, int64_t), *high = SCRATCH(t, p, int64_t);
+    int64_t *sum = SCRATCH(t, p, int64_t), *G = SCRATCH(t, p * p, int64_t);
+    spca_status status;
+    for (spca_int a = 0; a < length; a++) /* many at an end of their range */
+        put(X, kind, a,
+            chance(t, 40)   ? LEAST[kind]
+            : chance(t, 40) ? MOST[kind]
+                            : (double)between(t, LEAST[kind], MOST[kind]));
+    if (wrong) {
+        spca_int i = below(t, n), j = below(t, p), first = kind == SPCA_UINT16 ? 1 : 2;
+        spca_int which = kind < SPCA_SINGLES ? below(t, first) : below(t, 6);
+        put(X, kind, row_major ? i * ld + j : j * ld + i, WRONG[which]);
+    }
+    status =
+        spca_whole_moments(n, p, ld, row_major, kind, X, NULL, NULL, NULL, work, low, high, sum, G);
+    CHECK(t, status == (wrong ? SPCA_NOT_CONVERGED : SPCA_OK));
+    for (spca_int a = 0; !wrong && a < p; a++)
+        for (spca_int b = 0; b < p; b++) {
+            int64_t least = MOST[kind], most = LEAST[kind], one = 0, both = 0;
+            for (spca_int i = 0; i < n; i++) {
+                int64_t x = (int64_t)get(X, kind, row_major ? i * ld + a : a * ld + i);
+                int64_t y = (int64_t)get(X, kind, row_major ? i * ld + b : b * ld + i);
+                one += x;
+                both += x * y;
+                least = x < least ? x : least;
+                most = x > most ? x : most;
+            }
+            CHECK(t, G[a * p + b] == both && sum[a] == one && low[a] == least && high[a] == most);
+        }
+    if (!wrong) digest(t, G, (size_t)(p * p) * sizeof *G);
 }

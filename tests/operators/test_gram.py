@@ -175,6 +175,37 @@ def test_squares_beyond_the_number_range_take_a_second_read(size):
     assert_allclose(G / G.max(), np.cov(X.T) / np.cov(X.T).max(), atol=1e-13)
 
 
+def given_as(X, how):
+    dtype, kind = how.split()
+    if kind == "blocks":
+        return spcacore.row_blocks(X.astype(dtype), block_bytes=40_000)
+    return np.array(X, dtype, order=kind)
+
+
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("highest", [2, 250, 2047, 40_000])
+def test_whole_numbers_have_one_answer(highest, scale):
+    """Of the exact matrix, to the bit: in any type and order, in blocks, and by any number of threads."""
+    rng, n, p = np.random.default_rng(0), 6001, 100
+    X = rng.binomial(highest, 0.2 + 0.5 * rng.random((n, 1)) * (np.arange(p) < 12), (n, p))
+    expected = None
+    dtypes = [name for name in ("int8", "uint8", "int16", "uint16") if np.iinfo(name).max >= X.max()]
+    ways = [f"{name} {kind}" for name in dtypes for kind in ("C", "F", "blocks")]
+    if highest < 2048:
+        ways += ["float64 C", "float64 F"]
+    for threads in (1, 2):
+        with spcacore.limit_threads(threads):
+            for how in ways:
+                problem = as_problem(given_as(X, how), scale=scale, screening="auto", form=True)
+                A = problem.operator.columns(np.arange(p)) / problem.range**4
+                expected = A if expected is None else expected
+                assert_array_equal(A, expected)
+    D = X.astype(np.longdouble) - X.astype(np.longdouble).mean(axis=0)
+    C = D.T @ D / (n - 1)
+    C = C / np.sqrt(np.outer(C.diagonal(), C.diagonal())) if scale else C
+    assert_allclose(expected, C.astype(float), rtol=1e-13, atol=1e-13 * float(C.max()))
+
+
 def test_what_has_no_matrix_says_so():
     problem = as_problem(planted(50))
     deflated = problem.operator.deflated("hotelling", np.array([0]), np.ones(1), None, 1.0)

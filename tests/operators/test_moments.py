@@ -92,7 +92,9 @@ def added_with_weights(weight):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, bool])
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "storage", [np.asarray, np.asfortranarray, sp.csr_array], ids=["dense", "columns", "sparse"]
+)
 def test_integers_are_exact(dtype, storage):
     """Against rational numbers, and the same bits in whatever order the rows are added."""
     rng = np.random.default_rng(1)
