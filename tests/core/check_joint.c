@@ -1,7 +1,7 @@
 /* check_joint.c - a joint search of loadings: what its members explain, against plain projections,
  * eigenvalues and, of one loading, every support. */
 #include "core.h"
-#include "joint.h"
+#include "solvers/joint.h"
 
 /* Tr(A V (V'V)^-1 V') of loadings by their nonzeros, with modified Gram-Schmidt; under a constraint
  * Tr V'AV. */
