@@ -235,6 +235,7 @@ FIELD_PROBE = 768  # the same at first, to see whether one start is enough
 PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; starts of the race that tells
 PROBE_DROP = 0.8  # share of the component before that another must explain, or it is asked again
 FIELD_COLUMNS = 1024  # that are converted at a time
+FIELD_JOINING = 1024  # variables for which there is room in the first matrix that others join
 # Times that a part of A gives way to the variables with which the ends of its race have most in common, where
 # a signal may be weak; how many ends these are, and how many times k variables of each
 FIELD_ROUNDS, FIELD_LEADS, FIELD_PARTNERS = 2, 50, 2
@@ -401,10 +402,7 @@ JOINT_ROUNDS, JOINT_FREE_ROUNDS = 8, 2  # and a third of them again, from suppor
 JOINT_CHECK = 10  # of them between looks at the bound that they give, and for other supports
 JOINT_ENTERING = 10  # of those
 JOINT_STALL = 2e-4  # share by which four such looks, or a round, must lower it
-JOINT_NODES, JOINT_TREE = (
-    8000,
-    2e8,
-)  # of the tree for each number of nonzeros, and times the square of the variables
+JOINT_NODES, JOINT_TREE = 40_000, 4e8  # of the tree for each number of nonzeros, and times the square of p
 CERTIFIED_ORDER = 500  # variables of a pencil whose ratio is bounded at a cardinality
 CERTIFIED_NODES = 2000  # of a tree for that,
 CERTIFIED_WORK = 3 * 10**10  # multiplications of a tree over groups and the like

@@ -13,7 +13,8 @@ orthonormal basis of the earlier means:
 
 All of that depends on Z through Z'Z alone, so an iteration needs one product with the covariance matrix. Two
 steps accelerate it and never lower F: w is rescaled so that E w'C^-1 w is its dimension (and x inversely),
-and m is replaced by the best combination of itself and the two before it, where that raises F. All components
+and m is replaced by the fixed point in the span of itself and those before it, where that raises F. What is
+left of the span begins that of the next component (linalg/ritz). All components
 at once, without deflation, are in `under_prior`.
 """
 
@@ -194,7 +195,7 @@ class StructuredPCAResult(VariancesResult):
 
     def extend(self, X: MatrixLike, more: int, *, cardinality: int | ArrayLike | None = None,
                callback: Callback | None = None) -> StructuredPCAResult:  # fmt: skip
-        """Add components without computing the first ones again; the result is as by one call for all.
+        """Add components without computing the first ones again; the result is as by one call, to `tol`.
 
         Parameters
         ----------

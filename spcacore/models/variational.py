@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from scipy import linalg
@@ -15,18 +15,27 @@ from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER, SUPPORT_TOL
 from .._messages import counted
 from .._records import record
 from .._types import Array, Index
-from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors
+from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import append_orthonormal, column_span, project_out
-from ..objectives.regression import Regression
+from ..linalg.ritz import RitzSpan, root_beyond
 from ..operators.deflation import DeflatedOperator, LowRank
+from ..operators.gram import leading_pairs
 from ..operators.problem import Problem
-from ..operators.submatrix import KeptRows
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import Supports
-from ..supports.search import forward_ways
-from .priors import Diagonal, Isotropic, PriorMatrix, Sparse, Spectral, within_signs
+from .priors import (
+    Diagonal,
+    Isotropic,
+    PriorMatrix,
+    Sparse,
+    Spectral,
+    chosen_support,
+    log_supports,
+    within_signs,
+)
 
 _LOG_2PI = math.log(2 * math.pi)
+_LEAST = 1e-300
 
 
 @record
@@ -61,12 +70,17 @@ class Residual:
         self.B = self.M = self.AB = np.zeros((problem.p, 0))
         self.term: LowRank = LowRank.none(problem.p)
         self.FB: Array | None = None  # of the data, once it is asked for
+        self.Y: Array | None = None  # in another basis, once that is asked for
+        self.near: Array = np.zeros((problem.p, 0))  # what explained most beside the last component
 
     @property
     def basis(self) -> Array:
         return self.M
 
     def _product(self, v: Array) -> Array:
+        if v.ndim > 1:
+            products = self.op.apply_block(np.asfortranarray(v, self.op.dtype))
+            return (self.n - 1) * products.astype(np.float64)
         index = np.flatnonzero(v)
         if len(index) == 0:
             return np.zeros_like(v)
@@ -87,7 +101,7 @@ class Residual:
         if not self.orthogonal or self.op.by_passes:
             return None
         if t >= self.eigenvectors.shape[1]:
-            self.eigenvectors = leading_eigenvectors(self.op, min(max(self.wanted, 2 * t), p))[1]
+            self.eigenvectors = leading_pairs(self.op, min(max(self.wanted, 2 * t), p))[1]
         v = project_out(self.eigenvectors[:, t].astype(np.float64), self.M)
         return v if np.linalg.norm(v) > 0.5 else None
 
@@ -108,6 +122,16 @@ class Residual:
                 self.FB = op.forward_block(self.B).astype(np.float64)
             Y -= self.M[index] @ self.FB.T
         return Y * math.sqrt((self.n - 1) * op.factor)
+
+    def rotated(self, U: Array) -> Array | None:
+        """Y with YY' = U'T'T U, where Y is the smaller one, of data in memory."""
+        op = self.op
+        if op.symmetric_form or not op.in_memory or op.n > len(U):
+            return None
+        if self.Y is None:
+            V = np.asfortranarray(U, op.dtype)
+            self.Y = op.forward_block(V).T.astype(np.float64) * math.sqrt((self.n - 1) * op.factor)
+        return self.Y
 
     def remove(self, m: Array, energy: float) -> None:
         """Deflate by a component with mean m and `energy` m'm + Tr S."""
@@ -178,8 +202,9 @@ class ExpectationMaximization:
         else:
             self.product, self.prior, self.Q = product, prior, Q
         self.square, self.entries = square, entries
-        self.exact = exact
         self.dimension: int = prior.p - Q.shape[1]
+        self.span, self.grows = RitzSpan(prior.p, exact), True
+        self.share: float = self.dimension / prior.p  # Tr S over Tr K^-1, as it was last
         self.guess: list[Array | None] = [None, None]
 
     def m_step(self, x: Posterior) -> tuple[float, float, float, float]:
@@ -204,7 +229,9 @@ class ExpectationMaximization:
         m = prior.solve(a, right, self.guess[0])
         self.guess[0] = m
         trace, logdet = prior.trace(a), -prior.logdet(a)
-        if Q.shape[1]:
+        if isinstance(prior, Isotropic):
+            m, trace, logdet = project_out(m, Q), self.dimension / (a + 1), -self.dimension * math.log(a + 1)
+        elif Q.shape[1]:
             Y = prior.solve(a, Q, self.guess[1])
             self.guess[1] = Y
             N = Q.T @ Y
@@ -212,6 +239,7 @@ class ExpectationMaximization:
             m = project_out(m - Y @ linalg.cho_solve(N, Y.T @ right), Q)
             trace -= float(np.trace(linalg.cho_solve(N, Y.T @ Y)))
             logdet -= 2 * float(np.log(np.diag(N[0])).sum())
+        self.share = trace / prior.trace(a)
         return Posterior(m, self.product(m), prior.product(m), trace, self.dimension - a * trace, logdet, a)
 
     def constant(self) -> float:
@@ -220,7 +248,7 @@ class ExpectationMaximization:
         That is (log det L + log det Q'L^-1 Q - dimension log 2 pi)/2.
         """
         logdet, Q, prior = self.prior.logdet(0.0), self.Q, self.prior
-        if Q.shape[1]:
+        if Q.shape[1] and not isinstance(prior, Isotropic):
             if isinstance(prior, Sparse):
                 Y = prior.solve(0.0, Q, residual=DETERMINANT_RESIDUAL)
             else:
@@ -239,67 +267,84 @@ class ExpectationMaximization:
         self, v: Array, max_iter: int, tol: float, report: Callable[[], None]
     ) -> tuple[Posterior, Component]:
         """From the direction v: the posterior, and the component of it, with F after each iteration."""
-        x = self.e_step(self.start(v if self.U is None else self.U.T @ v)).scaled(self.dimension)
-        F = self.m_step(x)[3]
+        x = self.start(v if self.U is None else self.U.T @ v)
+        x = self.best_combination(replace(x, a=self.m_step(x)[2]))
+        x = self.e_step(x).scaled(self.dimension)
+        F, rounding = self.m_step(x)[3], 1e-15 * self.entries
         path: list[float] = []
-        earlier: list[Posterior] = []
         converged, idle, least = False, 0, math.inf
         while len(path) < max_iter and not converged:
             if float(x.m @ x.m) < 1e-14 * x.trace:  # no signal beside the prior
                 converged = True
                 break
-            z = self.best_combination(x, earlier)
+            z = self.best_combination(x)
             y = self.e_step(z)
             after = self.m_step(y)[3]
-            if z is not x and after < F:
+            if z is not x and after < F - rounding:
                 z, y = x, self.e_step(x)
                 after = self.m_step(y)[3]
             step = float(np.linalg.norm(y.m / np.linalg.norm(y.m) - z.m / np.linalg.norm(z.m)))
             converged = step <= tol and abs(y.a - x.a) <= 1e-3 * y.a
             # F is flat at its largest value: half of its digits are those of the direction, whose steps go on
             # becoming smaller. Where they do not, what is left is rounding.
-            idle = idle + 1 if step >= least and after - F <= 1e-15 * self.entries else 0
+            stuck = step >= least or not self.grows
+            idle = idle + 1 if stuck and after - F <= rounding else 0
             converged |= idle == 3
             least = min(least, step)
             path.append(max([after, *path[-1:]]))
             report()
-            earlier = [x, *earlier][:2]
             x = y if converged else y.scaled(self.dimension)
             F = self.m_step(x)[3]
         _, noise, _, F = self.m_step(x)
+        self.a = x.a
         if self.U is not None:
             x = replace(x, m=self.U @ x.m, g=self.U @ x.g, Lm=self.U @ x.Lm)
         return x, Component(x.m, x.a, x.trace, noise, np.array(path or [F]), converged)
 
-    def best_combination(self, y: Posterior, earlier: list[Posterior]) -> Posterior:
-        """y, or where F is larger the leading eigenvector of (Z'Z, K) in the span of y and earlier points."""
-        norm = float(np.linalg.norm(y.m))
-        basis: list[tuple[Array, ...]] = [tuple(part / norm for part in (y.m, y.g, y.Lm))]
-        for x in earlier:
-            d: tuple[Array, ...] = (y.m - x.m, y.g - x.g, y.Lm - x.Lm)
-            before = float(np.linalg.norm(d[0]))
-            for b in basis + basis:
-                d = tuple(part - (b[0] @ d[0]) * other for part, other in zip(d, b, strict=True))
-            left = float(np.linalg.norm(d[0]))
-            if left > self.exact * max(norm, 1e3 * before):  # a smaller difference is rounding
-                basis.append(tuple(part / left for part in d))
-        if len(basis) == 1:
-            return y
-        V, G, L = (np.stack([b[i] for b in basis], axis=1) for i in range(3))
-        H, K = V.T @ G, V.T @ L + y.a * np.eye(len(basis))
-        try:
-            _, z = linalg.eigh((H + H.T) / 2, (K + K.T) / 2, subset_by_index=[len(K) - 1] * 2)
-        except np.linalg.LinAlgError:
-            return y
-        weight = z[:, 0]
-        m, Lm = V @ weight, L @ weight
-        length = float(m @ (y.a * m + Lm))
-        if not length > 0:
-            return y
-        c = math.sqrt(max(float(y.m @ (y.a * y.m + y.Lm)), 0.0) / length)
-        c = -c if float(m @ y.m) < 0 else c
-        new = replace(y, m=project_out(c * m, self.Q), g=c * (G @ weight), Lm=c * Lm)
-        return new if self.m_step(new)[3] > self.m_step(y)[3] else y
+    def best_combination(self, y: Posterior) -> Posterior:
+        """The fixed point in the span of y and earlier points that y.a leads to, or a point on the way there.
+
+        It is m = c u with the leading eigenvector u of (Z'Z, K_a), u'K_a u = 1. With f = u'Z'Z u, w = u'u and
+        l = u'Lu, F is largest in c where `e^2 s2 = f Tr S/l`; the best weights then have `a = c^2 l/Tr S`.
+        """
+        self.grows = self.span.append(np.stack([y.m, y.g, y.Lm]))
+        within = self.span.eigenvectors()
+
+        @cache
+        def at(t: float) -> tuple[float, float, float, Array]:
+            """For a = e^t: by how much the logarithm of the best a exceeds t; c^2; Tr S; eigenvectors."""
+            a = math.exp(t)
+            Z, f, l = within(a)
+            f, l, w = max(f, _LEAST), max(l, _LEAST), float(Z[:, -1] @ Z[:, -1])
+            trace = self.share * self.prior.trace(a)
+            # e^2 (|Z|^2 - f/w) + e f Tr S/w = n p f Tr S/l
+            square, linear = max(self.square - f / w, 0), f * trace / w
+            constant = self.entries * f * trace / l
+            e = 2 * constant / max(linear + math.sqrt(linear**2 + 4 * square * constant), _LEAST)
+            energy = max((e - trace) / w, _LEAST)
+            return math.log(energy * (l / trace)) - t, energy, trace, Z
+
+        t = root_beyond(lambda t: at(t)[0], math.log(max(y.a, _LEAST)))
+        _, energy, trace, Z = at(t)
+        m, g, Lm = math.sqrt(energy) * Z[:, -1] @ self.span.filled
+        if self.span.full:
+            self.span.keep_leading(Z)
+        a, sign = math.exp(t), math.copysign(1, m @ y.m)
+        m = project_out(sign * m, self.Q)
+        return Posterior(m, sign * g, sign * Lm, trace, self.dimension - a * trace, y.logdet, a)
+
+    def take(self, near: Array) -> None:
+        """Begin with these directions in the span."""
+        V = project_out(near if self.U is None else self.U.T @ near, self.Q)
+        for v, g in zip(V.T, self.product(V).T, strict=True):
+            if np.linalg.norm(v) > 0.1:
+                self.span.append(np.stack([v, g, self.prior.product(v)]))
+
+    def rest(self) -> Array:
+        """The directions that are next to the one that was found."""
+        self.span.keep_leading(self.span.eigenvectors()(self.a)[0])
+        V = self.span.filled[0, 1:].T
+        return V.copy() if self.U is None else self.U @ V
 
 
 class WithinSigns(ExpectationMaximization):
@@ -331,7 +376,7 @@ class WithinSigns(ExpectationMaximization):
         v = self.supports.oriented(v)
         return super().start(v if v.any() else self.supports.ones(np.arange(len(v))))
 
-    def best_combination(self, y: Posterior, earlier: list[Posterior]) -> Posterior:
+    def best_combination(self, y: Posterior) -> Posterior:
         return y  # a combination of truncated distributions is none
 
 
@@ -344,7 +389,7 @@ def _leading(G: Array) -> Array:
 
 
 def _by_factor(Y: Array, v: Array) -> Array:
-    return np.asarray(Y @ (v @ Y))
+    return np.asarray(Y @ (Y.T @ v))
 
 
 @record
@@ -392,22 +437,25 @@ class Search:
             return WithinSigns(product, square, self.entries, Diagonal(prior.diagonal), Q, exact, signed)
         return ExpectationMaximization(product, square, self.entries, prior, Q, exact)
 
-    def start(self, alone: bool = False) -> Array:
-        """Four steps of power iteration with Z'Z from a random vector.
-
-        If a component under a prior of equal variances is to depend on no support, it is an eigenvector.
-        """
-        if alone and isinstance(self.prior, Isotropic) and (found := self.residual.leading()) is not None:
-            return found
+    def start(self) -> Array:
+        """Steps of power iteration with Z'Z from a random vector; one beside directions that are near."""
         v = np.random.default_rng(self.seed).standard_normal(self.problem.p)
-        for _ in range(4):
+        for _ in range(1 if self.residual.near.size else 4):
             v = self.residual.apply(v / np.linalg.norm(v))
         return v
 
     def on_all(self, Q: Array) -> Component:
         """A component on all variables, orthogonal to Q."""
-        em = self.em(self.prior, Q)
-        _, found = em.run(self.start(alone=True), self.max_iter, self.tol, self.report)
+        em, residual = self.em(self.prior, Q), self.residual
+        in_span = Q.shape[1] == residual.basis.shape[1]  # of the earlier means
+        if em.U is not None and in_span and (Y := residual.rotated(em.U)) is not None:
+            em.product = lambda v: project_out(_by_factor(Y, v), em.Q)
+        v = residual.leading() if isinstance(self.prior, Isotropic) else None
+        if v is None:
+            em.take(residual.near)
+        _, found = em.run(self.start() if v is None else v, self.max_iter, self.tol, self.report)
+        if v is None:
+            residual.near = em.rest()
         return replace(found, free_energy=found.free_energy + em.constant())
 
     def on_support(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
@@ -523,57 +571,3 @@ def regressors(means: Array, traces: Array, deflation: str) -> Array:
             Q = append_orthonormal(Q, m)
         B[:, t] = b / energy[t]
     return B
-
-
-# ---- supports under a prior, and how many there are ---------------------------------------------------
-
-
-def chosen_support(prior: PriorMatrix, supports: Supports, r: Array, a: float) -> Index:
-    """Greedy by units in r_S'(K_S)^-1 r_S - log det K_S, K = a I + L.
-
-    Where K is a multiple of I, the largest norms are best. Where signs are given K is diagonal, and the
-    largest masses are best.
-    """
-    if supports.signs is not None:
-        mass = supports.per_unit(within_signs(r, a + prior.diagonal, supports.signs)[0])
-        return supports.variables(supports.largest(mass - mass.min() + 1, supports.room))
-    if isinstance(prior, Sparse) and supports.plain:
-        return prior.support(r, a, supports.room)
-    ends = []
-    if isinstance(prior, Isotropic):
-        best = supports.variables(supports.largest(supports.norms(r), supports.room))
-        if not supports.grouped:
-            return best
-        ends = [supports.mask(best)]
-
-    def rows(S: Index) -> tuple[Array]:
-        K = prior.rows(S)
-        K[np.arange(len(S)), S] += a
-        return (K,)
-
-    objective = Regression(KeptRows(rows, prior.p), a + prior.diagonal, r, supports, volume=True)
-    return supports.index(max([*forward_ways(objective), *ends], key=objective.value))
-
-
-def log_binomial(n: int, k: int) -> float:
-    """The logarithm of the number of sets of k of n things."""
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-
-
-def log_supports(choice: Supports, S: Index, k: int) -> float:
-    """The logarithm of the number of supports that S is one of.
-
-    These have k units, or, where groups share the room, whole groups of as many variables as those of S.
-    """
-    free = choice.allowed & ~choice.included
-    if not choice.counts_variables:
-        return log_binomial(int(free.sum()), k - int(choice.included.sum()))
-    room = int(choice.size[free & np.isin(np.arange(len(free)), choice.unit[S])].sum())
-    ways = np.full(room + 1, -np.inf)
-    ways[0] = 0.0
-    for size, n in zip(*np.unique(choice.size[free], return_counts=True), strict=True):
-        before = ways.copy()
-        for m in range(1, min(int(n), room // int(size)) + 1):
-            some = m * int(size)
-            ways[some:] = np.logaddexp(ways[some:], before[: room + 1 - some] + log_binomial(int(n), m))
-    return float(ways[room])

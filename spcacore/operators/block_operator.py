@@ -470,26 +470,17 @@ class BlocksWorkingSet(WorkingSet):
 
     def entrants(self, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]) -> list[Index]:
         """The same; only where none is among the variables between which A is known, after a pass."""
-        known = self._outside(state, active, self._above_in_part(state, vectors))
-        return known if any(map(len, known)) else super().entrants(state, active, vectors)
-
-    def _above_in_part(
-        self, state: DeflatedOperator, vectors: Sequence[Vector]
-    ) -> list[tuple[Index, AnyArray]]:
-        """The same as `_above` of those variables alone; of none where A x is not known there."""
-        gram = self.operator.gram
-        place, A = gram.part
-        if not state.by_loadings:
-            return []
-        out = []
-        for index, entries, level in vectors:
-            used, v = self._without_loadings(state, index, entries)
+        members, (place, A) = self.operator.gram.members, self.operator.gram.part
+        known = []
+        for *x, level in vectors if state.by_loadings else ():
+            used, v = self._without_loadings(state, *x)
             if (place[used] < 0).any():
-                return []
+                return super().entrants(state, active, vectors)
             y = A[place[used]].T @ v
             large = np.flatnonzero(np.abs(y) > level)
-            out.append((gram.members[large], y[large]))
-        return out
+            known.append((members[large], y[large]))
+        found = self._outside(state, active, known)
+        return found if any(map(len, found)) else super().entrants(state, active, vectors)
 
     def _above(
         self, operator: _core.Operator, state: DeflatedOperator, vectors: Sequence[Vector]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES
+from .._limits import FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES, FIELD_JOINING
 from .._types import AnyArray, Index
 from ..supports.admissible import Supports
 from .deflation import PROJECTION, DeflatedOperator
@@ -39,6 +39,7 @@ class Field:
         self.whole: bool = len(index) == problem.p
         self._columns: NDArray[np.float32] | None = None
         self.matrix: AnyArray = self._formed()
+        self._room: AnyArray = self.matrix  # where it is, or will be
         self._place = np.full(problem.p, -1, np.intp)
         self._place[index] = np.arange(len(index))
         self._removed: list[Direction] = []
@@ -96,8 +97,7 @@ class Field:
             return False
         new = variables[self._place[variables] < 0]
         w, total = len(self.index), len(self.index) + len(new)
-        A, rows = np.empty((total, total), np.float32), np.empty((len(new), total), np.float32)
-        A[:w, :w] = self.matrix
+        rows = np.empty((len(new), total), np.float32)
         self.index = np.concatenate((self.index, new))
         if self._columns is None:
             rows[:] = op.gram.between(new, self.index)
@@ -108,13 +108,22 @@ class Field:
         for removed, entries in self._removed:  # none of which has nonzeros among the new
             at, x = self._place[removed], entries.astype(np.float32)
             rows[:, at] -= np.outer(rows[:, at] @ x, x)
+        self.matrix = A = self._grown(total)
         A[w:], A[:w, w:] = rows, rows[:, :w].T
-        self.matrix = A
         self._norm = {
             k: np.concatenate((norm, _core.largest_norms(A, np.arange(w, total), k)))
             for k, norm in self._norm.items()
         }
         return True
+
+    def _grown(self, total: int) -> AnyArray:
+        """The matrix between more variables, in its own memory where there is room."""
+        w = len(self.matrix)
+        if self.matrix.base is not self._room or self._room.size < total**2:
+            self._room = np.empty((total + FIELD_JOINING) ** 2, np.float32)
+            self._room[: w * w] = self.matrix.ravel()
+        _core.spread_rows(self._room, w, total)
+        return self._room[: total**2].reshape(total, total)
 
     def norms(self, k: int) -> tuple[NDArray[np.float32], bool]:
         """The norms of the k largest entries of all rows as they once were, or room for them; which it is."""

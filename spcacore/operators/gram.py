@@ -137,17 +137,24 @@ def leading_vectors(problem: Problem, r: int) -> Array:
     if problem.diagonal is not None and not problem.diagonal.any():
         raise ValueError(problem.emptiness)
     op = problem.operator
-    by_samples = _has_few_samples(op, r)
-    values, vectors = leading_eigenvectors(_of_samples(op) if by_samples else op, r)
+    values, vectors = leading_pairs(op, r)
     rank = int(np.count_nonzero(values > negligible(problem, values[0])))
     if rank == 0:
         raise ValueError(problem.emptiness)
     if rank < r:
         warn(f"X has rank {rank}: found only {rank} of the {counted(r, 'component')} requested")
-    if by_samples:  # F'u / ||F'u||
-        V = op.backward_block(np.asfortranarray(vectors[:, :rank], op.dtype)).astype(np.float64, copy=False)
-        return np.asfortranarray(orthonormal(unit_columns(V)))
     return np.asfortranarray(vectors[:, :rank])
+
+
+def leading_pairs(op: _core.Operator, r: int) -> tuple[Array, Array]:
+    """The r largest eigenvalues of an operator, and their vectors, by FF' where samples are few."""
+    if not _has_few_samples(op, r):
+        return leading_eigenvectors(op, r)
+    values, vectors = leading_eigenvectors(_of_samples(op), r)
+    V = op.backward_block(np.asfortranarray(vectors, op.dtype)).astype(
+        np.float64, copy=False
+    )  # F'u / ||F'u||
+    return values, np.asfortranarray(orthonormal(unit_columns(V)))
 
 
 def _has_few_samples(op: _core.Operator, r: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -100,6 +100,18 @@ class _Source:
     def _between(self, start: int, stop: int) -> Any:
         raise NotImplementedError
 
+    def _of_own_type(self, rows: Any) -> Any:
+        return rows if float_type(rows.dtype) == float_type(self.dtype) else rows.astype(self.dtype)
+
+
+def _dtype_of(kinds: Iterable[Any]) -> np.dtype[Any]:
+    return np.dtype(np.float32 if all(str(kind).lower() in _SINGLE for kind in kinds) else np.float64)
+
+
+def _cuts(sizes: Iterable[Any]) -> list[int]:
+    """Where pieces of so many rows begin, and where the last one ends."""
+    return list(accumulate(map(int, sizes), initial=0))
+
 
 class SlicedTable(_Source):
     """A dataframe of pandas or polars, or a table of pyarrow, some rows of which become an array."""
@@ -113,8 +125,7 @@ class SlicedTable(_Source):
         kinds = getattr(X, "dtypes", None)
         if kinds is None:
             kinds = X.schema.types
-        single = all(str(kind).lower() in _SINGLE for kind in kinds)
-        self.dtype: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
+        self.dtype: np.dtype[Any] = _dtype_of(kinds)
         self._between(0, 1)  # names the columns that are no numbers
 
     def _between(self, start: int, stop: int) -> AnyArray:
@@ -146,11 +157,9 @@ class PiecedTable(_Source):
                 f"X has columns that hold no numbers: drop or encode {', '.join(wrong[:5])}{more}"
             )
         self.names: tuple[str, ...] | None = tuple(schema.names)
-        self.cuts: list[int] = list(accumulate((size for size, _ in pieces), initial=0))
+        self.cuts: list[int] = _cuts(size for size, _ in pieces)
         self.shape: tuple[int, int] = self.cuts[-1], len(self.names)
-        self.dtype: np.dtype[Any] = np.dtype(
-            np.float32 if all(kind in _SINGLE for kind in text) else np.float64
-        )
+        self.dtype: np.dtype[Any] = _dtype_of(text)
         self.readers, self._known = [read for _, read in pieces], -1
         self._table: Any = None
 
@@ -179,7 +188,7 @@ class IteratedRows(_Source):
         wide = {shape[1] for shape, _ in parts}
         if len(wide) > 1:
             raise ValueError(f"X is a function that returns blocks with numbers of columns {sorted(wide)}")
-        self.cuts: list[Any] = list(accumulate((shape[0] for shape, _ in parts), initial=0))
+        self.cuts: list[int] = _cuts(shape[0] for shape, _ in parts)
         self.shape, self.dtype = (self.cuts[-1], wide.pop()), np.result_type(*(kind for _, kind in parts))
         self.names: tuple[str, ...] | None = None
         self._open: Any = iter(())
@@ -215,7 +224,7 @@ class IteratedRows(_Source):
                 continue
             part = self._block[start - self._first : stop - self._first]
             start += part.shape[0]
-            rows.append(part if float_type(part.dtype) == float_type(self.dtype) else part.astype(self.dtype))
+            rows.append(self._of_own_type(part))
         return _below(rows, self.shape[1], self.dtype)
 
 
@@ -257,18 +266,14 @@ class StackedRows(_Source):
             raise ValueError(f"X is a list of tables, and X[{first}] has other columns than X[{other}]")
         self.names: tuple[str, ...] | None = next(iter(named), None)
         self.parts: list[Any] = [part.tocsr() if is_sparse(part) else part for part in parts]
-        self.cuts: list[int] = list(accumulate((int(part.shape[0]) for part in parts), initial=0))
+        self.cuts: list[int] = _cuts(part.shape[0] for part in parts)
         self.shape: tuple[int, int] = self.cuts[-1], int(parts[0].shape[1])
         self.dtype: np.dtype[Any] = np.result_type(*(np.dtype(part.dtype) for part in parts))
 
     def _between(self, start: int, stop: int) -> Any:
         rows = [
-            self._as_others(part[max(start - first, 0) : min(stop, last) - first])
+            self._of_own_type(as_numbers(part[max(start - first, 0) : min(stop, last) - first], "X"))
             for part, (first, last) in zip(self.parts, pairwise(self.cuts), strict=True)
             if first < stop and start < last
         ]
         return _below(rows, self.shape[1], self.dtype)
-
-    def _as_others(self, rows: Any) -> Any:
-        rows = as_numbers(rows, "X")
-        return rows if float_type(rows.dtype) == float_type(self.dtype) else rows.astype(self.dtype)

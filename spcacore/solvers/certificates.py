@@ -394,30 +394,22 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     return (products + decomposition) * size
 
 
-def _largest_sum(a: AnyArray, k: int, axis: int = 0) -> AnyArray:
-    """Sum of the k largest entries along an axis."""
-    n = a.shape[axis]
-    if k >= n:
-        return a.sum(axis=axis)
-    part = np.partition(a, n - k, axis=axis)
-    return np.take(part, range(n - k, n), axis=axis).sum(axis=axis)
+def _largest_sum(a: AnyArray, k: int) -> AnyArray:
+    """Sum of the k largest entries, of each column."""
+    return (a if k >= len(a) else np.partition(a, len(a) - k, axis=0)[len(a) - k :]).sum(axis=0)
 
 
 def _from_all_entries(A: Array, k: int, r: int = 1) -> dict[str, float]:
     """From the whole symmetric matrix, which may be indefinite; of r loadings with k nonzeros in all."""
     values, vectors = np.linalg.eigh(A)
-    magnitude = np.abs(A)
-    diagonal = np.diagonal(A).copy()
-    np.fill_diagonal(magnitude, 0)
-    rows = diagonal + (_largest_sum(magnitude, k - 1, axis=1) if k > 1 else 0)
     caps = np.minimum(_largest_sum(vectors**2, k), 1)
     bounds = {
         "spectral": float(values[-r:].sum()),
-        "row sums": r * float(rows.max()),
+        "row sums": r * float(row_sums(A, k)[-1]),
         "knapsack": knapsack(values, caps, 0.0, r),
     }
     lowest = min(0.0, float(values[0]))  # A - lowest I is semidefinite
-    bounds["diagonal"] = float(_largest_sum(diagonal - lowest, k)) + lowest
+    bounds["diagonal"] = float(_largest_sum(A.diagonal() - lowest, k)) + lowest
     return bounds
 
 

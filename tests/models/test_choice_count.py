@@ -13,8 +13,7 @@ from numpy.testing import assert_allclose
 import spcacore
 from spcacore.models.elastic_net import elastic_nets
 from spcacore.models.net_steps import sparse_net
-from spcacore.models.priors import Isotropic, Spectral
-from spcacore.models.variational import chosen_support, log_supports
+from spcacore.models.priors import Isotropic, Spectral, chosen_support, log_supports
 from spcacore.supports.admissible import Supports
 
 pytestmark = pytest.mark.usefixtures("few_starts")

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import spcacore
 from spcacore import grid_laplacian, oppca
 from spcacore.models import priors
-from spcacore.models.variational import chosen_support
+from spcacore.models.priors import chosen_support
 from spcacore.supports.admissible import Supports
 
 
