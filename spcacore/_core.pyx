@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: freethreading_compatible=True
 """The one extension: thin wrappers of src_c that release the GIL.  No policy, no validation."""
 from cpython.ref cimport PyObject
 from cython cimport floating

@@ -404,8 +404,9 @@ def components_result(
             joint_gap = 0.0
     elif request.certify:
         bounds = np.array([f.upper_bound for f in found])
-        upper_bound = np.asarray(problem.in_units(bounds))
         gap = 1 - np.array([f.objective for f in found]) / bounds
+        hidden = variances <= bounds * (1 + 64 * float(np.finfo(problem.operator.dtype).eps))  # by rounding
+        upper_bound = np.asarray(problem.in_units(np.maximum(bounds, variances, out=bounds, where=hidden)))
     in_units = np.asarray(problem.in_units(variances)) if quiet else problem.reported(variances)
     return SparsePCAResult.of(
         problem,

@@ -112,10 +112,10 @@ static sums_t sums_of(const whole_t *w, spca_int part)
 }
 
 /* An entry, or 0 where it is no small whole number. */
-#define NUMBER(type, x, bad)                                                                       \
-    type value = (x);                                                                              \
-    int number = value >= -MOST && value <= MOST ? (int)value : 0;                                 \
-    bad |= (type)number != value
+#define NUMBER(type, number, x, bad)                                                               \
+    type number##_was = (x);                                                                       \
+    int number = number##_was >= -MOST && number##_was <= MOST ? (int)number##_was : 0;            \
+    bad |= (type)number != number##_was
 
 /* Some rows of `wide` columns as pairs of rows, with zeros beside and below; 0 where all are whole.
  */
@@ -131,19 +131,17 @@ static sums_t sums_of(const whole_t *w, spca_int part)
             const type *a = x + done * ld, *b = a + ld;                                            \
             int16_t *z = y + done * WIDE;                                                          \
             for (int c = 0; c < WIDE; c++) {                                                       \
-                NUMBER(wide_t, a[c], bad);                                                         \
-                z[2 * c] = (int16_t)number;                                                        \
-                {                                                                                  \
-                    NUMBER(wide_t, b[c], bad);                                                     \
-                    z[2 * c + 1] = (int16_t)number;                                                \
-                }                                                                                  \
+                NUMBER(wide_t, first, a[c], bad);                                                  \
+                NUMBER(wide_t, second, b[c], bad);                                                 \
+                z[2 * c] = (int16_t)first;                                                         \
+                z[2 * c + 1] = (int16_t)second;                                                    \
             }                                                                                      \
         }                                                                                          \
         if (done == rows) return bad;                                                              \
         memset(y + done * WIDE, 0, (size_t)((rows + 1 - done) / 2 * 2 * WIDE) * sizeof(*y));       \
         for (spca_int c = 0; c < wide; c++)                                                        \
             for (spca_int t = done; t < rows; t++) {                                               \
-                NUMBER(wide_t, x[t * down + c * along], bad);                                      \
+                NUMBER(wide_t, number, x[t * down + c * along], bad);                              \
                 y[t / 2 * (2 * WIDE) + 2 * c + t % 2] = (int16_t)number;                           \
             }                                                                                      \
         return bad;                                                                                \
@@ -155,9 +153,38 @@ COPIED(uint16_t, int)
 COPIED(float, float)
 COPIED(double, double)
 
+/* The same of pairs of whole rows, in less than half of the time.  Beside 3 2^51 a double has no
+ * digits after the point, and its last 16 bits are those of the whole number. */
+VECTORIZED_TO(int, copied_pairs, (spca_int rows, const double *x, spca_int ld, int16_t *restrict y),
+              (rows, x, ld, y))
+{
+    const double point = 6755399441055744.0;
+    int64_t bad = 0;
+    for (spca_int t = 0; t < rows; t += 2, y += 2 * WIDE) {
+        const double *a = x + t * ld, *b = a + ld;
+        for (int c = 0; c < WIDE; c++) {
+            double p = a[c] + point, q = b[c] + point;
+            int64_t i, j;
+            memcpy(&i, &p, sizeof i);
+            memcpy(&j, &q, sizeof j);
+            bad |= (int64_t)((p - point != a[c]) | (q - point != b[c]) | !(fabs(a[c]) <= MOST) |
+                             !(fabs(b[c]) <= MOST));
+            y[2 * c] = (int16_t)i;
+            y[2 * c + 1] = (int16_t)j;
+        }
+    }
+    return bad != 0;
+}
+
 static int copy_panel(const whole_t *w, spca_int row, spca_int rows, spca_int j, int16_t *y)
 {
     spca_int wide = min_int(WIDE, w->p - j), at = w->row_major ? row * w->ld + j : row + j * w->ld;
+    if (w->kind == SPCA_DOUBLES && w->row_major && wide == WIDE && FLT_EVAL_METHOD == 0) {
+        const double *x = (const double *)w->X + at;
+        spca_int even = rows / 2 * 2;
+        return copied_pairs(even, x, w->ld, y) |
+               copied_double(rows - even, wide, x + even * w->ld, w->ld, 1, y + even * WIDE);
+    }
 #define COPY(type) copied_##type(rows, wide, (const type *)w->X + at, w->ld, w->row_major, y)
     return w->kind == SPCA_INT8      ? COPY(int8_t)
            : w->kind == SPCA_UINT8   ? COPY(uint8_t)

@@ -258,15 +258,17 @@ static double best_column(trial_t *t, spca_int p, spca_int k, const double *A, i
 
 /* The best support of a search by hand, of a matrix by rows. */
 static spca_int best_by(trial_t *t, spca_int p, spca_int k, const double *rows, double *scores,
-                        const spca_search_plan *plan, spca_int *index, spca_search_counts *counts)
+                        const spca_search_plan *plan, int rough, spca_int *index,
+                        spca_search_counts *counts)
 {
+    float *single = SCRATCH(t, p * p, float);
     spca_int *runs = SCRATCH(t, plan->ends, spca_int), count = -1;
     real *A = WORK(t, p * p), *score = WORK(t, p);
     double *value = SCRATCH(t, plan->ends, double);
-    spca_int bytes = (spca_int)SPCA(search_work)(p, k, 0, scores != NULL, plan);
-    for (spca_int a = 0; a < p * p; a++) A[a] = (real)rows[a];
+    spca_int bytes = (spca_int)SPCA(search_work)(p, k, rough, scores != NULL, plan);
+    for (spca_int a = 0; a < p * p; a++) single[a] = (float)(A[a] = (real)rows[a]);
     for (spca_int j = 0; j < p; j++) score[j] = scores ? (real)scores[j] : (real)NAN;
-    CHECK(t, SPCA(search)(p, k, A, NULL, score, scores != NULL, plan, NULL, NULL,
+    CHECK(t, SPCA(search)(p, k, A, rough ? single : NULL, score, scores != NULL, plan, NULL, NULL,
                           SCRATCH(t, bytes / 8 + 1, double), index, value, runs, &count,
                           counts) == SPCA_OK);
     CHECK(t, counts->n_iter > 0 && runs[0] > 0);
@@ -288,19 +290,26 @@ static void by_hand(trial_t *t)
     spca_int index[8];
     spca_search_counts counts;
     for (spca_int k = 1; k <= 2; k++) {
-        CHECK(t, best_by(t, 3, k, k == 1 ? single : pairs, NULL, &plan, index, &counts) == 4 - k);
+        CHECK(t,
+              best_by(t, 3, k, k == 1 ? single : pairs, NULL, &plan, 0, index, &counts) == 4 - k);
         for (spca_int a = 0; a < (4 - k) * k; a++) CHECK(t, index[a] == expected[3 * (k - 1) + a]);
     }
     plan.rounds = plan.steps[0] = plan.keep[0] = 1;
-    CHECK(t, best_by(t, 3, 1, beside, NULL, &plan, index, &counts) == 1 && index[0] == 2);
+    CHECK(t, best_by(t, 3, 1, beside, NULL, &plan, 0, index, &counts) == 1 && index[0] == 2);
     for (spca_int j = 0; j < 8; j++) growing[9 * j] = (double)(j + 1);
     plan.rounds = 0;
     plan.starts = 1;
-    CHECK(t, best_by(t, 8, 1, growing, NULL, &plan, index, &counts) == 1 && index[0] == 7);
-    plan.starts = 4; /* the best of the five that are looked at, as all scores tie */
-    CHECK(t, best_by(t, 8, 1, growing, scores, &plan, index, &counts) == 4);
-    for (spca_int e = 0; e < 4; e++) CHECK(t, index[e] == 4 - e && counts.starts == 4);
-    for (spca_int j = 0; j < 8; j++) CHECK(t, scores[j] == (j < 5 ? (double)(j + 1) : 0));
+    CHECK(t, best_by(t, 8, 1, growing, NULL, &plan, 0, index, &counts) == 1 && index[0] == 7);
+    plan.starts = 4; /* the best of the five that are looked at, by scores: the last, or all tie */
+    for (int rough = 0; rough <= !SINGLE; rough++)
+        for (spca_int last = 0; last <= 3; last += 3) {
+            for (spca_int j = 0; j < 8; j++) scores[j] = last && j >= last;
+            CHECK(t, best_by(t, 8, 1, growing, scores, &plan, rough, index, &counts) == 4);
+            for (spca_int e = 0; e < 4; e++)
+                CHECK(t, index[e] == last + 4 - e && counts.starts == 4);
+            for (spca_int j = 0; j < 8; j++)
+                CHECK(t, scores[j] == (j >= last && j < last + 5 ? (double)(j + 1) : 0));
+        }
 }
 
 /* The search of a matrix in memory: different supports, the best first, and their eigenvalues;
@@ -343,6 +352,7 @@ static void searching(trial_t *t, spca_int p, const double *A, const double *B, 
     CHECK(t, count >= 0 && count <= plan.ends && counts.starts <= p + 1);
     CHECK(t, counts.nodes <= plan.nodes && counts.ends <= counts.starts);
     digest(t, value, (size_t)count * sizeof *value);
+    digest_int(t, count > 0 ? counts.n_iter : 0);
     for (spca_int e = 0; e < count; e++) {
         const spca_int *S = index + e * k;
         for (spca_int a = 0; a < k; a++)
@@ -365,6 +375,141 @@ static void searching(trial_t *t, spca_int p, const double *A, const double *B, 
             if (of >> j & 1) index[a++] = j;
         CHECK(t, largest_eigenvalue(t, p, A, B, k, index) <=
                      value[0] + (SINGLE ? 1e-4 : 1e-8) * size * (double)p);
+    }
+}
+
+/* x <- T_k(y)/||.||, dense, and its support in a mask; 0 where rounding could choose another. */
+static int truncated(spca_int p, spca_int k, const double *y, double *x, uint8_t *mask)
+{
+    double square = 0, least = HUGE_VAL, outside = 0;
+    for (spca_int i = 0; i < p; i++) {
+        spca_int larger = 0;
+        for (spca_int j = 0; j < p; j++)
+            larger += fabs(y[j]) > fabs(y[i]) || (j < i && fabs(y[j]) == fabs(y[i]));
+        mask[i] = larger < k;
+        x[i] = mask[i] ? y[i] : 0;
+        square += x[i] * x[i];
+        if (mask[i])
+            least = fmin(least, fabs(y[i]));
+        else
+            outside = fmax(outside, fabs(y[i]));
+    }
+    for (spca_int i = 0; i < p; i++) x[i] /= square > 0 ? sqrt(square) : 1;
+    return square > 0 && least - outside > 1e-6 * sqrt(square);
+}
+
+/* A race by plain loops: runs x (n x p), their supports and values, best first; different ones. */
+typedef struct {
+    spca_int p, n;
+    const double *A;
+    double *x, *value;
+    uint8_t *mask;
+} plain_race_t;
+
+static int plain_steps(trial_t *t, plain_race_t *o, spca_int steps, spca_int k)
+{
+    spca_int p = o->p;
+    double *y = zeros(t, p);
+    for (spca_int run = 0; run < o->n; run++)
+        for (spca_int step = 0; step <= steps; step++) { /* the last is for the value alone */
+            double *x = o->x + run * p;
+            o->value[run] = 0;
+            for (spca_int i = 0; i < p; i++) {
+                y[i] = 0;
+                for (spca_int j = 0; j < p; j++) y[i] += o->A[i * p + j] * x[j];
+                o->value[run] += x[i] * y[i];
+            }
+            if (step < steps && !truncated(p, k, y, x, o->mask + run * p)) return 0;
+        }
+    return 1;
+}
+
+static int plain_best(trial_t *t, plain_race_t *o, spca_int keep)
+{
+    spca_int p = o->p, found = 0, *order = SCRATCH(t, o->n, spca_int);
+    plain_race_t old = *o;
+    o->x = zeros(t, old.n * p);
+    o->value = zeros(t, old.n);
+    o->mask = SCRATCH(t, old.n * p, uint8_t);
+    for (spca_int i = 0; i < old.n; i++) {
+        spca_int at = 0;
+        for (spca_int j = 0; j < old.n; j++) {
+            int same = !memcmp(old.mask + i * p, old.mask + j * p, (size_t)p);
+            if (i != j && fabs(old.value[i] - old.value[j]) <= 1e-6 * fabs(old.value[i]) && !same)
+                return 0;
+            at += old.value[j] > old.value[i] || (j < i && old.value[j] == old.value[i]);
+        }
+        order[at] = i;
+    }
+    for (spca_int i = 0; i < old.n && found < keep; i++) {
+        int known = 0;
+        for (spca_int l = 0; l < found; l++)
+            known |= !memcmp(o->mask + l * p, old.mask + order[i] * p, (size_t)p);
+        if (known) continue;
+        memcpy(o->x + found * p, old.x + order[i] * p, (size_t)p * sizeof *o->x);
+        memcpy(o->mask + found * p, old.mask + order[i] * p, (size_t)p);
+        o->value[found++] = old.value[order[i]];
+    }
+    o->n = found;
+    return 1;
+}
+
+/* The race against that by plain loops, where nothing in it is nearly a tie. */
+static void racing(trial_t *t, spca_int p, const double *A, spca_int k)
+{
+    spca_search_plan plan = {.starts = between(t, 1, p + 2),
+                             .rounds = between(t, 0, 2),
+                             .steps = {between(t, 1, 3), between(t, 1, 2)},
+                             .keep = {between(t, 1, p), between(t, 1, 4)},
+                             .width = {between(t, 0, p + 2), between(t, 0, p)},
+                             .tol = 0};
+    spca_int starts = min_int(p, plan.starts), wide = k, count = -1, most = 1;
+    if (plan.rounds > 0) wide = max_int(k, min_int(p, plan.width[0]));
+    plain_race_t o = {p, p, A, zeros(t, p * p), zeros(t, p), SCRATCH(t, p * p, uint8_t)};
+    double *norm = zeros(t, p);
+    int plain = !SINGLE;
+    real *copy = WORK(t, p * p), *score = WORK(t, p), *value = WORK(t, starts * wide);
+    spca_int *index = SCRATCH(t, starts * wide, spca_int), *n_iter = SCRATCH(t, starts, spca_int);
+    spca_int bytes = (spca_int)SPCA(race_work)(p, k, 0, &plan);
+    for (spca_int a = 0; a < p * p; a++) copy[a] = (real)A[a];
+    CHECK(t, SPCA(race)(p, k, copy, score, 0, &plan, NULL, NULL, SCRATCH(t, bytes / 8 + 1, double),
+                        index, value, n_iter, &count) == SPCA_OK);
+    CHECK(t, count >= 0 && count <= starts);
+    digest(t, index, (size_t)(count * k) * sizeof *index);
+    for (spca_int i = 0; i < p && plain; i++) {
+        plain = truncated(p, wide, A + i * p, o.x + i * p, o.mask + i * p);
+        for (spca_int j = 0; j < p; j++) norm[i] += o.x[i * p + j] * A[i * p + j];
+    }
+    for (spca_int i = 0, kept = 0; i < p && plain; i++) { /* those of the largest norms */
+        spca_int larger = 0;
+        for (spca_int j = 0; j < p; j++) {
+            larger += norm[j] > norm[i];
+            plain &= i == j || fabs(norm[i] - norm[j]) > 1e-6 * norm[i];
+        }
+        if (larger >= starts) continue;
+        memmove(o.x + kept * p, o.x + i * p, (size_t)p * sizeof *o.x);
+        memmove(o.mask + kept++ * p, o.mask + i * p, (size_t)p);
+        o.n = kept;
+    }
+    if (!plain || !plain_steps(t, &o, 0, wide)) return;
+    for (spca_int r = 0; r < plan.rounds; r++) {
+        spca_int steps = plan.steps[r] - (r == 0);
+        if (o.n <= plan.keep[r]) continue;
+        most += steps;
+        if (r > 0 && steps > 0) wide = max_int(k, min_int(wide, plan.width[r]));
+        if (!plain_steps(t, &o, steps, wide) || !plain_best(t, &o, plan.keep[r])) return;
+    }
+    most += wide > k;
+    if (!plain_steps(t, &o, wide > k, k) || !plain_best(t, &o, o.n)) return;
+    CHECK(t, count == o.n);
+    for (spca_int e = 0; e < count; e++) {
+        CHECK(t, n_iter[e] >= 1 && n_iter[e] <= most);
+        for (spca_int i = 0, a = 0; i < p; i++) {
+            if (!o.mask[e * p + i]) continue;
+            CHECK(t, index[e * k + a] == i);
+            double got = (double)value[e * k + a++], want = o.x[e * p + i];
+            CHECK(t, fabs(k > 1 ? got - want : fabs(got) - 1) <= 1e-5);
+        }
     }
 }
 
@@ -400,6 +545,7 @@ void SPCA(check_greedy)(trial_t *t)
     powering(t, p, A, size, k, support);
     norms(t, p, A, size);
     if (directions == 0) searching(t, p, A, B, size, k, definite);
+    if (directions == 0 && definite && p <= 14) racing(t, p, A, k);
     pencil(t, p, A, B, k, support, eigenvalues, W);
     for (spca_int j = 0, a = 0; j < p; j++) {
         diagonal[j] = A[j + j * p];

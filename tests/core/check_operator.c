@@ -262,12 +262,13 @@ static void check_submatrix(trial_t *t, problem_t *q)
 }
 
 /* All of A, or A[list[:m], list], from one pass. */
-static void check_gram(trial_t *t, problem_t *q)
+static void products_of_all(trial_t *t, problem_t *q)
 {
     const operator_t *A = &q->A;
     if (A->symmetric_form || A->t || !A->gram || !q->exact) return;
     spca_int p = A->p, k = chance(t, 50) ? p : between(t, 1, p), bytes = A->gram_work(A, k);
-    spca_int m = chance(t, 50) ? k : between(t, 1, k);
+    spca_int m = chance(t, 50) ? k : between(t, 1, chance(t, 50) ? k : k / 4 + 1);
+    if (m > k) m = k;
     spca_int *list = SCRATCH(t, p, spca_int);
     double *G = SCRATCH(t, k * k, double);
     for (spca_int a = 0; a < k; a++) list[a] = a + p - k;
@@ -292,6 +293,13 @@ static void check_gram(trial_t *t, problem_t *q)
         for (spca_int i = 0; i < A->n; i++) sum += x[i] * y[i];
         CHECK(t, NEAR(G[a], sum * (double)A->factor, (q->size + 100) * (double)(p + A->n)));
     }
+}
+
+void SPCA(check_gram)(trial_t *t)
+{
+    problem_t q;
+    SPCA(problem_of)(t, &q, THIN);
+    for (int again = 0; again < 2; again++) products_of_all(t, &q);
 }
 
 /* Statistics of dense X and its products about its means, from one read. */
@@ -349,7 +357,7 @@ void SPCA(check_operator)(trial_t *t)
     check_blocks(t, &q);
     check_images(t, &q);
     check_submatrix(t, &q);
-    check_gram(t, &q);
+    products_of_all(t, &q);
     check_moments(t, &q);
     check_span(t, &q, v);
     if (!q.exact || q.A.symmetric_form) return;

@@ -11,6 +11,7 @@
     ROW(matrix_product, 400)                                                                       \
     ROW(scores, 200)                                                                               \
     ROW(operator, 400)                                                                             \
+    ROW(gram, 40)                                                                                  \
     ROW(stops, 100)                                                                                \
     ROW(screen, 700)                                                                               \
     ROW(screened, 400)                                                                             \

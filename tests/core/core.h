@@ -136,7 +136,8 @@ typedef struct {
 typedef SPCA(problem) problem_t;
 
 /* What of it is fixed; for a screen: dense data, wider, about their means. */
-enum { TAMED = 1, DEFLATED = 2, SCREENED = 4, SMALL_ONE = 8 };
+/* THIN: compressed data, of whose rows most have but a few entries. */
+enum { TAMED = 1, DEFLATED = 2, SCREENED = 4, SMALL_ONE = 8, THIN = 16 };
 void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed);
 void SPCA(deflate)(trial_t *t, problem_t *q, spca_deflation deflation, vector_t x);
 /* A screen of dense data without deflation or row weights; its answers are those of the plain A. */

@@ -236,7 +236,7 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
     static const spca_int odd[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 65};
     operator_t *A = &q->A;
     spca_int most = t->left || (fixed & SMALL_ONE) ? 7 : chance(t, 15) ? 16 : 11;
-    const real *X;
+    real *X;
     double range;
     memset(q, 0, sizeof *q);
     q->fails.at = q->stops.at = -1;
@@ -244,7 +244,12 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
     if ((fixed & SCREENED) && (q->style == ANY || (q->style == LARGE && !SINGLE)))
         q->style = SPREAD;
     q->storage = (storage_t)below(t, fixed & SCREENED ? CSR : STORAGES);
-    q->covariance = A->symmetric_form = !(fixed & SCREENED) && chance(t, 30);
+    if (fixed & THIN) {
+        q->style = SPARSE;
+        q->storage = chance(t, 50) ? CSR : CSC;
+        most = t->left ? 7 : 16;
+    }
+    q->covariance = A->symmetric_form = !(fixed & (SCREENED | THIN)) && chance(t, 30);
     A->p = fixed & SCREENED ? between(t, 1,
                                       t->left         ? 48
                                       : chance(t, 20) ? 400
@@ -264,6 +269,8 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
     A->run = (A->n + A->p) % 2 ? backwards : NULL;
     A->factor = q->covariance ? 1 : 1 / (real)(A->n > 1 ? A->n - 1 : 1);
     X = entries(t, q->style, A->m, A->p, q->covariance);
+    for (spca_int a = 0; (fixed & THIN) && a < A->m * A->p; a++)
+        if ((a / A->p + a % A->p) % 3) X[a] = 0;
     if (q->storage != CALLBACK && !q->covariance && chance(t, 70))
         A->mean = fixed & SCREENED ? means(t, A->n, A->p, X)
                                    : SPCA(numbers)(t, q->style == ANY ? PLAIN : q->style, A->p);

@@ -1,6 +1,6 @@
 """Sparse generalized eigenproblems against enumeration, LAPACK, and greedy searches by brute force."""
 
-from itertools import combinations, product
+from itertools import chain, combinations, product
 
 import flat
 import numpy as np
@@ -11,7 +11,7 @@ from oracles import deflated
 from scipy.linalg import eigh
 
 import spcacore
-from spcacore import sparse_eigen
+from spcacore import Choice, sparse_eigen
 from spcacore.generalized import search as starts
 from spcacore.generalized.pencil import Form, Pencil
 from spcacore.generalized.search import DEFLATIONS
@@ -313,3 +313,19 @@ def test_discriminants_of_chosen_variables():
     assert_allclose(np.delete(ours.loadings, [0, 4], 0), theirs.loadings, atol=1e-9)
     assert not ours.loadings[[0, 4]].any()
     assert spcacore.sparse_lda(X, y, 1, 3, choice=spcacore.Choice(include=[8])).loadings[8, 0] != 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_given_signs_of_an_indefinite_matrix(seed):
+    """The largest ratio of these signs is an eigenvalue of a part whose vector has them."""
+    rng = np.random.default_rng(seed)
+    p, signs = 5, rng.choice([-1, 1], 5)
+    A, B = rng.standard_normal((p, p)), np.cov(rng.standard_normal((p, p + 6)))
+    A, best = A + A.T, -np.inf
+    for S in map(list, chain(*(combinations(range(p), m + 1) for m in range(p)))):
+        values, V = eigh(A[np.ix_(S, S)], B[np.ix_(S, S)])
+        same = (V * V[0] * signs[S[0]] * np.array(signs[S])[:, None] >= 0).all(axis=0)
+        best = max(best, *values[same], -np.inf)
+    result = sparse_eigen(A, B, 1, p, choice=Choice(signs=signs))
+    assert (result.loadings[:, 0] * signs >= 0).all()
+    assert result.values[0] == pytest.approx(best, rel=1e-9)

@@ -177,6 +177,7 @@ def test_certified_components(deflation, way, seed, n):
         shorter = sparse_pca(X, 2, cardinality=3, deflation=deflation, certify=True)
         longer = shorter.extend(X, 1)
     V = result.loadings
+    assert result.upper_bound[0] >= result.explained_variance[0]  # of one matrix: no rounding hides it
     left = deflations(covariance(X), V, deflation)
     for t, (bound, gap) in enumerate(zip(result.upper_bound, result.gap, strict=True)):
         x, A, Q = V[:, t], left[t], np.linalg.qr(V[:, :t])[0]
@@ -361,3 +362,6 @@ def test_included_variables_of_an_indefinite_matrix(seed):
         for S in combinations(range(p), k) if set(I) <= set(S)
     )  # fmt: skip
     assert certificates._with_choice(choice, A, k, {}, 0.0)["included"] >= best - 1e-12
+    whole = np.diag(rng.permutation([5.0, 2.0, 1.0])) * seed  # whose optimum is exact
+    known = spcacore.Choice(include=[whole.diagonal().argmax()])
+    assert spcacore.optimality_bound(whole, 1, kind="covariance", choice=known).bound >= 5 * seed
