@@ -17,9 +17,9 @@ from .._limits import (
     JOINT_BITS,
     JOINT_CHECKS,
     JOINT_COMBINED_PATIENCE,
+    JOINT_CONSTRAINED,
     JOINT_ENTRANTS,
     JOINT_FIRST_MOVES,
-    JOINT_HARDER,
     JOINT_KEPT,
     JOINT_MEMBERS,
     JOINT_MOVES,
@@ -135,8 +135,8 @@ class JointSearch:
         self.A, self.supports, self.sizes = np.ascontiguousarray(A), supports, sizes
         self.starts, self.seed = starts, seed
         self.best: list[tuple[float, list[Loading]]] = []
-        p = max(len(A), JOINT_SMALL)
-        self.limit: float = JOINT_WORK * (p + min(p, JOINT_HARDER) ** 2 / (2 * JOINT_HARDER))
+        share = JOINT_CONSTRAINED if constraint else 1
+        self.limit: float = share * JOINT_WORK * max(len(A), JOINT_SMALL)
 
     def rounds(self) -> Iterator[None]:
         """Some moves at a time."""

@@ -86,7 +86,7 @@ def refine(
     n_restarts : int, default 0
         Further attempts: the whole search with other random numbers. The best result of all is returned.
     max_iter : int, default 500
-        Largest number of rounds, of twenty changes each.
+        Largest number of rounds, of forty changes each.
     {matrix}
     rng : None, int or numpy Generator, optional
         For the search. None is a fixed seed.

@@ -35,6 +35,8 @@ from .._limits import (
     PROBE_COLUMNS,
     PROBE_DROP,
     PROBE_ENTRIES,
+    PROBE_FIRST,
+    PROBE_LEAST,
     PROBE_PAIRED,
     PROBE_PART,
     PROBE_ROWS,
@@ -283,13 +285,18 @@ class FieldSearch:
         if known is not None and not op.by_passes:
             return self._reaching(best, few, known, np.arange(op.p)) >= PROBE_AGAIN
         rows = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.n, 1)), rng)
-        if known is None:
-            F = float(op.factor) * op.columns(few).astype(np.float32)
+        F = float(op.factor) * op.columns(few).astype(np.float32) if known is None else few[:, None]
+
+        def at(rows: Index) -> Array:
+            if known is not None:  # in blocks of rows, the same entries as in memory decide
+                return known[:, rows]
             parts = (rows[at : at + PROBE_PART] for at in range(0, len(rows), PROBE_PART))
-            columns = np.concatenate([F @ op.columns(part).astype(np.float32).T for part in parts], axis=1)
-        else:  # in blocks of rows, the same entries as in memory decide
-            columns = known[:, rows]
-        return self._reaching(best, few, columns, rows) >= PROBE_AGAIN
+            return np.concatenate([F @ op.columns(part).astype(np.float32).T for part in parts], axis=1)
+
+        first = rows[np.arange(len(rows)) // PROBE_RUN % PROBE_FIRST == 0]
+        if len(first) > PROBE_LEAST and self._reaching(best, few, at(first), first) == 0:
+            return False
+        return self._reaching(best, few, at(rows), rows) >= PROBE_AGAIN
 
     def _apart_in(self, field: Field, best: Solution) -> bool:
         """Whether the variables at random of a field have so few partners there that none can be hidden.

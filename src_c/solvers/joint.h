@@ -75,6 +75,8 @@ double SPCA(joint_ascend)(joint_t *o, spca_int size, int thorough, spca_int *nnz
                           double *x);
 /* y += a x, both (n) */
 void SPCA(joint_add)(spca_int n, double a, const double *x, double *y);
+/* y += a x, both of entries where Q has some, and none elsewhere */
+void SPCA(joint_add_used)(const joint_t *o, double a, const double *x, double *y);
 /* score = (N + rho QQ') x */
 void SPCA(joint_apply)(joint_t *o, double rho, spca_int nnz, const spca_int *index,
                        const double *x);

@@ -13,9 +13,10 @@
 #define APART 1e-11      /* of a squared norm, which is nothing beside others */
 #define NOTHING 1e-24    /* of a squared norm, beside 1 */
 #define SIGNED_SPAN 1e-2 /* loadings of given signs explain ever more as they near each other */
+enum { DENSE = 4 };      /* share of variables in use, above which all are multiplied */
 enum { NEWTON = 60, CLIMBS = 8, LAST_STEPS = 30, SWAPS = 40 };
 
-static double dot(spca_int n, const double *x, const double *y)
+INLINE double dot(spca_int n, const double *x, const double *y)
 {
     double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     spca_int i = 0;
@@ -37,6 +38,14 @@ VECTORIZED(add_multiple, (spca_int n, double a, const double *x, double *restric
 void SPCA(joint_add)(spca_int n, double a, const double *x, double *y)
 {
     add_multiple(n, a, x, y);
+}
+
+void SPCA(joint_add_used)(const joint_t *o, double a, const double *x, double *y)
+{
+    if (o->n_used * DENSE > o->p)
+        add_multiple(o->p, a, x, y);
+    else
+        for (spca_int c = 0; c < o->n_used; c++) y[o->used[c]] += a * x[o->used[c]];
 }
 
 VECTORIZED(add_rows,
@@ -108,7 +117,7 @@ static void orthogonalize(joint_t *o, spca_int t)
         const double *earlier = o->Q + b * p;
         double along = l[b] * inverse;
         if (along == 0) continue;
-        for (spca_int a = 0; a < o->n_used; a++) q[o->used[a]] -= along * earlier[o->used[a]];
+        SPCA(joint_add_used)(o, -along, earlier, q);
         add_multiple(p, -along, o->F + b * p, f);
     }
     o->m++;
@@ -189,7 +198,7 @@ void SPCA(joint_apart)(joint_t *o, spca_int t)
 }
 
 /* F of AQ, and the diagonals, where Q has entries. */
-static void take_within(joint_t *o)
+VECTORIZED(take_within, (joint_t * o), (o))
 {
     spca_int p = o->p, n = o->n_used, m = o->m;
     double *Q = o->compact, *f = Q + m * n;
@@ -244,8 +253,7 @@ typedef struct {
     double *x[3], *Nx[3], *Mx[3]; /* (n): x, residual, the step before */
 } local_t;
 
-VECTORIZED(multiply, (spca_int n, const double *G, const double *x, double *restrict y),
-           (n, G, x, y))
+INLINE void multiply(spca_int n, const double *G, const double *x, double *restrict y)
 {
     spca_int b = 0;
     for (spca_int a = 0; a < n; a++) y[a] = 0;
@@ -255,7 +263,7 @@ VECTORIZED(multiply, (spca_int n, const double *G, const double *x, double *rest
         for (spca_int a = 0; a < n; a++) y[a] += x[b] * G[b * n + a];
 }
 
-static local_t local_of(joint_t *o, spca_int n, const spca_int *index)
+INLINE local_t local_of(joint_t *o, spca_int n, const spca_int *index)
 {
     local_t s = {.n = n, .m = o->m, .projected = o->projected, .span = JOINT_SPAN, .G = o->fit};
     if (o->of && o->of->signs) s.span = SIGNED_SPAN;
@@ -310,7 +318,7 @@ static void keep_apart(joint_t *o, local_t *s)
 }
 
 /* Nx and Mx of the vector in place a. */
-static void apply(const local_t *s, int a)
+INLINE void apply(const local_t *s, int a)
 {
     spca_int n = s->n;
     const double *x = s->x[a];
@@ -378,7 +386,7 @@ static double leading(int n, const double *N, double *u)
 }
 
 /* The combination of the first `count` vectors with the largest quotient, which is returned. */
-static double combine(const local_t *s, int count, double *c)
+INLINE double combine(const local_t *s, int count, double *c)
 {
     double N[9], M[9], L[9], U[3], best = -1;
     int used[3], n = 0;
@@ -423,8 +431,9 @@ static double combine(const local_t *s, int count, double *c)
 
 /* The best unit x on a support, near that of the largest quotient, which is returned; -1: none.
  * Ends sooner where it seems to stay below a level. */
-static double fitted_freely(joint_t *o, spca_int n, const spca_int *index, int steps, double level,
-                            double *x)
+VECTORIZED_TO(double, fitted_freely,
+              (joint_t * o, spca_int n, const spca_int *index, int steps, double level, double *x),
+              (o, n, index, steps, level, x))
 {
     local_t s = local_of(o, n, index);
     double value = -1, c[3], norm;
@@ -505,8 +514,7 @@ void SPCA(joint_apply)(joint_t *o, double rho, spca_int nnz, const spca_int *ind
             along += q[index[b]] * x[b];
             across += f[index[b]] * x[b];
         }
-        for (spca_int c = 0; c < o->n_used; c++)
-            o->score[o->used[c]] += (rho * along - across) * q[o->used[c]];
+        SPCA(joint_add_used)(o, rho * along - across, q, o->score);
         if (along != 0) add_multiple(p, -along, f, o->score);
     }
     o->spent += (double)((nnz + o->m + 8) * p);

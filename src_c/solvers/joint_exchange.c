@@ -34,8 +34,7 @@ static void row_of(joint_t *o, spca_int i, double value)
     SPCA(joint_image)(o, 1, &one, &unit, o->row);
     for (spca_int a = 0; a < o->m; a++) {
         const double *q = o->Q + a * p, *f = o->F + a * p;
-        for (spca_int c = 0; c < o->n_used; c++)
-            o->row[o->used[c]] += (o->projected * value * q[i] - f[i]) * q[o->used[c]];
+        SPCA(joint_add_used)(o, o->projected * value * q[i] - f[i], q, o->row);
         if (q[i] != 0) SPCA(joint_add)(p, -q[i], f, o->row);
     }
 }

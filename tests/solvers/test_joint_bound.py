@@ -6,12 +6,12 @@ import flat
 import numpy as np
 import pytest
 from in_turn import examples
-from oracles import covariance
+from oracles import covariance, optimum
 from solvers.test_certificates import PATHS, bounds_by, matrices
 
 import spcacore
 from spcacore import explained_variance, optimality_bound, sparse_pca
-from spcacore.solvers import certificates
+from spcacore.solvers import certificates, joint_bound
 from spcacore.solvers.joint_bound import relaxed_bound
 
 pytestmark = pytest.mark.usefixtures("few_starts")
@@ -80,6 +80,19 @@ def disjoint(A, sizes):
         )
 
     return best(frozenset(range(len(A))), sizes)
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 3])
+def test_a_search_that_does_not_end_bounds_what_it_has_not_seen(nodes, monkeypatch):
+    """From the worst support; its nodes are used up, or a callback ends it."""
+    monkeypatch.setattr(joint_bound, "JOINT_NODES", nodes or 3)
+    for seed in range(examples(20)):
+        rng = np.random.default_rng([seed, 9])
+        C = covariance(rng.standard_normal((12, 9))) - np.diag(rng.random(9))
+        m = int(rng.integers(2, 5))
+        worst = min(combinations(range(9), m), key=lambda S: np.linalg.eigvalsh(C[np.ix_(S, S)])[-1])
+        bound, _ = joint_bound._searched(C, m, np.array(worst), lambda _: nodes == 0)
+        assert bound >= optimum(C, m) * (1 - 1e-13), seed
 
 
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 1016), marks=pytest.mark.slow)], ids=str)
@@ -171,6 +184,12 @@ def test_no_rounding_lowers_a_bound_that_is_attained():
         A = np.asfortranarray(scale * np.kron(np.eye(many), np.ones((3, 3))))
         for orthogonal in (False, True):
             assert 3 * scale * r <= relaxed_bound(A, (3,) * r, orthogonal) < 3 * scale * r * (1 + 1e-9)
+    A = covariance(np.random.default_rng(0).standard_normal((30, 20)))
+    for orthogonal in (False, True):  # a Z that rounding has left indefinite
+        ascent = joint_bound._Ascent(A, (4, 4), orthogonal, lambda _: False)
+        ascent.descend(60)
+        lost = -np.linalg.eigvalsh(ascent.best.Z)[0] * len(A)
+        assert lost <= joint_bound._rounding(ascent.best, (4, 4))
 
 
 @pytest.mark.share(6)
