@@ -40,10 +40,7 @@ from ..solvers.base import hook_of_component, progress_hook
 from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended
 from ..supports.admissible import knowledge
-from .cca_alternation import Alternation, PenalizedDecomposition, check_l1_bound
-from .ratio_bounds import refuse_many
-from .search import DEFLATIONS
-from .sides import (
+from .canonical_sides import (
     Pair,
     both_sides,
     common_dtype,
@@ -54,6 +51,9 @@ from .sides import (
     pair_of,
     speaking_of_y,
 )
+from .cca_alternation import Alternation, PenalizedDecomposition, check_l1_bound
+from .ratio_bounds import refuse_many
+from .search import DEFLATIONS
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -51,10 +51,17 @@ from ..solvers.refitting import Step, UnitSteps
 from ..solvers.solution import ProgressHook, Solution, ended
 from ..supports.admissible import Supports, Units
 from ..supports.search import forward, forward_ways, swap
+from .canonical_sides import (
+    CrossCovariance,
+    Pair,
+    Side,
+    common_dtype,
+    leading_singular_vector,
+    max_abs_per_column,
+)
 from .pencil import Form, Pencil
 from .ratio_bounds import pair_bounds
 from .search import best_pairs, ratio_of
-from .sides import CrossCovariance, Pair, Side, common_dtype, leading_singular_vector, max_abs_per_column
 
 
 @record

@@ -15,8 +15,8 @@ from .._validation import LARGEST, as_seed, check_bool, integer, number, require
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
+from .canonical_sides import CrossCovariance, both_sides, common_dtype, correlation, one_of_each
 from .cca_alternation import PenalizedDecomposition, check_l1_bound, pair_starts
-from .sides import CrossCovariance, both_sides, common_dtype, correlation, one_of_each
 
 
 @frozen_record

@@ -23,10 +23,10 @@ from ..progress import Progress
 from ..solvers.base import Solver, check_choice_of, hook_of_component
 from ..solvers.certificates import upper_bounds
 from ..solvers.exact import ExactSearch, solve_to_optimality
-from ..solvers.share import Share, fewest_variables
+from ..solvers.explained_share import Share, fewest_variables
 from ..solvers.solution import Ended, Report, Solution, Tally, ended
 from ..supports.admissible import Supports
-from .across import check_sizes, search_together, tell_found
+from .joint_supports import check_sizes, search_together, tell_found
 from .refinement import (
     NOT_CONVERGED,
     additional_variance,

@@ -25,8 +25,8 @@ from ..readable import WhenAsked
 from ..solvers.base import hook_of_component
 from ..solvers.solution import Solution, Tally
 from ..solvers.table import SOLVERS
-from .across import bounds_together
 from .alternation import check_sparsities, make_solver, prepare, problem_of, refine_all, search
+from .joint_supports import bounds_together
 from .request import Request
 from .variance import DEFINITIONS, VariancesResult, operator_variances
 

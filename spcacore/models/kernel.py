@@ -45,7 +45,7 @@ from ..operators.partition import row_blocks
 from ..operators.problem import warn_out_of_range
 from ..readable import Listing, Tabular
 from ..results import check_scores
-from .gram import (
+from .kernel_matrix import (
     Kernel,
     KernelFunction,
     KernelMatrix,

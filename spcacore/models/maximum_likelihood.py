@@ -30,7 +30,7 @@ from ..linalg.orthogonal import inner_products, tall_product, unit_columns
 from ..linalg.scaling import beyond_range
 from ..operators.problem import Problem
 from ..progress import Progress
-from .gram import blocks
+from .kernel_matrix import blocks
 
 LOG_2PI = math.log(2 * math.pi)
 

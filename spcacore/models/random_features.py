@@ -39,7 +39,7 @@ from ..operators.blocks import RowBlocks, naming_not_finite
 from ..operators.partition import row_blocks
 from ..operators.sparse import compressed
 from ..readable import Result
-from .gram import blocks
+from .kernel_matrix import blocks
 
 # ---- rows as kernels read them: arrays, CSR matrices, blocks, or anything that is sliced ----------------
 

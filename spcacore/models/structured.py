@@ -250,9 +250,9 @@ def oppca(
         The covariance C of a loading, or its inverse, as in ``Prior(precision=L)``. Default: C = I.
     deflation : {"orthogonal", "naive", "joint"}, default "orthogonal"
         "orthogonal" projects the data onto the complement of the earlier means. "naive" subtracts `x m'`, and
-        does not make later means orthogonal. The paper subtracts and restricts the later posteriors: of
-        other data, components explain at most 0.3 % more or less (docs/measured/probabilistic.md). "joint"
-        does not deflate: it finds all components at once, see Notes.
+        does not make later means orthogonal. The paper subtracts, and restricts the later posteriors; the
+        rows "soPPCA, prior" and "naive deflation" of docs/measured/probabilistic.md differ by at most 0.3 of
+        a percent of the variance. "joint" does not deflate: it finds all components at once, see Notes.
     max_iter : int, default 500
         Iterations of each component, or of all together if they are found jointly.
     tol : float, optional

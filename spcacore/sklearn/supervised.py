@@ -16,9 +16,9 @@ from .._labels import joined
 from .._types import AnyArray, Array, MatrixLike
 from .._validation import aligned, column_names, is_row_blocks
 from ..choice import Choice
+from ..generalized.canonical_sides import named, pair_of
 from ..generalized.cca import SparseCCAResult, sparse_cca
 from ..generalized.lda import sparse_lda
-from ..generalized.sides import named, pair_of
 from ..methods import RatioSearch
 from ..operators.block_tasks import backward, sum_parts
 from ..operators.transform import scores

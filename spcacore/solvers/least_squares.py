@@ -41,7 +41,7 @@ from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
 from .base import Solver, drop_zeros, run_one, shared_parameters
-from .share import Share, bisect
+from .explained_share import Share, bisect
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
 
 

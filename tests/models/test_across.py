@@ -12,7 +12,7 @@ from solvers.test_joint_bound import disjoint
 
 import spcacore
 from spcacore import explained_variance, sparse_pca
-from spcacore.models.across import bounds_together
+from spcacore.models.joint_supports import bounds_together
 from spcacore.models.request import Request
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers.solution import Solution
@@ -97,8 +97,10 @@ def test_of_wide_data_planted_supports_are_found_without_the_matrix(sparse):
 def test_candidates_suffice(monkeypatch, support, k):
     A = random_covariance(3, 30)
     whole = sparse_pca(A, 2, cardinality=k, support=support, kind="covariance")
-    monkeypatch.setattr("spcacore.models.across.ACROSS_ORDER", 12)
-    monkeypatch.setattr("spcacore.models.across._candidates", lambda *_: np.arange(12))  # few that are good
+    monkeypatch.setattr("spcacore.models.joint_supports.ACROSS_ORDER", 12)
+    monkeypatch.setattr(
+        "spcacore.models.joint_supports._candidates", lambda *_: np.arange(12)
+    )  # few that are good
     few = sparse_pca(A, 2, cardinality=k, support=support, kind="covariance", certify="jointly")
     assert few.joint_bound >= whole.explained_variance.sum()
     products = np.abs(A @ few.loadings)

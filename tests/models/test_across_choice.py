@@ -71,7 +71,7 @@ def test_a_total_is_divided_as_well_as_is_allowed(known, total):
 
 
 def test_many_variables_are_refused_before_any_work(monkeypatch):
-    monkeypatch.setattr("spcacore.models.across.ACROSS_ORDER", 5)
+    monkeypatch.setattr("spcacore.models.joint_supports.ACROSS_ORDER", 5)
     with pytest.raises(ValueError, match="groups with supports chosen together is for at most 5 variables"):
         sparse_pca(
             random_covariance(0),

@@ -16,7 +16,7 @@ from scipy.spatial.distance import pdist
 
 from spcacore import kernel_pca
 from spcacore.linalg import eigen
-from spcacore.models import gram
+from spcacore.models import kernel_matrix
 
 PCA = optional("sklearn.decomposition", "PCA")
 KernelPCA = optional("sklearn.decomposition", "KernelPCA")
@@ -162,7 +162,7 @@ def test_tiles_of_any_size_give_the_same(kernel, monkeypatch):
     X, new = TRAIN[:111], NEW[:7]
     expected = kernel_pca(X, 3, kernel=kernel, **options)
     for size in (1, 16, 50, 111):
-        monkeypatch.setattr(gram, "TILE_ROWS", size)
+        monkeypatch.setattr(kernel_matrix, "TILE_ROWS", size)
         ours = kernel_pca(X, 3, kernel=kernel, solver="lapack", **options)
         assert_allclose(ours.scores, expected.scores, atol=1e-7)
         assert_allclose(ours.eigenvalues, expected.eigenvalues, rtol=1e-11)
@@ -190,7 +190,7 @@ def test_tight_groups_far_apart(dtype):
     X = np.repeat(groups, 5, axis=0)
     ours = kernel_pca(X, 3, bandwidth=1.0)
     assert_allclose(ours.eigenvalues, 5, rtol=1e-5 if dtype == np.float32 else 1e-12)
-    kernel = gram.Kernel("rbf", 6, bandwidth=1.0, shift=X.mean(axis=0))
+    kernel = kernel_matrix.Kernel("rbf", 6, bandwidth=1.0, shift=X.mean(axis=0))
     rows = kernel.rows(groups + np.linspace(0, 1, 4)[:, None].astype(dtype))
     tile = np.empty((4, 4), dtype)
     kernel.tile(rows, slice(0, 4), rows, slice(0, 4), tile)

@@ -37,7 +37,7 @@ from ..operators.submatrix import symmetric_submatrix
 from ..progress import Progress
 from ..solvers.base import hook_of_component
 from ..solvers.certificates import joint_bounds, may_be_formed
-from ..solvers.share import Share
+from ..solvers.explained_share import Share
 from ..solvers.solution import Solution
 from ..supports.admissible import Supports
 from ..supports.search import Steps
