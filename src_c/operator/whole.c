@@ -167,8 +167,8 @@ VECTORIZED_TO(int, copied_pairs, (spca_int rows, const double *x, spca_int ld, i
             int64_t i, j;
             memcpy(&i, &p, sizeof i);
             memcpy(&j, &q, sizeof j);
-            bad |= (int64_t)((p - point != a[c]) | (q - point != b[c]) | !(fabs(a[c]) <= MOST) |
-                             !(fabs(b[c]) <= MOST));
+            bad |= (int64_t)(p - point != a[c]) | (int64_t)(q - point != b[c]) |
+                   (int64_t)!(fabs(a[c]) <= MOST) | (int64_t)!(fabs(b[c]) <= MOST);
             y[2 * c] = (int16_t)i;
             y[2 * c + 1] = (int16_t)j;
         }
