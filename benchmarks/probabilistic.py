@@ -373,8 +373,8 @@ IN_SHORT = """\
 * GPower chooses how many variables each component has, within the same total. This puts it ahead in some
   columns.
 * The time grows linearly with the number of components taken one at a time. Joint EM finds all at once, from
-  principal components on, and takes no longer; with a dense prior it takes about two thirds of the
-  time for ten and more. One at a time, you need not know beforehand how many you want.
+  principal components on, and takes no longer; of ten and more it takes about half of the
+  time. One at a time, you need not know beforehand how many you want.
 """
 
 
