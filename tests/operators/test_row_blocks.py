@@ -183,14 +183,14 @@ def test_memory_holds_a_block(call, passes, monkeypatch):
 
 
 def test_refusals(monkeypatch):
-    from spcacore.generalized import scatter, sides
+    from spcacore.generalized import canonical_sides, scatter
 
     X = data()
     blocks = KINDS["slices"](X)
     monkeypatch.setattr(scatter, "BLOCKS_SUBMATRIX_ORDER", 20)
     with pytest.raises(ValueError, match="scatter of at most 20 variables is formed, not of 30"):
         spcacore.sparse_lda(blocks, LABELS, cardinality=3)
-    monkeypatch.setattr(sides, "KEPT_BYTES", 1000)
+    monkeypatch.setattr(canonical_sides, "KEPT_BYTES", 1000)
     with pytest.raises(ValueError, match="products of p q <= 125 entries are formed, not of 30 x 30"):
         spcacore.sparse_cca(blocks, X, 1, l1_bound=2)
     with pytest.raises(ValueError, match="same number of rows, not 1300 and 1299"):
