@@ -288,7 +288,7 @@ class ExpectationMaximization:
             # F is flat at its largest value: half of its digits are those of the direction, whose steps go on
             # becoming smaller. Where they do not, what is left is rounding.
             stuck = step >= least or not self.grows
-            idle = idle + 1 if stuck and after - F <= rounding else 0
+            idle = idle + 1 if stuck and after - max([F, *path[-1:]]) <= rounding else 0
             converged |= idle == 3
             least = min(least, step)
             path.append(max([after, *path[-1:]]))
