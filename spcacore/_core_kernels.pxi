@@ -565,7 +565,7 @@ def branch(const double[:, ::1] N, Py_ssize_t k, uint8_t[:, ::1] pool, Py_ssize_
     cdef Py_ssize_t[::1] n_children = np.empty(count, np.intp), iwork = np.empty(p + k, np.intp)
     cdef double[:, ::1] excess = np.empty((count, room))
     with nogil:
-        status = spca_branch(p, k, &N[0, 0], count, &which[0], room, &empty[0, 0], on_stop, &call.c, &pool[0, 0],
+        status = spca_branch(p, k, &N[0, 0], INFINITY, count, &which[0], room, &empty[0, 0], on_stop, &call.c, &pool[0, 0],
                              &work[0], &iwork[0], &n_children[0], &excess[0, 0])
     call.check(status)
     return np.asarray(n_children), np.asarray(excess)

@@ -363,7 +363,7 @@ static void search_room(search_t *s, int rough, int known, room_t *room)
     parts_room(&s->parts, p, k, room);
     s->parts.A = s->A;
     s->work = s->parts.work;
-    s->iwork = TAKE(room, 2 * k + p, spca_int);
+    s->iwork = TAKE(room, 2 * k, spca_int);
     s->diagonal = TAKE(room, p, double);
     s->begin = TAKE(room, widest, real);
     s->image = TAKE(room, wide, real);
@@ -375,7 +375,7 @@ static void search_room(search_t *s, int rough, int known, room_t *room)
     s->blas_work = TAKE(room, 12 * k, blas_int);
     s->score = TAKE(room, p, real);
     s->quick = TAKE(room, 2 * p + k * k + 2 * k, real);
-    s->tree = (spca_tree){.p = p, .k = k, .most = s->nodes};
+    s->tree = (spca_tree){.p = p, .k = k, .most = s->nodes, .hopeless = s->plan->hopeless};
     if (s->nodes > 0) spca_tree_room(&s->tree, room);
 #ifndef SPCA_SINGLE
     s->rough_score = TAKE(room, rough ? p : 0, float);
@@ -385,14 +385,16 @@ static void search_room(search_t *s, int rough, int known, room_t *room)
     if (!rough) s->race_work = take(room, (spca_int)SPCA(race_work)(p, k, known, s->plan), 1);
 }
 
-/* The first end: from nearly the leading vector of the variables whose scores are largest. */
+/* The first end: from nearly the leading vector of the variables whose columns are largest. */
 static spca_status lead(search_t *s)
 {
     spca_int p = s->p, k = s->k, wide = min_int(p, LEADING * k), nnz = wide, made = 0;
     real *x = s->begin, *y = s->image, objective = 0;
     spca_status status;
-    for (spca_int j = 0; j < p; j++) s->iwork[2 * k + j] = j;
-    SPCA(largest_norms)(p, k, p, s->iwork + 2 * k, s->A, s->work, s->iwork, s->score);
+    for (spca_int j = 0; j < p; j++) {
+        const real *a = s->A + j * p;
+        s->score[j] = sqrt(strands_dot(p, a, a));
+    }
     SPCA(select_largest)(p, s->score, wide, s->work, s->among);
     for (spca_int a = 0; a < wide; a++) {
         for (spca_int b = 0; b < wide; b++)
