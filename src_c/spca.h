@@ -133,8 +133,8 @@ typedef struct {
     double rise, gap, slack, tie; /* of swaps */
     spca_int nodes;               /* of a tree from one start; 0: no tree */
     double hopeless;              /* excess of its bound over the value, as a share, that ends it */
-    spca_int exact; /* of components: variables beyond which a race is in single precision */
-    spca_run run;   /* the parts of loops over runs, or NULL; the same bits */
+    spca_int exact;               /* variables beyond which the race is in single precision */
+    spca_run run;                 /* the parts of loops over runs, or NULL; the same bits */
 } spca_search_plan;
 typedef struct {
     spca_int starts, ends, n_iter, nodes; /* n_iter: of the best run */
