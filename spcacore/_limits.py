@@ -189,8 +189,6 @@ RESAMPLE_ENTRIES = 1 << 20  # of the moments and products of a batch, 8 MB, wher
 RESAMPLE_PRODUCTS = 24  # with all variables, from which a product of matrices repays copies of the columns
 RESAMPLE_CHUNK = 1 << 17  # entries of X whose moments are taken at a time, so that they stay in cache
 QUANTILE_ENTRIES = 1 << 21  # loadings of all resamples that are sorted together
-TAIL_ENTRIES = 1 << 20  # of distributions compared at a time for the bound of r-concave frequencies, 8 MB
-TAIL_CACHE = 64  # such bounds kept: of the components of some results
 STABLE_FREQUENCY = 0.75  # of a stable variable, where no bound on false ones can be given
 
 # A as a matrix, from one pass over tall data
