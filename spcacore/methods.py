@@ -41,8 +41,8 @@ class RatioSearch(Checked):
     --------
     >>> import numpy as np, spcacore
     >>> A, B = np.diag([4.0, 3.0, 2.0]), np.diag([4.0, 1.0, 1.0])
-    >>> method = spcacore.RatioSearch(strategy="backward")
-    >>> spcacore.sparse_eigen(A, B, 1, 1, method=method).values.tolist()
+    >>> options = spcacore.RatioSearch(strategy="backward")
+    >>> spcacore.sparse_eigen(A, B, 1, 1, options=options).values.tolist()
     [3.0]
     """
 
