@@ -24,46 +24,30 @@ class RatioSearch(Checked):
 
     Parameters
     ----------
-    method : {"auto", "greedy", "rayleigh_flow"}, default "auto"
-        "greedy": adds or removes one variable at a time; forward it takes `4/3 k^3 p` multiplications.
-        "rayleigh_flow": the truncated flow from several starts; each takes about ten to a hundred products
-        with k columns of A and B. "auto": greedy, unless it takes more than 4e10 multiplications.
-    strategy : {"auto", "forward", "backward", "bidirectional"}, default "auto"
-        For "greedy". "forward" starts from the best variable; "backward" from all variables, at most 1000;
-        "bidirectional" does both and keeps the better result. "auto": forward, also from up to 16 pairs of
-        variables (of more than 1000 variables, from eight of them) if this takes at most 2e8 multiplications;
-        for at most 150 variables also backward, if the ratio of all variables is bounded.
+    strategy : {"auto", "forward", "backward", "bidirectional", "rough"}, default "auto"
+        "forward" adds one variable at a time, which takes `4/3 k^3 p` multiplications; "backward" leaves out
+        one at a time, from all variables, at most 1000; "bidirectional" does both and keeps the better
+        result; "rough" adds a seventh more variables at a time. "auto": forward, or rough where forward takes
+        more than 4e10 multiplications; also from up to 16 pairs of variables (of more than 1000 variables,
+        from eight of them) if this takes at most 2e8; for at most 150 variables also backward, if the ratio
+        of all variables is bounded.
     swaps : bool, default True
         After the search, swap one variable for another as long as this raises the ratio. If a round of swaps
         would cost more than 1e9 multiplications, only the most promising variables may enter. Swaps end after
-        2e10 multiplications from each start; for "greedy", after twice as many as its search took if this is
-        more.
-    max_iter : int, default 1000
-        Steps of the flow from each start.
-    tol : float, default 1e-8
-        The flow ends when its support is stable and the ratio rises by a smaller fraction.
-    rng : None, int or numpy Generator, optional
-        For the starting vector of the estimate of the largest eigenvalue of B that the flow needs.
+        2e10 multiplications from each start, or after twice as many as a search by single variables took if
+        this is more.
 
     Examples
     --------
     >>> import numpy as np, spcacore
     >>> A, B = np.diag([4.0, 3.0, 2.0]), np.diag([4.0, 1.0, 1.0])
-    >>> method = spcacore.RatioSearch(strategy="backward")
-    >>> spcacore.sparse_eigen(A, B, 1, 1, method=method).values.tolist()
+    >>> options = spcacore.RatioSearch(strategy="backward")
+    >>> spcacore.sparse_eigen(A, B, 1, 1, options=options).values.tolist()
     [3.0]
     """
 
-    method: Literal["auto", "greedy", "rayleigh_flow"] = "auto"
-    strategy: Literal["auto", "forward", "backward", "bidirectional"] = "auto"
+    strategy: Literal["auto", "forward", "backward", "bidirectional", "rough"] = "auto"
     swaps: bool = True
-    max_iter: int = 1000
-    tol: float = 1e-8
-    rng: RandomSource = None
-
-    def _refusals(self) -> Iterator[str]:
-        if self.strategy != "auto" and self.method == "rayleigh_flow":
-            yield "strategy is for the greedy method, not for method='rayleigh_flow'"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
