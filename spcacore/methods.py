@@ -65,9 +65,9 @@ class Method(Checked):
 
         "none" reads all of X for every product.
 
-        "gram" forms `A` in double precision and then reads X no more. Only components whose variance is less
-        than 1e-5 (float32: 1e-3) of the largest variance of a variable are still found on the data. The same
-        search gives the same result, up to rounding; but because products are cheap then, "tpower" makes
+        "gram" forms `A` in double precision and then does not read X again. Only components whose variance is
+        less than 1e-5 (float32: 1e-3) of the largest variance of a variable are still found on the data. The
+        same search gives the same result, up to rounding; but because products are cheap then, "tpower" makes
         more starts and swaps.
 
         "shadow", "references" and "both" are for dense data, and give the same result as "none" to the last
@@ -78,11 +78,11 @@ class Method(Checked):
         "working_set" searches on the Gram matrix of a few hundred columns, from more starts, until no other
         column would enter the support. It is for "tpower", "gpower" without blocks, "pmd" with sparsity on
         one side, "scotlass", forward "greedy", and the first solution of "branch_and_bound". The result is a
-        fixed point of the iteration over all columns, and often better than with "none"; for "greedy" it
-        is the same up to rounding. The search goes on among all columns if the set would not fit, or if an
-        earlier component needs all columns. It is refused where the first component would: with a start,
-        `n_starts` above 1, ``deflation="hotelling"``, most constraints, included variables, groups or signs,
-        or NaN entries.
+        fixed point of the iteration over all columns, and often better than with "none"; for "greedy" it is
+        the same up to rounding. The search goes on among all columns if the set would not fit, or if an
+        earlier component needs all columns. It is refused if not even the first component could be searched
+        this way: with a start, `n_starts` above 1, ``deflation="hotelling"``, most constraints, included
+        variables, groups or signs, or NaN entries.
 
         "auto" chooses by the size and kind of X and the memory available. It takes "gram" with up to 1000
         variables and as many rows, for tall data of up to a few thousand variables, and for blocks of rows
@@ -90,8 +90,8 @@ class Method(Checked):
         For large dense data it screens, with at most two fifths of the size of X for copies above 64 MB. For
         other large data it uses a working set; CSR data are copied by columns for that, if memory allows.
         Methods whose steps need whole products ("scotlass", "dspca", "branch_and_bound", "greedy" except by
-        gradient, "gpower" in blocks, "pmd" with two sparse
-        sides) do not accept "shadow", "references" or "both". That "pmd" does not accept "gram" either.
+        gradient, "gpower" in blocks, "pmd" with two sparse sides) do not accept "shadow", "references" or
+        "both". Such a "pmd" does not accept "gram" either.
     """
 
     name: ClassVar[str]
