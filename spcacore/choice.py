@@ -20,7 +20,7 @@ SHARES = ("variance", "score")
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What is known of the variables: which must be chosen, may not be, go together, and with which sign.
+    """What you know about the variables: which must or must not be chosen, go together, or have a known sign.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prior:
-    """What is known of the loadings beforehand: the covariance of their normal distribution, or its inverse.
+    """What you know about the loadings: the covariance of their normal distribution, or its inverse.
 
     Parameters
     ----------

@@ -133,17 +133,17 @@ def sparse_eigen(
     n_components : int, default 1
         In [1, p].
     cardinality : int or sequence of n_components ints, optional
-        k, in [1, p], at most 4000. Default: the root of the number of variables, rounded up.
+        k, in [1, p], at most 4000. Default: the square root of the number of variables, rounded up.
     method : {"auto", "greedy", "rayleigh_flow"} or RatioSearch, default "auto"
         How directions are sought; the record has the options.
     choice : Choice, optional
-        What is known of the variables; the cardinality then counts groups. With it, the search is greedy.
+        What you know about the variables; the cardinality then counts groups, and the search is greedy.
     deflation : str, default "projection"
         As in `deflate`, in the metric of B: "hotelling", "projection", "schur",
         "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or "generalized".
     certify : bool, default False
-        Make `upper_bound` a bound for the given cardinality, see `sparse_eigen_bound`, and for the choice, by
-        branch and bound over what may be chosen; for up to 500 variables.
+        Make `upper_bound` a bound for the given cardinality (see `sparse_eigen_bound`) and choice (by branch
+        and bound over what may be chosen), for up to 500 variables.
     callback : callable or True, optional
         Called with a `Progress` after each step, and with the value once a direction is found.
         Raising StopIteration ends the search early, see `Progress`.

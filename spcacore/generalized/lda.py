@@ -221,16 +221,16 @@ def sparse_lda(
     n_components : int, optional
         r, in [1, classes - 1]. Default: classes - 1.
     cardinality : int or sequence of r ints, optional
-        k, in [1, p]. Default: the root of the number of variables, rounded up.
+        k, in [1, p]. Default: the square root of the number of variables, rounded up.
     priors : array-like of shape (c,), optional
-        Proportions of the classes, in the order of the sorted labels, positive and with sum 1. They weigh the
-        classes in both scatters and in the classification. Default: the proportions in y.
+        Proportions of the classes, in the order of the sorted labels, positive and with sum 1. They weight
+        the classes in both scatters and in the classification. Default: the proportions in y.
     shrinkage : "auto", float or None, default "auto"
         a in [0, 1]: `B = (1 - a) S_w + a diag(S_w)`, so that the units of X do not matter. "auto": a by the
-        formula of Ledoit and Wolf, for variables of unit variance within classes. None is 0, which does for
-        few variables and many samples: where n - classes + 1 variables or more may enter, B must be shrunk.
-        The entry in diag(S_w) of a variable that is constant within each class is that share of its variance
-        between them which it is of the variable that separates best.
+        formula of Ledoit and Wolf, for variables of unit variance within classes. None means 0, which is
+        enough for few variables and many samples; if n - classes + 1 or more variables may enter, B must be
+        shrunk. A variable that is constant within each class gets the entry in diag(S_w) with which it would
+        separate the classes as well as the best of the other variables.
     method, choice, deflation, certify, callback
         As in `sparse_eigen`.
     sample_weight : array-like of shape (n,), optional

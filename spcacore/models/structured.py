@@ -333,12 +333,12 @@ def soppca(
     X, n_components
         As in `oppca`.
     cardinality : int or sequence of r ints, optional
-        k, the number of nonzeros of each loading, or of groups. Default: the root of the number of variables,
-        rounded up.
+        k, the number of nonzeros of each loading, or of groups. Default: the square root of the number of
+        variables, rounded up.
     prior : Prior, optional
         As in `oppca`. On a support S the precision is `(C^-1)_SS`: all other loadings are zero.
     choice : Choice, optional
-        What is known of the variables. The loading of an excluded variable is zero. Signs need a diagonal
+        What you know about the variables. The loading of an excluded variable is zero. Signs need a diagonal
         prior, as the default is, see Notes.
     deflation : {"orthogonal", "naive", "constrained"}, default "orthogonal"
         "orthogonal" projects the data onto the complement of the earlier means; later means may still

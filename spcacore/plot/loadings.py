@@ -117,9 +117,9 @@ def heatmap(
 ) -> Axes:
     """Draw the loadings as a table of colors, with a row for each variable and a column for each component.
 
-    Only variables that at least one of these components selects are shown. Zero loadings have no color.
-    If there is no room for all names, the names of the largest loadings are written. Variables of two sets,
-    as of `sparse_cca`, stand one below the other, with a line between the sets.
+    Only variables that at least one of these components selects are shown. Zero loadings have no color. If
+    there is no room for all names, the names of the largest loadings are written. The two sets of variables
+    of `sparse_cca` stand one below the other, with a line between them.
 
     Parameters
     ----------
@@ -130,11 +130,11 @@ def heatmap(
         How many variables to show, at most: those with the largest loadings by magnitude. Default: all that
         are selected.
     order : {"cluster", "loading", "given"}, default "cluster"
-        "cluster": by hierarchical clustering (average linkage) of the magnitudes of the loadings, and with
-        less weight of their signs. The loadings of each variable are divided by the square root of their
+        "cluster": by hierarchical clustering (average linkage) of the magnitudes of the loadings, and, with
+        less weight, of their signs. The loadings of each variable are divided by the square root of their
         norm, so that it matters more in which components a variable is than how large it is there. Of two
         clusters that merge, the one of the earlier components comes first. More than 3000 variables, and
-        variables that are in one component each, are ordered by "loading". "loading": by the component in
+        variables that are in one component each, are ordered as by "loading". "loading": by the component in
         which a variable has its largest magnitude, and there from positive to negative. "given": as in the
         data.
     {axes}

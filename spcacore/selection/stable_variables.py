@@ -41,7 +41,7 @@ def stability(
     alignment: Literal["assignment", "procrustes"] = "assignment", warm_start: bool | None = None,
     n_jobs: int = 1, rng: RandomSource = None, callback: SelectionCallback | None = None,
 ) -> Stability:  # fmt: skip
-    """Which variables of sparse components would be chosen again: stability selection, or a bootstrap.
+    """Find which variables of sparse components would be chosen again, by stability selection or a bootstrap.
 
     The model is fitted to all the data and to resamples of the rows. The components of each resample are
     matched with the components of all the data by the largest sum of `|cosines|`, and take their order and
@@ -66,25 +66,26 @@ def stability(
     n_resamples : int, default 100
         B, at least 2; even for "complementary".
     threshold : float, optional
-        In (0, 1]: the frequency from which a variable is stable. Default: the smallest at which the bound on
-        the expected number of false variables, of each component, is at most `max_false`; 0.75 for a
-        bootstrap, which has no bound.
+        In (0, 1]: a variable that is chosen with this frequency or more is stable. Default: the smallest
+        frequency at which the bound on the expected number of false variables, of each component, is at most
+        `max_false`; 0.75 for a bootstrap, which has no bound.
     max_false : float, default 1
         Positive.
     assumption : {"none", "unimodal", "r-concave"}, optional
-        What the bound assumes of the frequencies of a false variable in complementary pairs: nothing, that
-        their distribution has one mode, or that besides it is as concave as Shah and Samworth (2013, section
-        3.3) propose, r = -1/2 of both halves of a pair and -1/4 of all half-samples, which gives the smallest
-        bound. Default: "unimodal", and "none" of resamples without pairs.
+        What the bound assumes about the frequencies of a false variable in complementary pairs: nothing; that
+        their distribution has one mode; or also that it is r-concave as Shah and Samworth (2013, section 3.3)
+        propose, with r = -1/2 for both halves of a pair and r = -1/4 for all half-samples, which gives the
+        smallest bound. Default: "unimodal", or "none" for resamples without pairs.
     level : float, default 0.95
         The level of the intervals, in (0, 1).
     alignment : {"assignment", "procrustes"}, default "assignment"
         "procrustes": for the intervals, loadings are rotated to the loadings of all the data, for components
         that mix because their variances are close. Frequencies are counted by components in any case.
     warm_start : bool, optional
-        Whether resamples are searched from the components of all the data, and quickly: with fewer starts of
-        their own, and of "tpower" without swaps unless ``swaps=True``. Default: True for a bootstrap. The
-        bound holds only where half-samples are searched independently. For `sparse_pca`, `spca` and `sca`.
+        Whether the search in a resample starts from the components of all the data and is short: with fewer
+        starts of its own and, for "tpower", without swaps unless ``swaps=True``. Default: True for a
+        bootstrap. The bound holds only where half-samples are searched independently. For `sparse_pca`,
+        `spca` and `sca`.
     n_jobs : int, default 1
         Threads; -1: one for each processor. The result does not depend on it.
     rng : None, int or numpy Generator, optional
@@ -107,7 +108,7 @@ def stability(
         As in the function of the model; for NaN, more components than a resample has rows, or an option out
         of range.
     TypeError
-        For an operator, a covariance, what is no model, or an option of the wrong type.
+        For an operator, a covariance, something that is not a model, or an option of the wrong type.
     RuntimeError
         Where the callback ends the search before two resamples.
 

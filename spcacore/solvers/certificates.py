@@ -167,10 +167,10 @@ def optimality_bound(
         For several loadings: bound `Tr(V'AV)` of orthogonal loadings, `V'V = I`, or of uncorrelated
         components, whose `V'AV` is diagonal. This bound is lower.
     choice : Choice, optional
-        What is known of the variables; the bound is on loadings that respect it. Excluded variables and
+        What you know about the variables; the bound is on loadings that respect it. Excluded variables and
         groups lower every bound: groups by the number of variables that they can have together. Included
-        variables and signs lower the bound of one component with up to 2000 variables; "relaxation" is the
-        bound of `dspca` under what is known, with up to 500 variables that are not excluded.
+        variables and signs lower the bound of one component with up to 2000 variables; "relaxation" is then
+        the bound of `dspca` with this choice, for up to 500 variables that are not excluded.
     {matrix}
     relaxation : bool, default False
         Solve the semidefinite relaxation too; at most 2000 variables may remain in it, or 1000 in all for
@@ -196,11 +196,11 @@ def optimality_bound(
     Orthogonal loadings are bounded by `Tr Z + sum_t F(k_t)`, where Z is any semidefinite matrix and F(m)
     bounds `x'(A - Z)x` for m nonzeros. Z is chosen by cutting planes: supports on which `A - Z` is large come
     in one by one, and a short search by branch and bound proves F. For uncorrelated components Z is
-    `A^(1/2) X A^(1/2)`, and F(k) times the r largest eigenvalues of X stand for `Tr Z`. Without a constraint, s
-    variables may belong to several. Without these, in all at least 2s nonzeros fewer, the loadings have
-    disjoint supports; they and the s variables span more than the loadings. This adds the variances of the s
-    variables, and lowers the k_t; the bound is the largest over all s. For "row sums" Z is zero, and F(m) the
-    largest sum of m magnitudes in a row.
+    `A^(1/2) X A^(1/2)`, and F(k) times the r largest eigenvalues of X takes the place of `Tr Z`. Loadings
+    without a constraint may share s variables. Without these, which make up at least 2s of the nonzeros, the
+    loadings have disjoint supports, and together with the s variables they span all that the loadings span.
+    So the bound adds the variances of the s variables and lowers the k_t; the largest over all s counts. For
+    "row sums" Z is zero, and F(m) the largest sum of m magnitudes in a row.
 
     References
     ----------
