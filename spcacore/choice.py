@@ -31,12 +31,12 @@ class Choice:
         Variables that no component may have. The result is as if these columns were not in X.
     groups : sequence of p labels, or mapping of names to labels, optional
         Variables with the same label enter or leave a component together. The cardinality counts groups, and
-        a penalty or bound applies to the norms of groups. Of the strategies of "greedy" all but "gradient"
-        take groups.
+        a penalty or bound applies to the norms of groups. All strategies of "greedy" except "gradient" take
+        groups.
     signs : 1, -1 or array-like of shape (p,), optional
         1 allows no negative loadings, -1 no positive ones. An array gives the sign of each variable: 1, -1,
-        or 0 for either. Not with an orthogonal or uncorrelated deflation; of the strategies of "greedy" all
-        but "gradient" take signs.
+        or 0 for either. Not with an orthogonal or uncorrelated deflation; all strategies of "greedy" except
+        "gradient" take signs.
     count : {"groups", "variables"}, default "groups"
         What the cardinality counts if there are groups. With "variables", a component has whole groups, of
         at most that many variables together. Only for methods that take a cardinality.

@@ -34,8 +34,7 @@ from .loadings import adopt, places, read_saved, rows_for
 from .models import FILES, SPARSITY, long_flag, refuse, takes
 from .reading import read, read_lines
 from .report import Outcome, entries, fields_of, text_of, write_frame
-from .source import STDIN, Arguments, UserError
-from .table import Table
+from .source import STDIN, Arguments, Table, UserError
 from .task import Task
 
 _KNOWN = ("include", "exclude", "groups", "signs", "count")

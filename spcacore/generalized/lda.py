@@ -10,7 +10,7 @@ than 1024 variables both scatters stay as the rows that they are products of.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -198,8 +198,7 @@ def sparse_lda(
     X: MatrixLike, y: ArrayLike, n_components: int | None = None,
     cardinality: int | ArrayLike | None = None, *,
     priors: ArrayLike | None = None, shrinkage: float | str | None = "auto",
-    method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto",
-    choice: Choice | None = None,
+    options: RatioSearch | None = None, choice: Choice | None = None,
     deflation: str = "projection", certify: bool = False,
     sample_weight: Weights = None, callback: Callback | None = None,
 ) -> SparseLDAResult:  # fmt: skip
@@ -231,7 +230,7 @@ def sparse_lda(
         enough for few variables and many samples; if n - classes + 1 or more variables may enter, B must be
         shrunk. A variable that is constant within each class gets the entry in diag(S_w) with which it would
         separate the classes as well as the best of the other variables.
-    method, choice, deflation, certify, callback
+    options, choice, deflation, certify, callback
         As in `sparse_eigen`.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0: the result is the same as if each row were repeated
@@ -285,7 +284,7 @@ def sparse_lda(
             raise ValueError(f"n_components must be at most classes - 1 = {c - 1}, not {n_components}")
     r = min(c - 1, data.p) if n_components is None else n_components
     proportions = _priors(priors, sizes, classes)
-    options = check_options(data.p, names, cardinality, r, choice, method, deflation, certify)
+    asked = check_options(data.p, names, cardinality, r, choice, options, deflation, certify)
     if isinstance(shrinkage, str):
         if shrinkage != "auto":
             raise ValueError(f"shrinkage must be None, 'auto' or a number in [0, 1], not {shrinkage!r}")
@@ -306,7 +305,7 @@ def sparse_lda(
     try:
         advice = "use shrinkage" if shrinkage is None else "use more shrinkage"
         pencil = Pencil(A, B, dtype=data.dtype, advice=advice)
-        found = directions(pencil, options, hook)
+        found = directions(pencil, asked, hook)
     except Unbounded as error:
         raise ValueError(f"B is the scatter within classes, and {error}") from None
     scalings = found.loadings / found.metric_norm

@@ -44,9 +44,10 @@ class SparsitySelection(Judged, ByValue):
         Larger is better. "cv": the share of the variance of left-out entries that is predicted, averaged over
         folds and repeats. "permutation": the logarithm of the share explained, minus its mean after
         permutations; for a number of components t, the share of the t-th in the variance that the earlier
-        ones leave. "correlation": of scores of left-out rows with those by the components of all rows.
-        "sparseness": the index of sparseness. "bic": the log-likelihood minus the cost of the parameters,
-        divided by n. "stability": the agreement of half-samples, averaged over components.
+        ones leave. "correlation": between the scores of left-out rows from components fitted without them and
+        from the components of all rows. "sparseness": the index of sparseness. "bic": the log-likelihood
+        minus the cost of the parameters, divided by n. "stability": the agreement of half-samples, averaged
+        over components.
     standard_error : ndarray of shape (m,) or None
         The standard error of the score; None for the last three criteria.
     scores : ndarray of shape (runs, m) or None

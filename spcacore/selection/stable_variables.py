@@ -28,7 +28,7 @@ from .stability_result import Stability, assembled
 
 RESAMPLED = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
 WARM = ("sparse_pca", "spca", "sca")
-ASSUMPTIONS = ("none", "unimodal", "r-concave")
+ASSUMPTIONS = ("none", "unimodal")
 ALIGNMENTS = ("assignment", "procrustes")
 
 
@@ -37,7 +37,7 @@ def stability(
     X: MatrixLike, model: ModelLike, Y: MatrixLike | None = None, *,
     resampling: Resampling = "complementary", n_resamples: int = 100,
     threshold: float | None = None, max_false: float = 1.0,
-    assumption: Literal["none", "unimodal", "r-concave"] | None = None, level: float = 0.95,
+    assumption: Literal["none", "unimodal"] | None = None, level: float = 0.95,
     alignment: Literal["assignment", "procrustes"] = "assignment", warm_start: bool | None = None,
     n_jobs: int = 1, rng: RandomSource = None, callback: SelectionCallback | None = None,
 ) -> Stability:  # fmt: skip
@@ -71,11 +71,9 @@ def stability(
         `max_false`; 0.75 for a bootstrap, which has no bound.
     max_false : float, default 1
         Positive.
-    assumption : {"none", "unimodal", "r-concave"}, optional
-        What the bound assumes about the frequencies of a false variable in complementary pairs: nothing; that
-        their distribution has one mode; or also that it is r-concave as Shah and Samworth (2013, section 3.3)
-        propose, with r = -1/2 for both halves of a pair and r = -1/4 for all half-samples, which gives the
-        smallest bound. Default: "unimodal", or "none" for resamples without pairs.
+    assumption : {"none", "unimodal"}, optional
+        What the bound assumes about the frequencies of a false variable in complementary pairs: nothing, or
+        that their distribution has one mode. Default: "unimodal", or "none" for resamples without pairs.
     level : float, default 0.95
         The level of the intervals, in (0, 1).
     alignment : {"assignment", "procrustes"}, default "assignment"
@@ -116,8 +114,8 @@ def stability(
     -----
     With q variables chosen on average from half of the rows, at most `q^2/((2 tau - 1) p)` variables of
     frequency tau or more are expected among those that a half-sample chooses with a probability of no more
-    than q/p. Complementary pairs have smaller bounds for frequencies whose distribution has one mode or is
-    r-concave (`assumption`), see `Stability.false_selections`. Quantiles of a bootstrap of sparse loadings
+    than q/p. Complementary pairs have smaller bounds for frequencies whose distribution has one mode
+    (`assumption`), see `Stability.false_selections`. Quantiles of a bootstrap of sparse loadings
     are a description rather than confidence intervals: the chance that a loading is zero has no smooth limit.
 
     References

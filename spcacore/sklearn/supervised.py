@@ -44,7 +44,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         Prior probabilities of the classes, in the order of the sorted labels. Default: their shares in y.
     shrinkage : "auto", float or None, default "auto"
         How far B is shrunk toward its diagonal; None is not at all.
-    method, choice, deflation
+    options, choice, deflation
         As in `sparse_lda`.
 
     Attributes
@@ -85,7 +85,7 @@ class SparseLDA(ClassifierMixin, Transformer):
     _: KW_ONLY
     priors: ArrayLike | None = None
     shrinkage: float | str | None = "auto"
-    method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto"
+    options: RatioSearch | None = None
     choice: Choice | None = None
     deflation: str = "projection"
 
