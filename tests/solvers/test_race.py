@@ -186,7 +186,7 @@ def test_variables_of_weak_signals_are_swapped(kind):
     S, y = np.flatnonzero(found.loading), np.abs(A @ found.loading)
     for j in [j for j in np.argsort(-y) if j not in S][:40]:
         for i in S[np.argsort(np.abs(found.loading[S]))[:10]]:
-            T = np.append(S[S != i], j)
+            T = np.append(S[i != S], j)
             assert np.linalg.eigvalsh(A[np.ix_(T, T)])[-1] <= found.value * (1 + 1e-8)
 
 
