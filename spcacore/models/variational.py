@@ -15,9 +15,8 @@ from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER, SUPPORT_TOL
 from .._messages import counted
 from .._records import record
 from .._types import Array, Index
-from ..linalg.eigen import largest_eigenpairs
+from ..linalg.eigen import RitzSpan, largest_eigenpairs, root_beyond
 from ..linalg.orthogonal import append_orthonormal, column_span, project_out
-from ..linalg.ritz import RitzSpan, root_beyond
 from ..operators.deflation import DeflatedOperator, LowRank
 from ..operators.gram import leading_pairs
 from ..operators.problem import Problem
