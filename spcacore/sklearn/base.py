@@ -40,6 +40,7 @@ def checked_input(estimator: Any, X: Any, *y: Any, reset: bool = True, least: in
 
     There must be so many rows at `least`. With `reset`, the estimator is fitted to X.
     """
+    X = X.to_pandas() if hasattr(X, "indexes") else X  # scikit-learn sees no names of a DataArray
     if not any(map(is_row_blocks, (X, *y))):
         return validate_data(
             estimator, X, *y, reset=reset, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32),
