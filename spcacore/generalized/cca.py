@@ -35,7 +35,7 @@ from ..choice import Choice
 from ..linalg.scaling import beyond_range
 from ..operators.transform import scores
 from ..progress import Callback, Progress, check_callback
-from ..readable import HasLoadings, Side, frame, labels
+from ..readable import HasLoadings, Side
 from ..solvers.base import hook_of_component, progress_hook
 from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended
@@ -170,13 +170,7 @@ class SparseCCAResult(HasLoadings):
         >>> x_frame.shape, y_frame.shape
         ((20, 1), (10, 1))
         """
-        x, y = (
-            frame(
-                {f"component_{t + 1}": v for t, v in enumerate(loadings.T)}, labels(names, len(loadings)),
-                "variable",
-            )
-            for loadings, names in ((self.loadings_x, self.names_x), (self.loadings_y, self.names_y))
-        )  # fmt: skip
+        x, y = (side.frame() for side in self._sides())
         return x, y
 
     def _sides(self) -> list[Side]:

@@ -336,16 +336,9 @@ def _labels(y: Any, n: int, weight: Array | None) -> tuple[Index, AnyArray]:
         raise ValueError(f"y must have 1 dimension, not shape {labels.shape}")
     if len(labels) != n:
         raise ValueError(f"y has {counted(len(labels), 'label')} for {counted(n, 'row')} of X")
-    if labels.dtype.kind in "fc":
-        bad = np.flatnonzero(~np.isfinite(labels))
-        if len(bad):
-            raise ValueError(f"y is NaN or infinite at {bad[0]}")
-    if labels.dtype.kind in "mM":
-        bad = np.flatnonzero(np.isnat(labels))
-        if len(bad):
-            raise ValueError(f"y is NaT at {bad[0]}")
-    if labels.dtype == object and without_label(labels):
-        raise ValueError("y has labels that are missing")
+    missing = without_label(labels)
+    if missing:
+        raise ValueError(f"y has labels that are missing, the first at {missing[0]}")
     try:
         every, numbers = np.unique(labels, return_inverse=True)
     except TypeError:

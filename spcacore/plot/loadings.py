@@ -95,7 +95,7 @@ def bars(
     ax.set_xlabel("loading" if len(index) == count else f"loading (the {len(index)} largest of {count})")
     add_grid(ax, "x")
     hide_spines(ax, "left")
-    share = variance_shares(result, V.shape[1])
+    share = variance_shares(result)
     variance = "" if share is None else f", {percent(share[t])} of the variance"
     shown = counted(count, "loading")
     ax.set_title(f"component {t + 1}: {shown}{variance}", loc="left", fontsize="medium")
@@ -188,7 +188,7 @@ def heatmap(
     ax.hlines(np.cumsum([len(side) for side in sides[:-1]]) - 0.5, -0.5, r - 0.5, color=text_color())
     ax.set_xlim(-0.5, r - 0.5)
     ax.set_ylim(m - 0.5, -0.5)
-    shares = variance_shares(result, r, chosen)
+    shares = variance_shares(result, chosen)
     thin = max(1, -(-r // 20))
     ticks = [str(t + 1) for t in chosen]
     if shares is not None and r <= 8:
@@ -252,7 +252,7 @@ def images(
     across = min(r, math.ceil(math.sqrt(1.5 * r * tall)))
     down = -(-r // across)
     across = -(-r // down)
-    shares = variance_shares(result, r, chosen)
+    shares = variance_shares(result, chosen)
     gap, title = 0.08, 0.24 if r > 1 or shares is not None else 0.0  # of a width, and in inches
     side = min(1.6, 9 / across, 8 / (down * tall))
     high = down * (side * tall + max(title, gap * side))

@@ -35,7 +35,7 @@ from ..models.rotated import sca
 from ..models.structured import oppca, soppca
 from ..selection.tuning import MODELS
 from ..solvers.table import SOLVERS
-from .base import PARAGRAPHS, Invertible, Transformer, WithCallbacks, as_rng, estimator, options_of
+from .base import PARAGRAPHS, Invertible, Transformer, WithCallbacks, as_rng, estimator, options_of, with_seed
 from .probabilistic import Likelihood, likeliest_in_span
 
 
@@ -383,13 +383,7 @@ class StructuredPCA(WithCallbacks, Invertible):
         return oppca if self.cardinality is None and "oppca" in allowed else soppca
 
     def _seeded(self, seed: Any) -> dict[str, Any]:
-        return {"prior": self._prior()}
-
-    def _prior(self) -> Any:
-        """With random numbers of the estimator, where it has none of its own."""
-        if self.random_state is None or (self.prior is not None and self.prior.rng is not None):
-            return self.prior
-        return replace(Prior() if self.prior is None else self.prior, rng=as_rng(self.random_state))
+        return {"prior": with_seed(self.prior or Prior(), seed)}
 
     def transform(self, X: MatrixLike) -> AnyArray:
         """Scores of the rows of X, as `StructuredPCAResult.transform` gives them.

@@ -401,9 +401,9 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     (classes, {
         r"y has one class only, 0\.0;": (X, np.zeros(N)),
         "n_components must be at most classes - 1 = 2, not 3": (X, LABELS, 3),
-        "y is NaN or infinite at 2": (X, np.where(LABELS > 1, np.nan, LABELS)),
+        "labels that are missing, the first at 2": (X, np.where(LABELS > 1, np.nan, LABELS)),
         "labels that are missing": (X, np.array([None, "a", "b", "c"] * 10, object)),
-        "y is NaT at 0": (X, np.array(["NaT", "2020-01-01"] * 20, "datetime64[D]")),
+        "labels that are missing, the first at 0": (X, np.array(["NaT", "2020-01-01"] * 20, "datetime64[D]")),
         "no scatter within classes": (X[LABELS], LABELS, {"shrinkage": 0.5}),
         "cannot be sorted": (X, np.array([1, "a"] * 20, object)),
         "y has 5 labels for 40 rows": (X, LABELS[:5]),
