@@ -453,7 +453,9 @@ def _fit(
     if deflation == "joint":
         components = fit_at_once(problem, n, r, prior, unit, max_iter, tol, hook)
     else:
-        components = fit_in_turn(problem, n, r, stop, sizes, deflation, unit, start_search, known, hook)
+        basis = prior if sizes is None else None
+        residual = Residual(problem, n, deflation != "naive", 8 if stop else r, basis)
+        components = fit_in_turn(problem, residual, r, stop, sizes, deflation, unit, start_search, known, hook)
     if stop and components and not components[0].gain > 0:
         warn("not even the first component raises the free energy")
     unconverged = [t for t, c in enumerate(components) if not c.converged]

@@ -176,7 +176,7 @@ def _by_em(
 
 
 def fit_in_turn(
-    problem: Problem, n: float, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str,
+    problem: Problem, residual: Residual, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str,
     unit: float, start_search: Callable[[Residual, int, Callable[[], None]], Search], known: list[Component],
     hook: Hook | None,
 ) -> list[Component]:  # fmt: skip
@@ -184,8 +184,7 @@ def fit_in_turn(
 
     With `stop`, no more than raise the free energy, but one at least.
     """
-    op, root = problem.operator, math.sqrt(unit)
-    residual = Residual(problem, n, deflation != "naive", 8 if stop else r)
+    op, root, n = problem.operator, math.sqrt(unit), residual.n
     removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
     state = DeflatedOperator.from_problem(problem, removal)
     sparse_state: DeflatedOperator | None = state
