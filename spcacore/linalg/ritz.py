@@ -13,11 +13,10 @@ from .eigen import all_eigenpairs
 from .orthogonal import inner_products, project_out
 
 SPAN_SIZE = 24  # directions; of so many half are kept. Twice as many save a tenth of the iterations
-ROOT_STEP = 0.7  # a longer step can miss a root
 LEAST_LEFT = 1e-3  # of a direction, of which its products keep their digits
 PATIENCE = 6  # steps that a component may take
 ORDER_OF_STEP = 100  # variables or samples, whose decomposition takes as long as a step; of others by the square
-NEAR = 0.05  # of a relative change of a
+NEAR = 0.01  # of a relative change of a
 TINY = 1e-300
 
 
@@ -136,20 +135,20 @@ class ShiftedInverse:
         return project_out(self.solve(self.a, right), Q)
 
 
-def root_beyond(f: Callable[[float], float], t: float, gain: float) -> tuple[float, float]:
+def root_beyond(f: Callable[[float], float], t: float, gain: float, most: float) -> tuple[float, float]:
     """A root of f, to two digits of f(t), where f(t) points from t if f falls; or a step towards it.
 
-    About `gain` times f(t) from t; what that should have been is returned, too.
+    About `gain` times f(t) from t, and `most` away; what the gain should have been is returned, too.
     """
     value = f(t)
     if abs(value) <= 1e-9:
         return t, gain
-    step = min(max(gain * value, -ROOT_STEP), ROOT_STEP)
+    step = min(max(gain * value, -most), most)
     while abs(after := f(t + step)) > 1e-2 * abs(value):
         if after * value < 0:
             step = float(brentq(f, t, t + step, xtol=1e-9 + 1e-2 * abs(step))) - t
             break
-        if abs(step) == ROOT_STEP:
+        if abs(step) == most:
             return t + step, gain
-        step = min(max(4 * step, -ROOT_STEP), ROOT_STEP)
+        step = min(max(4 * step, -most), most)
     return t + step, max(step / value, 1.0)

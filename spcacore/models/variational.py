@@ -16,7 +16,7 @@ from .._messages import counted
 from .._records import record
 from .._types import Array, Index
 from ..linalg.eigen import all_eigenpairs, largest_eigenpairs
-from ..linalg.orthogonal import append_orthonormal, column_span, inner_products, project_out
+from ..linalg.orthogonal import SPAN, append_orthonormal, column_span, inner_products, project_out
 from ..linalg.ritz import RitzSpan, ShiftedInverse, root_beyond
 from ..operators.deflation import DeflatedOperator, LowRank
 from ..operators.gram import leading_pairs
@@ -36,6 +36,8 @@ from .priors import (
 
 _LOG_2PI = math.log(2 * math.pi)
 _LEAST = 1e-300
+ROOT_STEP = 0.7  # of the logarithm of a: a longer step can miss a root, where several directions compete
+ALL_SHARE = 16  # of so many times as many eigenvectors, all are found as fast
 SHIFTED_ENTRIES = 1 << 23  # of eigenvectors, for which as many systems are solved by conjugate gradients
 
 
@@ -76,7 +78,9 @@ class Residual:
         self.total: float = problem.trace * (n - 1)
         self.square: float = self.total
         self.B = self.M = self.AB = np.zeros((problem.p, 0))
-        self.term: LowRank = LowRank.none(problem.p)
+        self.inner = self.MM = np.zeros((0, 0))  # B'AB, M'M
+        self.crossed = 0.0  # Tr M'AB
+        self._term: LowRank | None = LowRank.none(problem.p)
         self.FB: Array | None = None  # of the data, once it is asked for
         self.near: Array = np.zeros((problem.p, 0))  # what explained most beside the last component
         self.shifted: ShiftedInverse | None = None
@@ -85,7 +89,7 @@ class Residual:
     def basis(self) -> Array:
         return self.M
 
-    def _product(self, v: Array) -> Array:
+    def product(self, v: Array) -> Array:
         if v.ndim > 1:
             products = self.op.apply_block(np.asfortranarray(v, self.op.dtype))
             return (self.n - 1) * products.astype(np.float64)
@@ -98,7 +102,7 @@ class Residual:
 
     def apply(self, v: Array) -> Array:
         """Z'Z v."""
-        return self._product(v) + self.term.times(v)
+        return self.product(v) + self.term.times(v)
 
     def leading(self) -> Array | None:
         """The leading eigenvector once as many eigenvectors have been removed as components.
@@ -109,7 +113,9 @@ class Residual:
         if not self.orthogonal or self.op.by_passes:
             return None
         if t >= self.eigenvectors.shape[1]:
-            self.eigenvectors = leading_pairs(self.op, min(max(self.wanted, 2 * t), p))[1]
+            r = min(max(self.wanted, 2 * t), p)
+            every = p <= ALL_SHARE * r and (self.op.symmetric_form or self.op.n >= p)
+            self.eigenvectors = leading_pairs(self.op, p if every else r)[1]
         v = project_out(self.eigenvectors[:, t].astype(np.float64), self.M)
         return v if np.linalg.norm(v) > 0.5 else None
 
@@ -144,20 +150,42 @@ class Residual:
         """Deflate by a component with mean m and `energy` m'm + Tr S."""
         m = m if self.U is None else self.U.T @ m
         if self.orthogonal:
-            Q = append_orthonormal(self.M, m)
-            if Q.shape[1] == self.M.shape[1]:
+            q = project_out(m / np.linalg.norm(m), self.M)
+            if np.linalg.norm(q) < SPAN:
                 return
-            b, m = Q[:, -1], Q[:, -1]
+            b = m = project_out(q / np.linalg.norm(q), self.M)
         else:
             b = (m - self.B @ (self.M.T @ m)) / energy
-        self.B, self.M = np.column_stack([self.B, b]), np.column_stack([self.M, m])
-        self.FB = None
-        self.AB = np.column_stack([self.AB, self._product(b)])
-        inner, one = self.B.T @ self.AB, np.eye(self.M.shape[1])
-        sides = np.hstack([self.M, self.AB])
-        inner = (inner + inner.T) / 2
-        self.term = LowRank(sides, np.block([[inner, -one], [-one, 0 * one]]), sides)
-        self.square = self.total + float(np.sum(self.M.T @ self.M * inner) - 2 * np.sum(self.M * self.AB))
+        Ab = self.product(b)
+        self.M, self.AB, self.FB, self._term = _appended(self.M, m), _appended(self.AB, Ab), None, None
+        self.B = self.M if self.orthogonal else _appended(self.B, b)
+        self.inner, self.MM = _bordered(self.inner, self.B.T @ Ab), _bordered(self.MM, self.M.T @ m)
+        self.crossed += float(m @ Ab)
+        self.square = self.total + float(np.sum(self.MM * self.inner)) - 2 * self.crossed
+
+    @property
+    def term(self) -> LowRank:
+        """What deflation adds to T'T."""
+        if self._term is None:
+            one, sides = np.eye(len(self.inner)), np.hstack([self.M, self.AB])
+            self._term = LowRank(sides, np.block([[self.inner, -one], [-one, 0 * one]]), sides)
+        return self._term
+
+
+def _appended(A: Array, column: Array) -> Array:
+    """A with a column more, in room behind it where there is some."""
+    p, t = A.shape
+    held = A.base
+    if held is None or held.shape[1] == t:
+        held = np.empty((p, 2 * t + 8), order="F")
+        held[:, :t] = A
+    held[:, t] = column
+    return held[:, : t + 1]
+
+
+def _bordered(A: Array, column: Array) -> Array:
+    """The symmetric matrix A, and one column more."""
+    return np.block([[A, column[:-1, None]], [column]])
 
 
 def _in_basis(op: _core.Operator, U: Array) -> _core.Operator:
@@ -360,7 +388,8 @@ class ExpectationMaximization:
             energy = max((e - trace) / w, _LEAST)
             return math.log(energy * (l / trace)) - t, energy, trace, Z
 
-        t, self.gain = root_beyond(lambda t: at(t)[0], math.log(max(y.a, _LEAST)), self.gain)
+        most = ROOT_STEP if self.span.size > 1 else math.inf
+        t, self.gain = root_beyond(lambda t: at(t)[0], math.log(max(y.a, _LEAST)), self.gain, most)
         _, energy, trace, Z = at(t)
         m, g, Lm = math.sqrt(energy) * Z[:, -1] @ self.span.filled
         if self.span.full:
@@ -432,6 +461,18 @@ def _leading(G: Array) -> Array:
     return np.asarray(largest_eigenpairs(G, 1, v0=start, tol=1e-2)[1][:, 0])
 
 
+def _near_eigenvector(product: Callable[[Array], Array], v: Array, tol: float) -> Callable[[Array], Array]:
+    """The product, but once for vectors that differ from multiples of v by their share `tol` alone."""
+    v = v / np.linalg.norm(v)
+    Av = product(v)
+
+    def near(u: Array) -> Array:
+        c = float(v @ u)
+        return c * Av if np.linalg.norm(u - c * v) <= tol * abs(c) else product(u)
+
+    return near
+
+
 def _by_factor(Y: Array, v: Array) -> Array:
     return np.asarray(Y @ (Y.T @ v))
 
@@ -493,12 +534,14 @@ class Search:
         residual, U = self.residual, self.residual.U
         prior = self.prior if U is None or not isinstance(self.prior, Spectral) else self.prior.rotated
         em = self.em(prior, Q)
-        if Q.shape[1]:
-            em.product = lambda v: project_out(residual._product(v if em.U is None else em.U @ v), Q)
+        if Q.shape[1] and em.U is None:
+            em.product = lambda v: project_out(residual.product(v), Q)
         v = residual.leading() if isinstance(self.prior, Isotropic) else None
         if v is None:
             em.take(residual.near)
             em.shifted = residual.shifted = residual.shifted or self._shifted(prior)
+        else:
+            em.product = _near_eigenvector(em.product, v, self.tol)
         _, found = em.run(self.start() if v is None else v, self.max_iter, self.tol, self.report)
         if v is None:
             residual.near = em.rest()
