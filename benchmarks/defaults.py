@@ -381,7 +381,7 @@ this bound.
 ## Components with a prior
 
 `soppca` and `oppca`, with the default prior: the same by deflation (default: "orthogonal"), and with
-twice the default number of nonzeros, which is the root of p.
+twice the default number of nonzeros, which is the square root of p.
 
 {priors}
 
@@ -390,8 +390,8 @@ twice the default number of nonzeros, which is the root of p.
 ## Pairs of canonical variables
 
 `sparse_cca` between every other variable and the rest: the correlation of the first pair in the other half.
-Defaults: "pmd", nonzeros or a bound by the root of the number of variables, and no ridge. No figure where a
-variable of one half is constant.
+Defaults: "pmd", nonzeros or a bound by the square root of the number of variables, and no ridge. No figure
+where a variable of one half is constant.
 
 {pairs}
 

@@ -57,7 +57,7 @@ def noise_rows(repeats=20, n=50, p=200, k=10):
                 f"{replace(found[0], assumption=one).false_selections(threshold):.2f}"
                 if one == "none" or found[0].resampling == "complementary"
                 else ""
-                for one in ("none", "unimodal", "r-concave")
+                for one in ("none", "unimodal")
             ]
             yield [name, threshold, f"{count:.2f}", *bounds]
 
@@ -178,7 +178,7 @@ def page():
         "it gives a bound.",
         "",
         pages.table(
-            ["resamples", "frequency at least", "false selections", "bound: none", "unimodal", "r-concave"],
+            ["resamples", "frequency at least", "false selections", "bound: none", "unimodal"],
             noise_rows(),
         ),
         "",

@@ -189,7 +189,7 @@ def finish(app, doctree):
         if name in PUBLIC and inside is None:
             code.replace_self(reference_to(name, code))
     for image in doctree.findall(nodes.image):
-        if "pictures/" in image["uri"]:
+        if "pictures/" in image["uri"] and "width" not in image:
             width = (HERE / image["uri"]).read_bytes()[16:20]
             image["width"] = f"{int.from_bytes(width) * 100 // FIGURES['savefig.dpi']}px"
     for block in doctree.findall(nodes.literal_block):  # doctests end with an empty line

@@ -10,9 +10,9 @@ from ._messages import FIELDS, IN_RECORDS, listed, meant
 from ._types import RandomSource
 from ._validation import check_choice
 from .methods import METHODS, Method, RatioSearch
-from .options import OPTIONS
+from .options import OPTIONS, Checked
 
-_Record = TypeVar("_Record", bound=Method)
+_Record = TypeVar("_Record", bound=Checked)
 SPARSITY = {word: OPTIONS[word].meaning for word in ("cardinality", "l1_bound", "penalty")}
 
 
@@ -45,16 +45,6 @@ def with_sparsity(record: Method, value: Any) -> Method:
     return record if record.sparsity == "cardinality" else replace(record, **{record.sparsity: value})
 
 
-def as_ratio_search(given: Any) -> RatioSearch:
-    """A record, or that of a name."""
-    if isinstance(given, str):
-        name: Any = check_choice(given, "method", ("auto", "greedy", "rayleigh_flow"))
-        return RatioSearch(method=name)
-    if not isinstance(given, RatioSearch):
-        raise TypeError(f"method must be the name of a method or RatioSearch(...), not {given!r}")
-    return given
-
-
 def as_method(given: object) -> Method:
     """The record of a method: itself, or of a name, that with its defaults."""
     if isinstance(given, str):
@@ -73,10 +63,10 @@ def as_record(given: _Record | None, kind: type[_Record]) -> _Record:
     raise _no_record(given, "options", "", [kind])
 
 
-def _no_record(given: object, name: str, others: str, kinds: Iterable[type[Method]]) -> TypeError:
-    if isinstance(given, type) and issubclass(given, Method):
+def _no_record(given: object, name: str, others: str, kinds: Iterable[type[Checked]]) -> TypeError:
+    if isinstance(given, type) and issubclass(given, Checked):
         return TypeError(f"{name} is the class {given.__name__}: call it, {given.__name__}()")
-    what = f"{type(given).__name__}(...)" if isinstance(given, Method) else repr(given)
+    what = f"{type(given).__name__}(...)" if isinstance(given, Checked) else repr(given)
     records = listed(f"{one.__name__}(...)" for one in kinds)
     return TypeError(f"{name} must be {others}{records}, not {what}{meant(name, given, METHODS)}")
 
@@ -90,6 +80,7 @@ FIELDS |= {one.__name__: tuple(f.name for f in fields(one)) for one in METHODS.v
 IN_RECORDS |= {
     field: f"method={record}({field}=...)" for record, names in reversed(FIELDS.items()) for field in names
 }
+FIELDS["RatioSearch"] = tuple(f.name for f in fields(RatioSearch))
 _KNOWN = ("include", "exclude", "groups", "signs", "count")
 IN_RECORDS |= {word: f"choice=Choice({word}=...)" for word in _KNOWN}
 IN_RECORDS |= {

@@ -1,7 +1,8 @@
 """Tables with labels that meet: entries go together by their label, and by place where one has no labels.
 
-Labels are the names of columns, and the index of a dataframe or series of pandas. Names are compared as
-strings, as results keep them. Beside other labels, numbers 0, 1, ... are no labels.
+Labels are the names of columns, and the index of a dataframe or series of pandas; both of them, the
+coordinates of a DataArray of xarray. Names are compared as strings, as results keep them. Beside other
+labels, numbers 0, 1, ... are no labels.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ _BY_PLACE = "; what goes together by place has no labels, as to_numpy() gives it
 
 
 def columns_of(X: Any) -> tuple[str, ...] | None:
-    """The names of the columns of a dataframe or of blocks of rows; None of what has no names."""
+    """The names of the columns of a table or of blocks of rows; None of what has no names."""
     if hasattr(X, "__row_blocks__"):
         return X.names  # type: ignore[no-any-return]
     if isinstance(X, (np.ndarray, type)) or not hasattr(X, "__array__"):
         return None
+    if hasattr(X, "indexes"):
+        index = _coordinates(X, 1)
+        return None if index is None else tuple(map(str, index))
     columns = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the data
     if columns is None:
         columns = getattr(X, "columns", None)
@@ -30,11 +34,18 @@ def columns_of(X: Any) -> tuple[str, ...] | None:
 
 
 def row_labels(x: Any) -> Any:
-    """The index of a dataframe or series in memory; None of what has no labels."""
+    """The index of a dataframe, series or DataArray in memory; None of what has no labels."""
+    if hasattr(x, "indexes"):
+        return _coordinates(x, 0)
     if isinstance(x, (np.ndarray, list, tuple)) or not hasattr(x, "iloc"):
         return None
     index = getattr(x, "index", None)
     return index if hasattr(index, "get_indexer") else None
+
+
+def _coordinates(x: Any, axis: int) -> Any:
+    """The index of a dimension of a DataArray; None where it has none."""
+    return x.indexes.get(x.dims[axis]) if x.ndim > axis else None
 
 
 def matched(value: Any, labels: Any, name: str, of: str = "the variables of X") -> Any:
@@ -47,7 +58,7 @@ def matched(value: Any, labels: Any, name: str, of: str = "the variables of X") 
         return value
     wanted = labels if isinstance(labels, tuple) else tuple(labels)
     order = _order(tuple(map(str, own)) if isinstance(labels, tuple) else tuple(own), wanted, name, of)
-    return value if order is None else value.iloc[order]
+    return value if order is None else getattr(value, "iloc", value)[order]
 
 
 def symmetric(value: Any, names: tuple[str, ...] | None, name: str, of: str = "the variables of X") -> Any:
@@ -87,8 +98,8 @@ def same_columns(X: Any, names: tuple[str, ...]) -> Any:
 
 def aligned_columns(X: Any, order: Sequence[int], name: str) -> Any:
     """The columns of a dataframe in this order."""
-    if hasattr(X, "iloc"):
-        return X.iloc[:, order]
+    if hasattr(X, "iloc") or hasattr(X, "indexes"):
+        return getattr(X, "iloc", X)[:, order]
     if hasattr(X, "select"):  # polars, pyarrow
         own = list(getattr(X, "column_names", X.columns))
         return X.select([own[j] for j in order])

@@ -92,7 +92,8 @@ _MEANT = {  # values and functions of other packages, and what they are here
 }
 _ITSELF = {  # what the type or its module is called: what to pass instead
     "AnnData": "adata to spcacore.anndata.sparse_pca, or adata.X, adata.layers[...] or adata.to_df()",
-    "MuData": "the matrix of one modality, mdata.mod[...].X",
+    "MuData": "one modality, {x}['rna'], to spcacore.anndata.sparse_pca",
+    "SpatialData": "one table, {x}['table'], to spcacore.anndata.sparse_pca",
     "LazyFrame": "{x}.collect()",
     "Dataset": "one of its variables, or {x}.to_array()",
 }

@@ -515,7 +515,8 @@ def group_labels(groups: Any, names: tuple[str, ...] | None, p: int, name: str =
         raise TypeError(f"{name} must be a sequence of labels or a mapping of names, not {groups!r}")
     if len(groups) != p:
         raise ValueError(f"{name} has {counted(len(groups), 'label')} for {counted(p, 'variable')}")
-    return _whole(groups.tolist() if isinstance(groups, np.ndarray) else list(groups), name)
+    array = isinstance(groups, np.ndarray) or hasattr(groups, "indexes")  # a DataArray
+    return _whole(np.asarray(groups).tolist() if array else list(groups), name)
 
 
 def group_places(groups: Any, names: tuple[str, ...] | None, p: int) -> tuple[Index, list[Hashable]]:

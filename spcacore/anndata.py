@@ -23,7 +23,11 @@ __all__ = ["sparse_pca"]
 __dir__: Callable[[], list[str]] = __all__.copy
 
 
-_ELSE = "spcacore.sparse_pca takes arrays and dataframes"
+_INSIDE = {
+    "MuData": "pass one of its modalities, mdata['rna']",
+    "SpatialData": "pass one of its tables, sdata['table']",
+}
+_SAVED = str, int, float, np.ndarray, list, np.generic  # what .h5ad has a place for
 _CARDINALITY = 50  # genes that a reader still takes in
 
 
@@ -56,7 +60,7 @@ def sparse_pca(
         says how sparse they are.
     model : function or functools.partial, optional
         `spcacore.sparse_pca`, the default, or a partial of it with its other options by name:
-        ``partial(spcacore.sparse_pca, method="pmd", l1_bound=5, scale=True)``.
+        ``partial(spcacore.sparse_pca, method=spcacore.PMD(5), scale=True)``.
     layer : str, optional
         The layer to read. Default: X.
     mask_var : str, array-like of bool of shape (p,), or None, default "auto"
@@ -110,10 +114,9 @@ def sparse_pca(
         raise TypeError("n_components of the model must be left out: give it to anndata.sparse_pca itself")
     if cardinality is not None and asked.given(*SPARSITY_WORDS):
         raise TypeError("cardinality takes the place of the sparsity of the model: give one of the two")
-    for part in ("X", "obsm", "varm", "uns", "var"):
-        if not hasattr(adata, part):
-            one = "pass one of its modalities, mdata['rna']" if hasattr(adata, "mod") else _ELSE
-            raise TypeError(f"adata must be an AnnData, not {type(adata).__name__}; {one}")
+    kind, elsewhere = type(adata).__name__, "spcacore.sparse_pca takes arrays and dataframes"
+    if kind in _INSIDE or not all(hasattr(adata, part) for part in ("X", "obsm", "varm", "uns", "var")):
+        raise TypeError(f"adata must be an AnnData, not {kind}; {_INSIDE.get(kind, elsewhere)}")
     if layer is not None and layer not in adata.layers:
         raise KeyError(f"adata has no layer {layer!r}; it has {sorted(map(str, adata.layers))}")
     if getattr(adata, "isbacked", False) and getattr(adata, "is_view", False) and not copy:
@@ -147,7 +150,7 @@ def sparse_pca(
     target.obsm[scores_key] = result.transform(X)
     target.varm[loadings_key] = loadings
     target.uns[key] = {
-        "params": {word: value for word, value in params.items() if _can_be_saved(value)},
+        "params": {word: value for word, value in params.items() if isinstance(value, _SAVED)},
         "variance": result.explained_variance,
         "variance_ratio": result.explained_variance_ratio,
         "variables": _variables(loadings, target.var_names),
@@ -197,8 +200,3 @@ def _mask(adata: Any, mask_var: Any) -> tuple[Mask | None, str | None]:
     if not mask.any():
         raise ValueError("mask_var leaves no variable")
     return mask, name
-
-
-def _can_be_saved(value: Any) -> bool:
-    """Whether .h5ad has a place for it."""
-    return isinstance(value, (str, bool, int, float, np.ndarray, list, np.generic))

@@ -20,7 +20,7 @@ SHARES = ("variance", "score")
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What is known of the variables: which must be chosen, may not be, go together, and with which sign.
+    """What you know about the variables: which must or must not be chosen, go together, or have a known sign.
 
     Parameters
     ----------
@@ -31,12 +31,12 @@ class Choice:
         Variables that no component may have. The result is as if these columns were not in X.
     groups : sequence of p labels, or mapping of names to labels, optional
         Variables with the same label enter or leave a component together. The cardinality counts groups, and
-        a penalty or bound applies to the norms of groups. Of the strategies of "greedy" all but "gradient"
-        take groups.
+        a penalty or bound applies to the norms of groups. All strategies of "greedy" except "gradient" take
+        groups.
     signs : 1, -1 or array-like of shape (p,), optional
         1 allows no negative loadings, -1 no positive ones. An array gives the sign of each variable: 1, -1,
-        or 0 for either. Not with an orthogonal or uncorrelated deflation; of the strategies of "greedy" all
-        but "gradient" take signs.
+        or 0 for either. Not with an orthogonal or uncorrelated deflation; all strategies of "greedy" except
+        "gradient" take signs.
     count : {"groups", "variables"}, default "groups"
         What the cardinality counts if there are groups. With "variables", a component has whole groups, of
         at most that many variables together. Only for methods that take a cardinality.
@@ -64,7 +64,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prior:
-    """What is known of the loadings beforehand: the covariance of their normal distribution, or its inverse.
+    """What you know about the loadings: the covariance of their normal distribution, or its inverse.
 
     Parameters
     ----------

@@ -163,7 +163,7 @@ def sparse_pca_each(
     n_components : int
         At most p. Where nothing but rounding is left before that, the others are zero.
     cardinality : int, optional
-        The number of nonzeros. Default: the root of the number of variables, rounded up.
+        The number of nonzeros. Default: the square root of the number of variables, rounded up.
     thorough : bool, default True
         Search as `sparse_pca` does by default. False: once, from the variable of largest variance, as with
         ``method=TPower(start="diagonal")``, in a small part of the time.

@@ -24,46 +24,30 @@ class RatioSearch(Checked):
 
     Parameters
     ----------
-    method : {"auto", "greedy", "rayleigh_flow"}, default "auto"
-        "greedy": adds or removes one variable at a time; forward it takes `4/3 k^3 p` multiplications.
-        "rayleigh_flow": the truncated flow from several starts; each takes about ten to a hundred products
-        with k columns of A and B. "auto": greedy, unless it takes more than 4e10 multiplications.
-    strategy : {"auto", "forward", "backward", "bidirectional"}, default "auto"
-        For "greedy". "forward" starts from the best variable; "backward" from all variables, at most 1000;
-        "bidirectional" does both and keeps the better result. "auto": forward, also from up to 16 pairs of
-        variables (of more than 1000 variables, from eight of them) if this takes at most 2e8 multiplications;
-        for at most 150 variables also backward, if the ratio of all variables is bounded.
+    strategy : {"auto", "forward", "backward", "bidirectional", "rough"}, default "auto"
+        "forward" adds one variable at a time, which takes `4/3 k^3 p` multiplications; "backward" leaves out
+        one at a time, from all variables, at most 1000; "bidirectional" does both and keeps the better
+        result; "rough" adds a seventh more variables at a time. "auto": forward, or rough where forward takes
+        more than 4e10 multiplications; also from up to 16 pairs of variables (of more than 1000 variables,
+        from eight of them) if this takes at most 2e8; for at most 150 variables also backward, if the ratio
+        of all variables is bounded.
     swaps : bool, default True
         After the search, swap one variable for another as long as this raises the ratio. If a round of swaps
         would cost more than 1e9 multiplications, only the most promising variables may enter. Swaps end after
-        2e10 multiplications from each start; for "greedy", after twice as many as its search took if this is
-        more.
-    max_iter : int, default 1000
-        Steps of the flow from each start.
-    tol : float, default 1e-8
-        The flow ends when its support is stable and the ratio rises by a smaller fraction.
-    rng : None, int or numpy Generator, optional
-        For the starting vector of the estimate of the largest eigenvalue of B that the flow needs.
+        2e10 multiplications from each start, or after twice as many as a search by single variables took if
+        this is more.
 
     Examples
     --------
     >>> import numpy as np, spcacore
     >>> A, B = np.diag([4.0, 3.0, 2.0]), np.diag([4.0, 1.0, 1.0])
-    >>> method = spcacore.RatioSearch(strategy="backward")
-    >>> spcacore.sparse_eigen(A, B, 1, 1, method=method).values.tolist()
+    >>> options = spcacore.RatioSearch(strategy="backward")
+    >>> spcacore.sparse_eigen(A, B, 1, 1, options=options).values.tolist()
     [3.0]
     """
 
-    method: Literal["auto", "greedy", "rayleigh_flow"] = "auto"
-    strategy: Literal["auto", "forward", "backward", "bidirectional"] = "auto"
+    strategy: Literal["auto", "forward", "backward", "bidirectional", "rough"] = "auto"
     swaps: bool = True
-    max_iter: int = 1000
-    tol: float = 1e-8
-    rng: RandomSource = None
-
-    def _refusals(self) -> Iterator[str]:
-        if self.strategy != "auto" and self.method == "rayleigh_flow":
-            yield "strategy is for the greedy method, not for method='rayleigh_flow'"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,9 +65,9 @@ class Method(Checked):
 
         "none" reads all of X for every product.
 
-        "gram" forms `A` in double precision and then reads X no more. Only components whose variance is less
-        than 1e-5 (float32: 1e-3) of the largest variance of a variable are still found on the data. The same
-        search gives the same result, up to rounding; but because products are cheap then, "tpower" makes
+        "gram" forms `A` in double precision and then does not read X again. Only components whose variance is
+        less than 1e-5 (float32: 1e-3) of the largest variance of a variable are still found on the data. The
+        same search gives the same result, up to rounding; but because products are cheap then, "tpower" makes
         more starts and swaps.
 
         "shadow", "references" and "both" are for dense data, and give the same result as "none" to the last
@@ -94,11 +78,11 @@ class Method(Checked):
         "working_set" searches on the Gram matrix of a few hundred columns, from more starts, until no other
         column would enter the support. It is for "tpower", "gpower" without blocks, "pmd" with sparsity on
         one side, "scotlass", forward "greedy", and the first solution of "branch_and_bound". The result is a
-        fixed point of the iteration over all columns, and often better than with "none"; for "greedy" it
-        is the same up to rounding. The search goes on among all columns if the set would not fit, or if an
-        earlier component needs all columns. It is refused where the first component would: with a start,
-        `n_starts` above 1, ``deflation="hotelling"``, most constraints, included variables, groups or signs,
-        or NaN entries.
+        fixed point of the iteration over all columns, and often better than with "none"; for "greedy" it is
+        the same up to rounding. The search goes on among all columns if the set would not fit, or if an
+        earlier component needs all columns. It is refused if not even the first component could be searched
+        this way: with a start, `n_starts` above 1, ``deflation="hotelling"``, most constraints, included
+        variables, groups or signs, or NaN entries.
 
         "auto" chooses by the size and kind of X and the memory available. It takes "gram" with up to 1000
         variables and as many rows, for tall data of up to a few thousand variables, and for blocks of rows
@@ -106,8 +90,8 @@ class Method(Checked):
         For large dense data it screens, with at most two fifths of the size of X for copies above 64 MB. For
         other large data it uses a working set; CSR data are copied by columns for that, if memory allows.
         Methods whose steps need whole products ("scotlass", "dspca", "branch_and_bound", "greedy" except by
-        gradient, "gpower" in blocks, "pmd" with two sparse
-        sides) do not accept "shadow", "references" or "both". That "pmd" does not accept "gram" either.
+        gradient, "gpower" in blocks, "pmd" with two sparse sides) do not accept "shadow", "references" or
+        "both". Such a "pmd" does not accept "gram" either.
     """
 
     name: ClassVar[str]
@@ -140,17 +124,16 @@ class TPower(Iterative):
     Parameters
     ----------
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
-        None (default): a race. Of the columns of A, the 300 whose `cardinality` largest entries have the
-        largest norm start; after one and two iterations the best of them go on, and 8 run to their ends,
+        None (default): a race. It starts from the 300 columns of A whose `cardinality` largest entries have
+        the largest norm. After one and after two iterations only the best go on, and 8 run to their ends,
         whose variables are swapped. For that, A is formed in single precision between all variables, if these
         are at most 8192; of more variables, between 3072. In data of more than 3072 variables, one start from
         the variables of largest variance comes first; the race follows if a smaller one, or some columns of
-        A, show that this is not enough. Where what is found is no more correlated than noise, every column
-        starts; of many variables, the 3072 of largest variance at first, then those with the largest
-        products with the best ends.
-        "diagonal": only the variable of largest variance. "eigenvector": the leading eigenvector, truncated
-        to 8, 4, 2 and 1 times the cardinality, with each run warm-starting the next. An array, for a single
-        component, is truncated first.
+        A, show that this is not enough. If what is found is no more correlated than noise, every column
+        starts; with many variables, first the 3072 of largest variance, then those with the largest products
+        with the best ends. "diagonal": only the variable of largest variance. "eigenvector": the leading
+        eigenvector, truncated to 8, 4, 2 and 1 times the cardinality, with each run warm-starting the next.
+        An array, for a single component, is truncated first.
     n_starts : int, optional
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
         Default: a race, see `start`.

@@ -54,7 +54,6 @@ OPTIONS: dict[str, Option] = {
     "start": Option("where the search begins"),
     "n_starts": Option("how many starts the search has", 1),
     "max_iter": Option("how many iterations a search may take"),
-    "RatioSearch.max_iter": Option("how many steps of the flow each start may take", 1),
     "tol": Option("the relative change below which an iteration ends"),
     "BranchAndBound.tol": Option("how far the value may be below the optimum, as a share", 0, 1),
     "swaps": Option("whether variables are swapped after the search, as long as that helps"),

@@ -26,7 +26,7 @@ class Progress:
     n_iter : int
         Iterations from the present start; for a finished component, its number of iterations.
     value : float or None
-        Variance of a finished component; None before. Of a refinement, the variance explained so far.
+        Variance of a finished component; None before. During a refinement, the variance explained so far.
     refining : bool
         Whether a refinement goes on, so that `value` may still rise.
 

@@ -221,6 +221,10 @@ class Side(NamedTuple):
     loadings: AnyArray
     names: tuple[str, ...] | None
 
+    def frame(self) -> Any:
+        """As a pandas DataFrame."""
+        return component_frame(self.loadings, labels(self.names, len(self.loadings)), "variable")
+
 
 class HasLoadings(Result):
     """A result with loadings of one set of variables, or of two."""
@@ -324,8 +328,7 @@ class Named(HasLoadings):
         >>> result.to_frame()["component_1"].head(3).round(2).tolist()
         [0.6, 0.61, 0.0]
         """
-        columns = {f"component_{t + 1}": v for t, v in enumerate(self.loadings.T)}
-        return frame(columns, labels(self.names, len(self.loadings)), "variable")
+        return self._sides()[0].frame()
 
     def contributions(self) -> Array:
         """The loadings in percent, with their signs. The magnitudes of each component add up to 100.
@@ -462,6 +465,11 @@ def names_of_sides(result: HasLoadings) -> list[str]:
         for mark, loadings, own in result._sides()
         for name in labels(own, len(loadings), mark.lower() or "x")
     ]
+
+
+def component_frame(V: AnyArray, index: Sequence[Any], index_name: str) -> Any:
+    """A column for each component as a pandas DataFrame."""
+    return frame({f"component_{t + 1}": v for t, v in enumerate(V.T)}, index, index_name)
 
 
 def frame(columns: dict[str, Any], index: Sequence[Any], index_name: str) -> Any:

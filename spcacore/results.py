@@ -78,7 +78,7 @@ class LoadingsResult(Named):
         ----------
         X : array-like, sparse matrix, dask array or `row_blocks` of shape (m, p)
             A result from a covariance has no mean; X is then only divided by `scale`. Named columns may come
-            in any order. If data of the fit had missing entries, dense X may have some, which count as the
+            in any order. If the fitted data had missing entries, dense X may have some, which count as the
             mean.
 
         Returns
@@ -159,7 +159,7 @@ class SparseComponent(LoadingsResult):
         Number of iterations from the best start.
     n_starts, n_ends, n_best : int
         How many starts the search made, how many of their runs it carried to their ends, and how many of
-        these ended at the best value, to a millionth. One of many means that more starts (`n_starts=`) may
+        these ended at the best value, to a millionth. If only one of many did, more starts (`n_starts=`) may
         find a better component. 1, 1 and 1 where the method has one start.
     converged : bool
     method : str

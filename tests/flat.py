@@ -52,7 +52,7 @@ def recorded(function, given):
         return given
     if function in ("sparse_lda", "SparseLDA", "sparse_eigen"):
         options = taken(given, RatioSearch.__dataclass_fields__)
-        return given | ({"method": RatioSearch(**options)} if options else {})
+        return given | ({"options": RatioSearch(**options)} if options else {})
     if function in ("oppca", "soppca", "StructuredPCA"):
         of = {"prior_covariance": "covariance", "prior_precision": "precision", "rng": "rng"}
         known = {of[word]: value for word, value in taken(given, of).items() if value is not None}

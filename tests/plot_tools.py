@@ -1,7 +1,5 @@
 """What the tests of pictures share: a clean matplotlib, loadings with zeros, and what was drawn."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -47,16 +45,22 @@ def stand_in(values=(1, 2, 4, 8, 16, 32, 64), **more):
     values = np.array(values)
     shares = np.outer(1 - np.exp(-values / 6), [0.3, 0.2])
     fields = {"explained_variance_ratio": shares, "dense_ratio": np.array([0.32, 0.21])}
-    return SimpleNamespace(**{"parameter": "cardinality", "values": values, **fields, **more})
+    return made_of(spcacore.SparsityPath, {"parameter": "cardinality", "values": values, **fields, **more})
+
+
+def made_of(kind, fields):
+    """A result with some of its fields."""
+    found = object.__new__(kind)
+    found.__dict__.update(fields)
+    return found
 
 
 def selection(**more):
     values = np.array([1, 2, 4, 8, 16])
     score = np.array([0.1, 0.3, 0.36, 0.4, 0.37])
     fields = {"criterion": "cv", "score": score, "standard_error": np.full(5, 0.05), "best": 8, "one_se": 4}
-    return SimpleNamespace(
-        **{"parameter": "cardinality", "values": values, "scores": None, "chosen": 4, **fields, **more}
-    )
+    known = {"parameter": "cardinality", "values": values, "scores": None, "chosen": 4, **fields, **more}
+    return made_of(spcacore.SparsitySelection, known)
 
 
 def heights(ax):

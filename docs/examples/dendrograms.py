@@ -17,8 +17,8 @@ six shows them, with 24 AML, 44 ALL and four samples by themselves. The gap stat
 all 47 ALL and four AML on the other. The silhouette, which needs no tree, says the same: for the diagnoses it
 rises from 0.17 to 0.63, where 1 means that groups lie far apart.
 
-Hematologists know these ten genes. Of myeloid cells: CST3 (M27891), CFD (M84526), S100A9 (M26311), MPO
-(M19507), ELANE (M20203) and CXCL8 (twice: Y00787, M28130). Of early lymphocytes: TCL1A (X82240), VPREB1
+Hematologists know these ten genes. Myeloid cells express CST3 (M27891), CFD (M84526), S100A9 (M26311), MPO
+(M19507), ELANE (M20203) and CXCL8 (twice: Y00787, M28130); early lymphocytes express TCL1A (X82240), VPREB1
 (D88270) and DNTT (M11722). No diagnosis was used.
 
 The linkage matters too. Complete linkage finds the diagnoses with all genes (0.78), but with the ten genes it

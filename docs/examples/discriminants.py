@@ -57,7 +57,7 @@ def analyze(wine, digits, cardinality=3, counts=COUNTS, folds=3):
     for k in counts:
         rights = [
             spcacore.sparse_lda(
-                D[a], z[a], cardinality=k, shrinkage=0.01, method=spcacore.RatioSearch(swaps=False)
+                D[a], z[a], cardinality=k, shrinkage=0.01, options=spcacore.RatioSearch(swaps=False)
             ).score(D[b], z[b])
             for a, b in split.split(D, z)
         ]

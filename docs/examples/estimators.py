@@ -70,7 +70,7 @@ def genes(file):
 
 def leukemias(X, labels, counts=COUNTS["leukemias"]):
     model = make_pipeline(
-        StandardScaler(), SparseLDA(shrinkage=0.1, method=spcacore.RatioSearch(swaps=False))
+        StandardScaler(), SparseLDA(shrinkage=0.1, options=spcacore.RatioSearch(swaps=False))
     )
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     search = GridSearchCV(model, {"sparselda__cardinality": counts}, cv=folds).fit(X, labels)

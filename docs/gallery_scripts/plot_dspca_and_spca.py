@@ -60,7 +60,7 @@ comparison = spcacore.compare(results, props.correlation, kind="covariance")
 print(comparison)
 
 # %%
-# The loadings beside each other. Gray or white cells are zeros.
+# These are the loadings, side by side. Gray or white cells are zeros.
 
 fig, axes = plt.subplots(1, 3, figsize=(11, 4.5), layout="constrained")
 for ax, (name, result) in zip(axes, results.items(), strict=True):
@@ -68,7 +68,7 @@ for ax, (name, result) in zip(axes, results.items(), strict=True):
     ax.set_title(name)
 
 # %%
-# And the variance that the first components explain together.
+# This is the variance that the first components explain together.
 
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 spcacore.plot.comparison(comparison, ax=ax)

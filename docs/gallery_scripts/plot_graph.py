@@ -7,8 +7,8 @@ Sparse components of its adjacency matrix are groups of well connected nodes.
 """
 
 # %%
-# Each row and column is divided by the root of the number of neighbors, so that popular stocks do not
-# decide everything.
+# Each row and column is divided by the square root of the number of neighbors, so that popular stocks do
+# not decide everything.
 
 import matplotlib.pyplot as plt
 import numpy as np

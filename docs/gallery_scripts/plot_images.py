@@ -7,7 +7,7 @@ parts of a digit: strokes and gaps.
 """
 
 # %%
-# Six components of twelve pixels each, and six ordinary components beside them.
+# We draw six components of twelve pixels each, and six ordinary components beside them.
 
 import matplotlib.pyplot as plt
 import numpy as np

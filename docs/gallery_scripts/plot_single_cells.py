@@ -22,7 +22,7 @@ result = spcacore.sparse_pca(genes, 4, cardinality=10)
 print(result.summary())
 
 # %%
-# The same loadings as bars.
+# Bars show the same loadings.
 
 fig, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
 for component, ax in enumerate(axes.flat):

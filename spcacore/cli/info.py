@@ -16,8 +16,7 @@ from .._rendering import printable, significant
 from ..linalg.threads import get_num_threads
 from .reading import places_in, read, symmetric
 from .report import print_json
-from .source import Arguments, UserError
-from .table import Table
+from .source import Arguments, Table, UserError
 
 
 def run(args: Arguments) -> None:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas
 
 from .._labels import wrong_labels
 from .._messages import counted
 from .._records import record
 from .._types import AnyArray, Array
 from ..readable import labels
-from .source import Arguments, UserError, needed, refusing, source_of
-from .table import Table, unquoted
+from .source import Arguments, Table, UserError, refusing, source_of, unquoted
 
 _BESIDE = {"center": "mean", "scale": "scale", "kind": "kind"}  # columns of .csv: what the fit did
 
@@ -36,10 +36,9 @@ def read_saved(path: str) -> Saved:
         if source.kind == ".npz":
             fields = dict(np.load(source.file(), allow_pickle=False))
         elif source.kind == ".csv":
-            with source.open_text() as file:
-                frame = needed(source, "pandas").read_csv(
-                    file, index_col=0, converters={0: str}, float_precision="round_trip"
-                )
+            frame = pandas.read_csv(
+                source.lines(), index_col=0, converters={0: str}, float_precision="round_trip"
+            )
             fields = {"names": frame.index.to_numpy()}
             beside = frame.columns.intersection(list(_BESIDE) if "kind" in frame else [])
             fields |= {_BESIDE[name]: frame.pop(name).to_numpy() for name in beside}

@@ -23,7 +23,7 @@ FIT = (*METHODS, "spca", "sca", "sma", "ppca", "oppca", "soppca")
 RESAMPLED = (*METHODS, "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
 SPARSITY = (*SPARSITY_WORDS, "explained", "total")
 _NO_FLAGS = re.compile(  # data, records, and arrays that no word stands for
-    "return|[XYy]|grid|model|kind|method|choice|prior|callback|sample_weight|start|mu|priors|covariance|"
+    "return|[XYy]|grid|model|kind|method|options|choice|prior|callback|sample_weight|start|mu|priors|covariance|"
     "precision"
 )
 FILES = {"sparse_cca": "other", "sparse_lda": "labels"}  # besides FILE
@@ -58,7 +58,7 @@ def _records(method: str) -> Mapping[str, Callable[..., Any]]:
     if "choice" in own and method not in FILES:
         found["choice"] = Choice
     if method == "sparse_lda":
-        found["method"] = RatioSearch
+        found["options"] = RatioSearch
     if method in METHODS:
         found["method"] = METHODS[method]
         if METHODS[method].sparsity == "cardinality":

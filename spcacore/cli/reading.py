@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas
 import scipy.io
 import scipy.sparse
 
@@ -18,8 +19,18 @@ from .._messages import counted, listed, repeated
 from .._records import replaced
 from .._types import AnyArray
 from ..linalg.scaling import beyond_range
-from .source import PICKLED, Arguments, Source, UserError, needed, refusing, source_of
-from .table import Table, compressed, place
+from .source import (
+    PICKLED,
+    Arguments,
+    Source,
+    Table,
+    UserError,
+    compressed,
+    needed,
+    place,
+    refusing,
+    source_of,
+)
 from .text import read_text, table_of
 
 # ---- formats ----------------------------------------------------------------------------------------
@@ -54,11 +65,11 @@ def _read_npz(source: Source, args: Arguments) -> Table:
 
 
 def _read_mtx(source: Source, args: Arguments) -> Table:
-    with warnings.catch_warnings(), source.open_bytes() as stream:
+    text = source.bytes()
+    if b"\0" in text:  # at which mmread reads on beyond its memory, as without an end of the last line
+        raise ValueError("it has a NUL, which is not text")
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of sparse matrices in favor of arrays
-        text = stream.read()
-        if b"\0" in text:  # at which mmread reads on beyond its memory, as without an end of the last line
-            raise ValueError("it has a NUL, which is not text")
         matrix = scipy.io.mmread(io.BytesIO(text + b"\n"))
     return Table(compressed(matrix) if scipy.sparse.issparse(matrix) else matrix)
 
@@ -66,7 +77,6 @@ def _read_mtx(source: Source, args: Arguments) -> Table:
 def _read_parquet(source: Source, args: Arguments) -> Table:
     """Columns of numbers; an index, or a first column of words or of numbers of the rows, names these."""
     needed(source, "pyarrow")
-    pandas = needed(source, "pandas")
     frame = pandas.read_parquet(source.file())
     names, index = [str(name) or "?" for name in frame.columns], None
     if not isinstance(frame.index, pandas.RangeIndex) and args.index_column is None:
@@ -167,8 +177,9 @@ def read_lines(args: Arguments, option: str, count: int, of: str = "variable") -
     """A name, or a group, for each variable; or a label for each sample. Of lines of several cells with tabs
     between them, as 10x Genomics writes them, it is the second."""
     path = getattr(args, option)
-    with refusing(path), source_of(path).open_text() as file:
-        lines = [line.split("\t") for line in re.split(r"\r\n?|\n", file.read().rstrip())]
+    with refusing(path):
+        text = source_of(path).lines().read().rstrip()
+    lines = [line.split("\t") for line in re.split(r"\r\n?|\n", text)]
     if len(lines) != count:
         raise UserError(f"argument --{option}: {path} has {len(lines)} {option} for {counted(count, of)}")
     several = min(map(len, lines)) > 1

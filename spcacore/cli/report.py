@@ -24,8 +24,7 @@ from .._records import record, replaced
 from .._rendering import printable
 from .._types import AnyArray
 from ..readable import Result
-from .source import Arguments, UserError
-from .table import quoted
+from .source import Arguments, UserError, quoted
 
 _SCHEMA = 4  # of --json; grows when a field changes its meaning or goes away
 _LARGE = {  # what a result has of every variable or sample

@@ -22,7 +22,7 @@ from ..models.components import sparse_pca
 from ..models.variance import explained_variance, from_loadings
 from ..operators.inputs import as_problem
 from ..operators.transform import scores
-from ..readable import frame
+from ..readable import component_frame
 from ..results import LoadingsResult
 from ..selection.criteria import select_sparsity, sparsity_path
 from ..selection.stable_variables import stability as chosen_again
@@ -34,8 +34,7 @@ from .loadings import adopt, places, read_saved, rows_for
 from .models import FILES, SPARSITY, long_flag, refuse, takes
 from .reading import read, read_lines
 from .report import Outcome, entries, fields_of, text_of, write_frame
-from .source import STDIN, Arguments, UserError
-from .table import Table
+from .source import STDIN, Arguments, Table, UserError
 from .task import Task
 
 _KNOWN = ("include", "exclude", "groups", "signs", "count")
@@ -91,9 +90,8 @@ def _arrays(result: Any, names: list[str]) -> dict[str, Any]:
 
 def _scores(values: Any, samples: list[str]) -> dict[str, Any]:
     """As a table, and as arrays."""
-    columns = {f"component_{t + 1}": score for t, score in enumerate(values.T)}
     arrays = {"scores": values, "names": np.array(samples, np.str_)}
-    return {".csv": frame(columns, samples, "sample"), ".npz": arrays}
+    return {".csv": component_frame(values, samples, "sample"), ".npz": arrays}
 
 
 def path(args: Arguments) -> None:

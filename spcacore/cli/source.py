@@ -1,4 +1,4 @@
-"""Where the numbers come from: a file, or what can be read once alone, as bytes with what they are."""
+"""Where the numbers come from, a file or what can be read only once, and as what they are taken: a table."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ import gzip
 import io
 import lzma
 import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from .._limits import ERROR_LETTERS
-from .._records import record
+from .._records import record, replaced
+from ..readable import labels
 
 STDIN = "-"
 _PACKED = (".gz", ".bz2", ".xz")
-_UNPACK: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
+_UNPACK: dict[bytes, Any] = {
+    b"\x1f\x8b": gzip.decompress,
+    b"BZh": bz2.decompress,
+    b"\xfd7zXZ\0": lzma.decompress,
+}
 _MAGIC = {
     b"\x93NUMPY": ".npy", b"PK\3\4": ".npz", b"\x89HDF": ".h5ad", b"PAR1": ".parquet", b"%%MatrixM": ".mtx",
 }  # fmt: skip
@@ -40,8 +46,8 @@ class UserError(Exception):
 
 @record
 class Source:
-    """A file on disk, or the bytes of one that can be read only once; its name in messages, and its format,
-    as an extension."""
+    """A file on disk, or what one holds that is packed or can be read only once; its name in messages, and
+    its format, as an extension."""
 
     name: str
     path: str
@@ -55,32 +61,23 @@ class Source:
         """What a library may open."""
         return self.path if self.content is None else io.BytesIO(self.content)
 
-    @contextlib.contextmanager
-    def open_bytes(self) -> Iterator[Any]:
-        """The file as it is unpacked."""
-        with contextlib.ExitStack() as stack:
-            raw: Any = io.FileIO(self.path) if self.content is None else io.BytesIO(self.content)
-            stream = stack.enter_context(io.BufferedReader(raw))
-            unpack = _by_start(stream, _UNPACK)
-            yield stream if unpack is None else stack.enter_context(unpack(stream))
+    def bytes(self) -> bytes:
+        return Path(self.path).read_bytes() if self.content is None else self.content
 
-    @contextlib.contextmanager
-    def open_text(self) -> Iterator[io.TextIOWrapper]:
+    def lines(self) -> io.TextIOWrapper:
         """Its lines, with their ends; a byte order mark says which encoding, else it is UTF-8."""
-        with self.open_bytes() as stream:
-            wide = stream.peek(2).startswith((b"\xff\xfe", b"\xfe\xff"))
-            with io.TextIOWrapper(stream, "utf-16" if wide else "utf-8-sig", newline="") as text:
-                yield text
+        content = self.bytes()
+        wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+        return io.TextIOWrapper(io.BytesIO(content), "utf-16" if wide else "utf-8-sig", newline="")
 
 
-def _by_start(stream: Any, known: dict[bytes, Any]) -> Any:
-    """What stands for the first bytes of a stream."""
-    head = stream.peek(9)
+def _by_start(head: bytes, known: dict[bytes, Any]) -> Any:
+    """What stands for the first bytes."""
     return next((what for start, what in known.items() if head.startswith(start)), None)
 
 
 def source_of(path: str, kind: str | None = None) -> Source:
-    """What an option names: pipes, devices and the standard input (`-`) are read here, once.
+    """What an option names: pipes, devices, the standard input (`-`) and what is packed are read here, once.
 
     What a file is, its first bytes say or, of text, its name.
     """
@@ -91,11 +88,18 @@ def source_of(path: str, kind: str | None = None) -> Source:
         name, content = "standard input", sys.stdin.buffer.read()
     elif not os.path.isfile(path):
         content = Path(path).read_bytes()
+    if content is None:
+        with open(path, "rb") as file:
+            head = file.read(9)
+    else:
+        head = content
+    unpack = _by_start(head, _UNPACK)
+    if unpack is not None:
+        content = unpack(Path(path).read_bytes() if content is None else content)
+        head = content[:9]
     suffixes = [suffix for suffix in Path(path.lower()).suffixes if suffix not in _PACKED]
-    source = Source(name, path, f".{kind}" if kind else [".csv", *suffixes][-1], content)
-    with source.open_bytes() as stream:
-        known = None if kind else _by_start(stream, _MAGIC)
-    return source if known is None else Source(name, path, known, content)
+    known = f".{kind}" if kind else _by_start(head, _MAGIC)
+    return Source(name, path, known or [".csv", *suffixes][-1], content)
 
 
 def needed(source: Source, package: str) -> Any:
@@ -122,3 +126,59 @@ def refusing(source: object) -> Iterator[None]:
         if "Python objects" in why or "allow_pickle" in why:
             raise UserError(PICKLED.format(source)) from None
         raise UserError(f"cannot read {source}: {why:.{ERROR_LETTERS}}") from None
+
+
+# ---- columns of a file as a matrix ------------------------------------------------------------------
+
+
+@record
+class Table:
+    """A matrix with the names of its columns and rows, where known."""
+
+    matrix: Any
+    names: tuple[str, ...] | None = None
+    row_names: tuple[str, ...] | None = None
+
+    def transposed(self) -> Table:
+        return replaced(self, matrix=self.matrix.T, names=self.row_names, row_names=self.names)
+
+    def with_columns(self, index: Sequence[int]) -> Table:
+        names = self.names and tuple(self.names[j] for j in index)
+        return replaced(self, matrix=self.matrix[:, index], names=names)
+
+    def variables(self, letter: str = "x") -> list[str]:
+        """A name for each column."""
+        plain = labels(None, self.matrix.shape[1], letter)
+        return [own.strip() or name for own, name in zip(self.names or plain, plain, strict=True)]
+
+    def samples(self) -> list[str]:
+        """A name for each row."""
+        return self.transposed().variables("")
+
+
+def place(source: object, wanted: str, names: Sequence[str] | None, width: int, option: str) -> int:
+    """Of a column, by its name or its number."""
+    if names and wanted in names:
+        return list(names).index(wanted)
+    if wanted.isdecimal() and 1 <= int(wanted) <= width:
+        return int(wanted) - 1
+    raise UserError(f"argument --{option}: {source} has no column {wanted!r}")
+
+
+def compressed(matrix: Any) -> Any:
+    """As CSR or CSC, once its indices are known to point into it."""
+    if hasattr(matrix, "check_format"):
+        matrix.check_format(full_check=True)
+    return matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet computes, with or without quotes before it
+
+
+def quoted(name: str) -> str:
+    """A name that a spreadsheet takes for words: with an apostrophe before what would be a formula."""
+    return f"'{name}" if _FORMULA.match(name) else name
+
+
+def unquoted(name: str) -> str:
+    return name[1:] if name.startswith("'") and _FORMULA.match(name) else name

@@ -15,8 +15,7 @@ from .console import Work, say
 from .models import SPARSITY, call_of, in_flags, refusal
 from .reading import read, read_lines
 from .report import Outcome, check_outputs, print_json, write_all
-from .source import Arguments, UserError
-from .table import Table
+from .source import Arguments, Table, UserError
 
 
 class Task:

@@ -14,12 +14,12 @@ from itertools import chain, islice
 from typing import Any
 
 import numpy as np
+import pandas
 
 from .._limits import INDEX_ROWS, INFO_NAMES
 from .._messages import counted
 from .._rendering import shortened
-from .source import Arguments, Source, UserError, needed
-from .table import Table, place
+from .source import Arguments, Source, Table, UserError, place
 
 # What says that a cell is missing, besides what pandas knows.
 _MISSING = re.compile(
@@ -72,21 +72,20 @@ def _are_whole(cells: _Cells) -> bool:
 
 def _top(source: Source, args: Arguments) -> tuple[str, list[list[str]]]:
     """What separates cells, and the cells of the first two lines that are not blank."""
-    with source.open_text() as file:
-        lines = (line.split(args.comment)[0] if args.comment else line for line in file)
-        first, second = (next((line for line in lines if line.strip()), "") for _ in range(2))
-        marks = "\t" if source.kind == ".tsv" else ";\t," if args.thousands == "," else ",;\t"
-        quoted = re.search(r'"[^",]*\d,\d', first + second)  # 1,5 in quotes, between commas
-        marks = marks.replace(args.decimal, "") + "," * bool(quoted)
-        bare = re.sub('"[^"]*"', "", first)
-        delimiter = args.delimiter or next((mark for mark in marks if mark in bare), marks[0])
-        rows = csv.reader(chain([first, second], lines), delimiter=delimiter)
-        return delimiter, list(islice((cells for cells in rows if any(map(str.strip, cells))), 2))
+    lines = (line.split(args.comment)[0] if args.comment else line for line in source.lines())
+    first, second = (next((line for line in lines if line.strip()), "") for _ in range(2))
+    marks = "\t" if source.kind == ".tsv" else ";\t," if args.thousands == "," else ",;\t"
+    quoted = re.search(r'"[^",]*\d,\d', first + second)  # 1,5 in quotes, between commas
+    marks = marks.replace(args.decimal, "") + "," * bool(quoted)
+    bare = re.sub('"[^"]*"', "", first)
+    delimiter = args.delimiter or next((mark for mark in marks if mark in bare), marks[0])
+    rows = csv.reader(chain([first, second], lines), delimiter=delimiter)
+    return delimiter, list(islice((cells for cells in rows if any(map(str.strip, cells))), 2))
 
 
 def read_text(source: Source, args: Arguments) -> Table:
     """What the arguments do not say of the layout is told from the first two lines."""
-    pandas, (delimiter, top) = needed(source, "pandas"), _top(source, args)
+    delimiter, top = _top(source, args)
     if not top:
         raise UserError(f"{source} is empty")
     names, second = top[0], top[-1]
@@ -100,16 +99,15 @@ def read_text(source: Source, args: Arguments) -> Table:
     if args.header is None and (not _are_words(_read(names, args)) if header else _are_whole(cells)):
         what, flag = ("a header", "--no-header") if header else ("data", "--header")
         args.notes.append(f"line 1 of {source} was read as {what}; if it is not, say {flag}")
-    with source.open_text() as file:
-        try:
-            frame = pandas.read_csv(
-                file, sep=delimiter, header=0 if header else None, decimal=args.decimal,
-                comment=args.comment, float_precision="round_trip", low_memory=False,
-                converters=dict.fromkeys(range(1 if args.thousands is None else len(second)), str),
-            )  # fmt: skip
-        except pandas.errors.ParserError as error:
-            wrong = str(error).strip().rpartition("error: ")[2]
-            raise UserError(f"{source}: {wrong}; --comment says how lines of comments begin") from None
+    try:
+        frame = pandas.read_csv(
+            source.lines(), sep=delimiter, header=0 if header else None, decimal=args.decimal,
+            comment=args.comment, float_precision="round_trip", low_memory=False,
+            converters=dict.fromkeys(range(1 if args.thousands is None else len(second)), str),
+        )  # fmt: skip
+    except pandas.errors.ParserError as error:
+        wrong = str(error).strip().rpartition("error: ")[2]
+        raise UserError(f"{source}: {wrong}; --comment says how lines of comments begin") from None
     if not header:
         return table_of(frame, None, source, args)
     if not isinstance(frame.index, pandas.RangeIndex):  # the lines have more cells than the header

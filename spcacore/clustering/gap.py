@@ -111,7 +111,7 @@ def sparse_dissimilarity_gap(
     l1_bounds : array-like of shape (m,), optional
         Each in [1, sqrt(p)]; sorted here. Default: ten in geometric progression from 1.2 to `0.7 sqrt(p)`.
     metric : {"sqeuclidean", "absolute", "precomputed"} or callable, default "sqeuclidean"
-        As in `sparse_dissimilarity`. Of differences that are computed already, samples are permuted.
+        As in `sparse_dissimilarity`. If differences are given, samples are permuted.
     n_permutations : int, default 10
     max_iter, tol
         As in `sparse_dissimilarity`.

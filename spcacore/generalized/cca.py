@@ -35,7 +35,7 @@ from ..choice import Choice
 from ..linalg.scaling import beyond_range
 from ..operators.transform import scores
 from ..progress import Callback, Progress, check_callback
-from ..readable import HasLoadings, Side, frame, labels
+from ..readable import HasLoadings, Side
 from ..solvers.base import hook_of_component, progress_hook
 from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended
@@ -170,13 +170,7 @@ class SparseCCAResult(HasLoadings):
         >>> x_frame.shape, y_frame.shape
         ((20, 1), (10, 1))
         """
-        x, y = (
-            frame(
-                {f"component_{t + 1}": v for t, v in enumerate(loadings.T)}, labels(names, len(loadings)),
-                "variable",
-            )
-            for loadings, names in ((self.loadings_x, self.names_x), (self.loadings_y, self.names_y))
-        )  # fmt: skip
+        x, y = (side.frame() for side in self._sides())
         return x, y
 
     def _sides(self) -> list[Side]:
@@ -212,31 +206,34 @@ def sparse_cca(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
-        CSR and CSC matrices are centered implicitly; dense data are copied once. float32 stays float32. Where
-        either side is in blocks of rows, both are read so, X'Y is formed (p q at most 2^27), and of
-        "generalized" both covariances (at most 16,384 variables). Blocks of the two need not match.
+        CSR and CSC matrices are centered implicitly; dense data are copied once. float32 stays float32. If
+        either side is in blocks of rows, both are read in blocks, and X'Y is formed (p q at most 2^27);
+        "generalized" also forms both covariances (at most 16,384 variables). The blocks of the two need not
+        match.
     Y : array-like of shape (n, q), sparse matrix, RowBlocks or dask array
     n_components : int, default 1
         r, in [1, min(n, p, q)].
     cardinality : int or pair of ints, optional
-        For "generalized": k_x in [1, p] and k_y in [1, q]; one number for both, or ``(k_x, k_y)``.
-        Default with that method: the roots of p and q, rounded up.
+        For "generalized": k_x in [1, p] and k_y in [1, q]; one number for both, or ``(k_x, k_y)``. Default
+        with that method: the square roots of p and q, rounded up.
     l1_bound : float or pair of floats, optional
-        For "pmd": c_x in [1, sqrt(p)] and c_y in [1, sqrt(q)]. Default: the l1 norms of
-        unit vectors with as many equal entries as the roots of p and q, rounded up. `sparse_cca_permutation`
-        chooses among several bounds.
+        For "pmd": c_x in [1, sqrt(p)] and c_y in [1, sqrt(q)]. Default: the l1 norms of unit vectors with as
+        many equal entries as the square roots of p and q, rounded up. `sparse_cca_permutation` chooses among
+        several bounds.
     method : {"pmd", "generalized"}, optional
         Default: "generalized" if there is a `cardinality`, else "pmd".
     ridge : float or pair of floats, default 0
         For "generalized": this multiple of the mean diagonal entry of a covariance is added to its diagonal.
     choice : Choice or pair of Choices, optional
-        What is known of the variables, as in ``(Choice(exclude=[0]), Choice(signs=1))``; None is nothing.
-        An l1 bound does not count the included variables, and is on the sum of the norms of groups.
+        What you know about the variables, as in ``(Choice(exclude=[0]), Choice(signs=1))``; None means
+        nothing. An l1 bound does not count the included variables, and applies to the sum of the norms of
+        groups.
     deflation : str, optional
         How a pair is removed from `C = X'Y`, in the metrics of the sides: "hotelling", "projection", "schur",
-        "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or, of method
-        "generalized", "generalized", which seeks what a pair adds: u and v are measured without their parts
-        in the span of the earlier ones. Default: "hotelling" of "pmd", "projection" of "generalized".
+        "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or, for method
+        "generalized" only, "generalized", which maximizes what a pair adds: u and v are measured without
+        their parts in the span of the earlier ones. Default: "hotelling" for "pmd", "projection" for
+        "generalized".
     certify : bool, default False
         For "generalized": compute an upper bound on each strength, see `sparse_cca_bound`, here with the
         earlier pairs removed. Both sides together may have up to 500 variables. Not with deflation
@@ -247,7 +244,7 @@ def sparse_cca(
         Divide each column by its standard deviation.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0: the pairs are the same as if each row were repeated
-        that often. The sum must be above 1. `scores_x` and `scores_y` are of the rows themselves.
+        that often. The sum must be above 1. `scores_x` and `scores_y` have one row for each row of X.
     callback : callable or True, optional
         Called with a `Progress` after each iteration, and with the correlation once a pair is found.
         Raising StopIteration ends the search early, see `Progress`.

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,6 @@ from .._limits import (
     CERTIFIED_NODES,
     CERTIFIED_WORK,
     PENCIL_ALL_SWAPS_WORK,
-    PENCIL_GREEDY_WORK,
     PENCIL_LEFT,
     SIGNED_ORDER,
     SYMMETRY,
@@ -47,12 +46,11 @@ from ..readable import Named
 from ..solvers.base import hook_of_component, progress_hook
 from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended, ProgressHook, Solution
-from ..supports.admissible import Units
 from ..supports.search import Steps, never, swap
 from ..supports.tree import prove
 from .pencil import Form, Pencil, Unbounded
 from .ratio_bounds import pencil_bounds, refuse_many
-from .search import DEFLATIONS, Options, check_options, flows, greedy_searches, ratio_of
+from .search import DEFLATIONS, Options, check_options, greedy_searches, ratio_of, strategy_of
 
 
 @frozen_record
@@ -77,12 +75,10 @@ class SparseEigenResult(Named):
     cardinality : ndarray of shape (r,), int
         Nonzeros of each loading.
     n_iter : ndarray of shape (r,), int
-        Variables added or removed and swaps made by all searches, or iterations of the flow.
+        Variables added or removed and swaps made by all searches.
     converged : ndarray of shape (r,), bool
-        Whether swaps of variables ended at a support that none improves, among those considered, and
-        the flow within `max_iter`.
+        Whether swaps of variables ended at a support that none improves, among those considered.
     method, deflation : str
-        "greedy" or "rayleigh_flow": the method that found the largest cardinality.
     names : tuple of str or None
         Names of the variables, when A had any.
 
@@ -113,8 +109,7 @@ class SparseEigenResult(Named):
 
 def sparse_eigen(
     A: MatrixLike, B: MatrixLike, n_components: int = 1, cardinality: int | ArrayLike | None = None, *,
-    method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto",
-    choice: Choice | None = None,
+    options: RatioSearch | None = None, choice: Choice | None = None,
     deflation: str = "projection", certify: bool = False, callback: Callback | None = None,
 ) -> SparseEigenResult:  # fmt: skip
     """Sparse generalized eigenvectors of a symmetric pencil.
@@ -133,17 +128,17 @@ def sparse_eigen(
     n_components : int, default 1
         In [1, p].
     cardinality : int or sequence of n_components ints, optional
-        k, in [1, p], at most 4000. Default: the root of the number of variables, rounded up.
-    method : {"auto", "greedy", "rayleigh_flow"} or RatioSearch, default "auto"
-        How directions are sought; the record has the options.
+        k, in [1, p], at most 4000. Default: the square root of the number of variables, rounded up.
+    options : RatioSearch, optional
+        How directions are sought.
     choice : Choice, optional
-        What is known of the variables; the cardinality then counts groups. With it, the search is greedy.
+        What you know about the variables; the cardinality then counts groups.
     deflation : str, default "projection"
         As in `deflate`, in the metric of B: "hotelling", "projection", "schur",
         "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur" or "generalized".
     certify : bool, default False
-        Make `upper_bound` a bound for the given cardinality, see `sparse_eigen_bound`, and for the choice, by
-        branch and bound over what may be chosen; for up to 500 variables.
+        Make `upper_bound` a bound for the given cardinality (see `sparse_eigen_bound`) and choice (by branch
+        and bound over what may be chosen), for up to 500 variables.
     callback : callable or True, optional
         Called with a `Progress` after each step, and with the value once a direction is found.
         Raising StopIteration ends the search early, see `Progress`.
@@ -167,10 +162,6 @@ def sparse_eigen(
     B. Moghaddam, Y. Weiss and S. Avidan (2006). Generalized spectral bounds for sparse LDA. Proceedings of
     the 23rd International Conference on Machine Learning, 641-648.
 
-    K. M. Tan, Z. Wang, H. Liu and T. Zhang (2018). Sparse generalized eigenvalue problem: optimal
-    statistical rates via truncated Rayleigh flow. Journal of the Royal Statistical Society B 80, 1057-1086,
-    algorithm 1.
-
     L. Mackey (2008). Deflation methods for sparse PCA. Advances in Neural Information Processing Systems 21.
 
     Examples
@@ -186,8 +177,8 @@ def sparse_eigen(
     forms, dtype = read_pencil(A, B)
     p = forms[0].p
     names = column_names(A)
-    options = check_options(p, names, cardinality, n_components, choice, method, deflation, certify)
-    found = directions(Pencil(*forms, dtype=dtype), options, check_callback(callback))
+    asked = check_options(p, names, cardinality, n_components, choice, options, deflation, certify)
+    found = directions(Pencil(*forms, dtype=dtype), asked, check_callback(callback))
     return replace(found, names=names)
 
 
@@ -272,7 +263,7 @@ def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEig
         deflated_values=deflated, metric_norm=norms, upper_bound=upper_bound,
         cardinality=np.count_nonzero(loadings, axis=0), n_iter=np.array([x.n_iter for x in found]),
         converged=np.array([x.converged for x in found]),
-        method=_method(pencil, max(options.cardinality), options), deflation=options.deflation,
+        method="greedy", deflation=options.deflation,
     )  # fmt: skip
 
 
@@ -291,44 +282,28 @@ def _bounds(pencil: Pencil, k: int, x: Solution, options: Options) -> Iterator[f
     yield from pencil_bounds(pencil, most, start=x.index).values()
 
 
-def _method(pencil: Pencil, k: int, options: Options) -> str:
-    """What "auto" stands for."""
-    if options.method != "auto":
-        return options.method
-    if not options.supports.plain:
-        return "greedy"
-    costly = 4 / 3 * k**3 * len(pencil.active) > PENCIL_GREEDY_WORK
-    return "rayleigh_flow" if costly and options.strategy == "auto" else "greedy"
-
-
 def search(pencil: Pencil, k: int, options: Options, progress: ProgressHook | None) -> Solution:
     """The best support of k variables that the searches find."""
-    objective, plain = ratio_of(pencil, options.supports.within(k)), options.supports.plain
-    steps, whole = Steps(sys.maxsize, progress or never), plain and k == len(pencil.active)
-    flow = _method(pencil, k, options) == "rayleigh_flow" and not whole
-    work = 0.0 if flow else 2 * (4 / 3 * k**3 * len(pencil.active) + 6 * k**4)
+    objective = ratio_of(pencil, options.supports.within(k))
+    steps, whole = Steps(sys.maxsize, progress or never), options.supports.plain and k == len(pencil.active)
+    strategy = strategy_of(pencil, k, options)
+    work = 0.0 if strategy == "rough" else 2 * (4 / 3 * k**3 * len(pencil.active) + 6 * k**4)
 
     def clock(n: int) -> bool:
         """A support has as many variables as it may, though the callback ended the search."""
         return steps(n) and False
 
-    runs: Iterator[tuple[Units, bool]]
-    if whole:
-        runs = iter([(pencil.usable, True)])
-    elif flow:
-        runs = flows(objective, pencil, options, steps)
-    else:
-        runs = ((units, True) for units in greedy_searches(objective, pencil, options.strategy, clock))
+    runs = iter([pencil.usable]) if whole else greedy_searches(objective, pencil, strategy, clock)
     best, most, converged, seen = objective.supports.included, -math.inf, True, set()
-    for units, done in runs:
+    for units in runs:
         if units.tobytes() in seen:
             continue
         seen.add(units.tobytes())
-        value = objective.value(units)
+        value, done = objective.value(units), True
         if options.swaps and not whole and not steps.ended:
             objective.work = max(PENCIL_ALL_SWAPS_WORK, work)
             value, units = swap(objective, units, steps)
-            done = done and not objective.exhausted and not steps.ended
+            done = not objective.exhausted and not steps.ended
             seen.add(units.tobytes())
         if value > most + TIE.double * abs(most) or most == -math.inf:
             best, most, converged = units, value, done

@@ -10,7 +10,7 @@ than 1024 variables both scatters stay as the rows that they are products of.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -198,8 +198,7 @@ def sparse_lda(
     X: MatrixLike, y: ArrayLike, n_components: int | None = None,
     cardinality: int | ArrayLike | None = None, *,
     priors: ArrayLike | None = None, shrinkage: float | str | None = "auto",
-    method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto",
-    choice: Choice | None = None,
+    options: RatioSearch | None = None, choice: Choice | None = None,
     deflation: str = "projection", certify: bool = False,
     sample_weight: Weights = None, callback: Callback | None = None,
 ) -> SparseLDAResult:  # fmt: skip
@@ -221,17 +220,17 @@ def sparse_lda(
     n_components : int, optional
         r, in [1, classes - 1]. Default: classes - 1.
     cardinality : int or sequence of r ints, optional
-        k, in [1, p]. Default: the root of the number of variables, rounded up.
+        k, in [1, p]. Default: the square root of the number of variables, rounded up.
     priors : array-like of shape (c,), optional
-        Proportions of the classes, in the order of the sorted labels, positive and with sum 1. They weigh the
-        classes in both scatters and in the classification. Default: the proportions in y.
+        Proportions of the classes, in the order of the sorted labels, positive and with sum 1. They weight
+        the classes in both scatters and in the classification. Default: the proportions in y.
     shrinkage : "auto", float or None, default "auto"
         a in [0, 1]: `B = (1 - a) S_w + a diag(S_w)`, so that the units of X do not matter. "auto": a by the
-        formula of Ledoit and Wolf, for variables of unit variance within classes. None is 0, which does for
-        few variables and many samples: where n - classes + 1 variables or more may enter, B must be shrunk.
-        The entry in diag(S_w) of a variable that is constant within each class is that share of its variance
-        between them which it is of the variable that separates best.
-    method, choice, deflation, certify, callback
+        formula of Ledoit and Wolf, for variables of unit variance within classes. None means 0, which is
+        enough for few variables and many samples; if n - classes + 1 or more variables may enter, B must be
+        shrunk. A variable that is constant within each class gets the entry in diag(S_w) with which it would
+        separate the classes as well as the best of the other variables.
+    options, choice, deflation, certify, callback
         As in `sparse_eigen`.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0: the result is the same as if each row were repeated
@@ -285,7 +284,7 @@ def sparse_lda(
             raise ValueError(f"n_components must be at most classes - 1 = {c - 1}, not {n_components}")
     r = min(c - 1, data.p) if n_components is None else n_components
     proportions = _priors(priors, sizes, classes)
-    options = check_options(data.p, names, cardinality, r, choice, method, deflation, certify)
+    asked = check_options(data.p, names, cardinality, r, choice, options, deflation, certify)
     if isinstance(shrinkage, str):
         if shrinkage != "auto":
             raise ValueError(f"shrinkage must be None, 'auto' or a number in [0, 1], not {shrinkage!r}")
@@ -306,7 +305,7 @@ def sparse_lda(
     try:
         advice = "use shrinkage" if shrinkage is None else "use more shrinkage"
         pencil = Pencil(A, B, dtype=data.dtype, advice=advice)
-        found = directions(pencil, options, hook)
+        found = directions(pencil, asked, hook)
     except Unbounded as error:
         raise ValueError(f"B is the scatter within classes, and {error}") from None
     scalings = found.loadings / found.metric_norm
@@ -337,16 +336,9 @@ def _labels(y: Any, n: int, weight: Array | None) -> tuple[Index, AnyArray]:
         raise ValueError(f"y must have 1 dimension, not shape {labels.shape}")
     if len(labels) != n:
         raise ValueError(f"y has {counted(len(labels), 'label')} for {counted(n, 'row')} of X")
-    if labels.dtype.kind in "fc":
-        bad = np.flatnonzero(~np.isfinite(labels))
-        if len(bad):
-            raise ValueError(f"y is NaN or infinite at {bad[0]}")
-    if labels.dtype.kind in "mM":
-        bad = np.flatnonzero(np.isnat(labels))
-        if len(bad):
-            raise ValueError(f"y is NaT at {bad[0]}")
-    if labels.dtype == object and without_label(labels):
-        raise ValueError("y has labels that are missing")
+    missing = without_label(labels)
+    if missing:
+        raise ValueError(f"y has labels that are missing, the first at {missing[0]}")
     try:
         every, numbers = np.unique(labels, return_inverse=True)
     except TypeError:

@@ -55,7 +55,7 @@ class SparsePCAResult(VariancesResult):
     n_iter : ndarray of shape (r,), int
     n_starts, n_ends, n_best : ndarray of shape (r,), int
         How many starts the search of each component made, how many of their runs it carried to their ends,
-        and how many of these ended at the best value, to a millionth. One of many means that more starts
+        and how many of these ended at the best value, to a millionth. If only one of many did, more starts
         (`n_starts=`) may find a better component; `summary()` says so. 1, 1 and 1 where the method has one
         start, and of components that were found together or changed by ``refine=True``.
     converged : ndarray of shape (r,), bool
@@ -84,7 +84,7 @@ class SparsePCAResult(VariancesResult):
     joint_gap : float or None
         How far the sum of `explained_variance` is below `joint_bound`, as a proportion of the bound.
     scores : ndarray of shape (n, r) or None
-        Scores of the data of the fit, as by `transform`; missing entries count as the mean. None for a
+        Scores of the fitted data, as `transform` gives them; missing entries count as the mean. None for a
         covariance, for results along a path, and for rows in blocks, which would have to be read again.
 
     Examples
@@ -186,8 +186,8 @@ def sparse_pca(
     cardinality : int, sequence of r ints, Explained or Total, optional
         The number of nonzeros: one for all components, or one for each. ``Explained(share)``: as many as each
         needs to explain this share of what an ordinary component explains. ``Total(count)``: the number of
-        nonzeros of all loadings together. Default: the root of the number of variables, rounded up. Methods
-        that take an l1 bound or a penalty instead have it in their record, as in ``method=PMD(2.5)``.
+        nonzeros of all loadings together. Default: the square root of the number of variables, rounded up.
+        Methods that take an l1 bound or a penalty instead have it in their record, as in ``method=PMD(2.5)``.
     method : str or record of a method, default "tpower"
         The name of a method, for its defaults, or a record with its options, as in ``TPower(n_starts=20)``.
         "tpower" (`TPower`): truncated power iteration. "greedy" (`Greedy`): adds one variable at a time.
@@ -197,12 +197,12 @@ def sparse_pca(
         penalty. "pmd" (`PMD`): penalized matrix decomposition, for an l1 bound. "scotlass" (`SCoTLASS`): the
         same, with loadings orthogonal to the earlier ones except under deflation "generalized".
         "least_squares" (`LeastSquares`): maximizes `x'A^2 x / x'Ax`, the variance of all variables that a
-        regression on the score explains, instead of `x'Ax`. On a deflated matrix it is the variance of the
-        deflated variables, with deflation "schur" what the score adds to the earlier ones. "thresholding"
-        (`Thresholding`): the leading eigenvector, truncated; a baseline for the others.
+        regression on the score explains, instead of `x'Ax`. On a deflated matrix this is the variance of the
+        deflated variables; with deflation "schur", it is what the score adds to the earlier ones.
+        "thresholding" (`Thresholding`): the leading eigenvector, truncated; a baseline for the others.
     choice : Choice, optional
-        What is known of the variables: which every component must have, which none may have, which go
-        together, and with which sign. See the guide on choice.
+        What you know about the variables: which ones every component must have, which none may have, which go
+        together, and their signs. See the guide on choice.
     deflation : str, optional
         Default: "projection", or "schur" for method "least_squares". One of "hotelling", "projection",
         "schur", "orthogonalized_hotelling", "orthogonalized_projection", "orthogonalized_schur",
@@ -238,15 +238,15 @@ def sparse_pca(
     certify : bool, float, "bounds" or "jointly", default False
         Compute an upper bound for each component, and how far the component may be below it. True: with up to
         3000 variables, `branch_and_bound` starts from each component, for at most two seconds, or as many as
-        a number says; "tpower" returns the better component where it finds one. Where that is no proof, also
-        the bound of `optimality_bound` for the deflated matrix; for "dspca", the bound of the relaxation.
-        "bounds": without that search, whose outcome depends on the machine. "jointly": one
-        bound instead, on the variance that any r loadings of these cardinalities explain together
-        (with ``deflation="orthogonal"``, any orthogonal ones). Up to 1000 variables it uses the semidefinite
+        a number says; "tpower" returns a better component if that search finds one. If that proves nothing,
+        also the bound of `optimality_bound` for the deflated matrix; for "dspca", the bound of the
+        relaxation. "bounds": without that search, whose outcome depends on the machine. "jointly": one bound
+        instead, on the variance that any r loadings of these cardinalities explain together (with
+        ``deflation="orthogonal"``, any orthogonal ones). Up to 1000 variables it uses the semidefinite
         relaxation, which takes seconds for 100 variables. Supports chosen together, and a `Total`, accept
-        only "jointly". For support "common" it bounds all sets of as many variables. For "disjoint" it is
-        the bound on orthogonal loadings. For a total it holds however the total is divided; it then uses
-        only the number of nonzero rows, without the relaxation.
+        only "jointly". For support "common" it bounds all sets of as many variables. For "disjoint" it is the
+        bound on orthogonal loadings. For a total it holds however the total is divided; it then uses only the
+        number of nonzero rows, without the relaxation.
     kind : {"data", "covariance"}, default "data"
         Whether X holds data or a covariance matrix.
     center : bool or array-like of shape (p,), default True

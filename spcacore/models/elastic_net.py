@@ -127,10 +127,10 @@ def spca(
     n_components : int
         r, in [1, min(n, p)].
     cardinality : int or sequence of r ints, optional
-        Nonzeros of each loading, in [1, p]. Default, without a penalty: the root of the number of variables,
-        rounded up. Each iteration keeps the k largest products as they are, which
-        is the best `b_j` with k nonzeros for an infinite ridge. With a finite ridge it takes the smallest
-        penalty before one more variable would join.
+        Nonzeros of each loading, in [1, p]. Default, without a penalty: the square root of the number of
+        variables, rounded up. Each iteration keeps the k largest products as they are, which is the best
+        `b_j` with k nonzeros for an infinite ridge. With a finite ridge it takes the smallest penalty before
+        one more variable would join.
     penalty : float or sequence of r floats
         Instead of `cardinality`: the penalty on the l1 norms, at least 0, in the units of X'X.
     ridge : float, optional
@@ -141,16 +141,16 @@ def spca(
         for p >> n, where a small ridge fits the few rows instead of the directions. The R package's default
         is ``ridge=1e-6``, whose loadings of a given number of nonzeros often explain much less.
     choice : Choice, optional
-        What is known of the variables. The penalty then applies to the norms of groups, but not to included
-        variables, and `cardinality` counts groups, or variables. A group for which there is no room is passed
-        over.
+        What you know about the variables. The penalty then applies to the norms of groups, but not to
+        included variables, and `cardinality` counts groups, or variables. A group that does not fit is
+        skipped.
     refine : bool, default True
         With `cardinality`: improve the loadings at the end, jointly, by the rounds of the function `refine`,
-        from the loadings found and from components found in turn. No step lowers the
-        variance that the loadings explain together. Values are then those that explain most on their
-        supports, and loadings of as many nonzeros are in order of variance. Of more than 1024 variables, only
-        the most promising take part, by loadings and variances. False: the elastic nets alone, as is needed
-        where X offers only products.
+        from the loadings found and from components found in turn. No step lowers the variance that the
+        loadings explain together. Values are then those that explain most on their supports, and loadings
+        with equally many nonzeros are in order of variance. With more than 1024 variables, only the most
+        promising ones, by loadings and variances, take part. False: the elastic nets alone, which is needed
+        if X offers only products.
     max_iter : int, default 1000
     tol : float, optional
         Stop when no entry of a unit loading changes by more than this. Default: 1e-5; for float32, and for
@@ -181,10 +181,9 @@ def spca(
     Notes
     -----
     The objective never rises, except with `cardinality` and a finite ridge. There the penalties change from
-    one iteration to the next, and loadings may drift or alternate between supports instead of converging.
-    The iterations end where supports have changed 60 times without a gain; of all iterates that did not
-    converge, the one that explains most is taken.
-    Memory grows with the square of the number of variables in use.
+    one iteration to the next, and loadings may drift or alternate between supports instead of converging. The
+    iterations end once supports have changed 60 times without a gain; if they have not converged, the iterate
+    that explains most is returned. Memory grows with the square of the number of variables in use.
 
     References
     ----------

@@ -102,7 +102,7 @@ class PPCAResult(LoadingsResult):
         Names of the variables, if the input had any.
     method : {"eigendecomposition", "em"}
     scores : ndarray of shape (n, r) or None
-        Scores of the data of the fit, as by `transform`. None for a covariance, and for rows in blocks.
+        Scores of the fitted data, as `transform` gives them. None for a covariance, and for rows in blocks.
 
     {example}
     >>> result = spcacore.ppca(X, 2)

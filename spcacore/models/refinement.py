@@ -52,14 +52,14 @@ def refine(
     Maximizes the variance that the loadings explain together, `Tr(A V (V'V)^-1 V')`, over loadings V of the
     given cardinalities. Each loading in turn ascends given the others, by truncated power on the generalized
     problem `max x'PAPx / x'Px`, where P is the projection away from the others, and by exchanges of
-    variables, until none gains. A search of other loadings follows: one or more are sought again, some
+    variables, until none gains. A search for other loadings follows: one or more are sought again, some
     variables are replaced, loadings are rotated within their span and truncated, or taken from different
     results; each such change ascends too. Several searches begin from random loadings. The search ends when
     twelve of them come to the same loadings, or after a fixed amount of work. A single loading is sought as
     `sparse_pca` seeks one by default, from itself and from all other starts.
 
     The result explains at least as much as the given loadings. There are two exceptions: loadings that must
-    first be made orthogonal may lose variance by that; and of uncorrelated components the sum of their
+    first be made orthogonal may lose variance by that; and for uncorrelated components the sum of their
     variances does not fall, but what they explain together may.
 
     Parameters
@@ -80,9 +80,9 @@ def refine(
         orthogonal to the others, or uncorrelated with them. If no loadings are found that meet the
         constraint, as with too few variables, a ValueError is raised.
     choice : Choice, optional
-        What is known of the variables. All but signs can be combined with a constraint.
-        If a loading lacks an included variable, that variable first replaces one with a small entry; entries
-        of a wrong sign become zero.
+        What you know about the variables. All but signs can be combined with a constraint. If a loading lacks
+        an included variable, that variable first replaces one with a small entry; entries of a wrong sign
+        become zero.
     n_restarts : int, default 0
         Further attempts: the whole search with other random numbers. The best result of all is returned.
     max_iter : int, default 500

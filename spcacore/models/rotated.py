@@ -187,7 +187,7 @@ def sca(
         Positive, at most `r sqrt(p)`. Below r some loadings may have no nonzeros. Default: `sqrt(p r)`.
     rotation : {"varimax", "l1", "none"}, default "varimax"
         "l1" minimizes `sum |y_ij|` over rotations. The first iteration starts this from varimax, each later
-        one from the rotation before.
+        one from the previous rotation.
     threshold : {"soft", "hard"}, default "soft"
         "hard" keeps as many of the largest entries as the bound allows, unchanged; it may cycle.
     start : array-like of shape (p, r), optional
@@ -198,8 +198,8 @@ def sca(
     kind : {"data", "covariance"}, default "data"
     center : bool or array-like of shape (p,), optional
         Subtract the column means, or these numbers, implicitly. True is ignored for a covariance. Default:
-        True, but False with ``scale="degree"``. The leading direction of a scaled graph tells its blocks
-        apart as the others do, and its means hold most of that direction; so centering would lose a block.
+        True, but False with ``scale="degree"``. In a scaled graph the leading direction also tells blocks
+        apart, and the means hold most of it, so centering would lose a block.
     scale : bool, "degree" or array-like of shape (p,), default False
         Divide each column by its standard deviation, or by these positive numbers. If `center` is False or
         an array, the deviation is the root mean square about 0 or about it, with divisor n - 1. "degree" is

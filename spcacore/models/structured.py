@@ -14,7 +14,7 @@ orthonormal basis of the earlier means:
 All of that depends on Z through Z'Z alone, so an iteration needs one product with the covariance matrix. Two
 steps accelerate it and never lower F: w is rescaled so that E w'C^-1 w is its dimension (and x inversely),
 and m is replaced by the fixed point in the span of itself and those before it, where that raises F. What is
-left of the span begins that of the next component (linalg/ritz). All components
+left of the span begins that of the next component (linalg/eigen). All components
 at once, without deflation, are in `under_prior`.
 """
 
@@ -127,7 +127,7 @@ class StructuredPCAResult(VariancesResult):
     options: dict[str, Any] = field(repr=False)
 
     def transform(self, X: MatrixLike) -> AnyArray:
-        """Scores of the rows of X. For the data of the fit these are `scores`.
+        """Scores of the rows of X. For the fitted data these are `scores`.
 
         Parameters
         ----------
@@ -333,12 +333,12 @@ def soppca(
     X, n_components
         As in `oppca`.
     cardinality : int or sequence of r ints, optional
-        k, the number of nonzeros of each loading, or of groups. Default: the root of the number of variables,
-        rounded up.
+        k, the number of nonzeros of each loading, or of groups. Default: the square root of the number of
+        variables, rounded up.
     prior : Prior, optional
         As in `oppca`. On a support S the precision is `(C^-1)_SS`: all other loadings are zero.
     choice : Choice, optional
-        What is known of the variables. The loading of an excluded variable is zero. Signs need a diagonal
+        What you know about the variables. The loading of an excluded variable is zero. Signs need a diagonal
         prior, as the default is, see Notes.
     deflation : {"orthogonal", "naive", "constrained"}, default "orthogonal"
         "orthogonal" projects the data onto the complement of the earlier means; later means may still
@@ -362,8 +362,8 @@ def soppca(
     The posterior on S is the information projection of the one on all variables, N(m, K^-1): the restriction
     `N(D (Km)_S, D)`, ``D = inv(K[np.ix_(S, S)])``, as `information_projection` finds it. Where signs are
     given it is restricted to these, too. Under a diagonal prior the loadings are independent normal
-    variables, each truncated at 0: means, variances and mass have closed forms, and F is exact. Of dependent
-    loadings the mass on given signs has no closed form, so that other priors are refused.
+    variables, each truncated at 0: means, variances and mass have closed forms, and F is exact. For dependent
+    loadings, the mass on given signs has no closed form, so other priors are refused.
 
     References
     ----------
@@ -455,7 +455,7 @@ def _fit(
     else:
         basis = prior if sizes is None else None
         residual = Residual(problem, n, deflation != "naive", 8 if stop else r, basis)
-        components = fit_in_turn(problem, residual, r, stop, sizes, deflation, unit, start_search, known, hook)
+        components = fit_in_turn(residual, r, stop, sizes, deflation, unit, start_search, known, hook)
     if stop and components and not components[0].gain > 0:
         warn("not even the first component raises the free energy")
     unconverged = [t for t, c in enumerate(components) if not c.converged]

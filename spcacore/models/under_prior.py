@@ -176,7 +176,7 @@ def _by_em(
 
 
 def fit_in_turn(
-    problem: Problem, residual: Residual, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str,
+    residual: Residual, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str,
     unit: float, start_search: Callable[[Residual, int, Callable[[], None]], Search], known: list[Component],
     hook: Hook | None,
 ) -> list[Component]:  # fmt: skip
@@ -184,7 +184,8 @@ def fit_in_turn(
 
     With `stop`, no more than raise the free energy, but one at least.
     """
-    op, root, n = problem.operator, math.sqrt(unit), residual.n
+    problem, n, root = residual.problem, residual.n, math.sqrt(unit)
+    op = problem.operator
     removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
     state = DeflatedOperator.from_problem(problem, removal)
     sparse_state: DeflatedOperator | None = state

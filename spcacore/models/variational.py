@@ -11,13 +11,12 @@ import numpy as np
 from scipy import linalg
 
 from .. import _core
-from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER, SUPPORT_TOL
+from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER, SPAN, SUPPORT_TOL
 from .._messages import counted
 from .._records import record
 from .._types import Array, Index
-from ..linalg.eigen import all_eigenpairs, largest_eigenpairs
-from ..linalg.orthogonal import SPAN, append_orthonormal, column_span, inner_products, project_out
-from ..linalg.ritz import RitzSpan, ShiftedInverse, root_beyond
+from ..linalg.eigen import RitzSpan, ShiftedInverse, all_eigenpairs, largest_eigenpairs, root_beyond
+from ..linalg.orthogonal import append_orthonormal, column_span, inner_products, project_out
 from ..operators.deflation import DeflatedOperator, LowRank
 from ..operators.gram import leading_pairs
 from ..operators.problem import Problem
@@ -38,7 +37,7 @@ _LOG_2PI = math.log(2 * math.pi)
 _LEAST = 1e-300
 ROOT_STEP = 0.7  # of the logarithm of a: a longer step can miss a root, where several directions compete
 ALL_SHARE = 16  # of so many times as many eigenvectors, all are found as fast
-SHIFTED_ENTRIES = 1 << 23  # of eigenvectors, for which as many systems are solved by conjugate gradients
+SHIFTED_ENTRIES = 1 << 21  # of eigenvectors, for which as many systems are solved by conjugate gradients
 
 
 @record
@@ -61,7 +60,7 @@ class Residual:
     in memory, all are in the basis of the eigenvectors U of the prior, if it is given.
     """
 
-    op: _core.Operator
+    problem: Problem
     n: float
     orthogonal: bool
     wanted: int
@@ -69,7 +68,8 @@ class Residual:
     def __init__(
         self, problem: Problem, n: float, orthogonal: bool, wanted: int, prior: PriorMatrix | None = None
     ):
-        self.op, self.n, self.orthogonal, self.wanted = problem.operator, n, orthogonal, wanted
+        self.problem, self.n, self.orthogonal, self.wanted = problem, n, orthogonal, wanted
+        self.op: _core.Operator = problem.operator
         self.U: Array | None = None
         if isinstance(prior, Spectral) and self.op.in_memory:
             self.U = prior.U
@@ -293,7 +293,7 @@ class ExpectationMaximization:
             m = project_out(m - Y @ linalg.cho_solve(N, Y.T @ right), Q)
             trace -= float(np.trace(linalg.cho_solve(N, Y.T @ Y)))
             logdet -= 2 * float(np.log(np.diag(N[0])).sum())
-        self._note_share(math.log(a), math.log(trace / prior.trace(a)))
+        self._note_share(math.log(max(a, _LEAST)), math.log(max(trace / prior.trace(a), _LEAST)))
         return Posterior(m, self.product(m), prior.product(m), trace, self.dimension - a * trace, logdet, a)
 
     def _note_share(self, t: float, share: float) -> None:
@@ -388,7 +388,7 @@ class ExpectationMaximization:
             energy = max((e - trace) / w, _LEAST)
             return math.log(energy * (l / trace)) - t, energy, trace, Z
 
-        most = ROOT_STEP if self.span.size > 1 else math.inf
+        most = ROOT_STEP if self.span.size > 1 else 10 * ROOT_STEP
         t, self.gain = root_beyond(lambda t: at(t)[0], math.log(max(y.a, _LEAST)), self.gain, most)
         _, energy, trace, Z = at(t)
         m, g, Lm = math.sqrt(energy) * Z[:, -1] @ self.span.filled
@@ -399,7 +399,7 @@ class ExpectationMaximization:
         return Posterior(m, sign * g, sign * Lm, trace, self.dimension - a * trace, y.logdet, a)
 
     def correct(self, x: Posterior, steps: int) -> None:
-        """Add to the span what takes x nearest to an eigenvector, once many steps have not."""
+        """Add to the span what leads from x nearly to an eigenvector, once many steps have not."""
         if self.shifted is None:
             return
         d = self.shifted.step(x.a, x.m, x.g, x.Lm, self.Q, steps)
@@ -462,7 +462,7 @@ def _leading(G: Array) -> Array:
 
 
 def _near_eigenvector(product: Callable[[Array], Array], v: Array, tol: float) -> Callable[[Array], Array]:
-    """The product, but once for vectors that differ from multiples of v by their share `tol` alone."""
+    """The product; for vectors so near to multiples of v, the same multiples of that with v."""
     v = v / np.linalg.norm(v)
     Av = product(v)
 
@@ -532,7 +532,7 @@ class Search:
     def on_all(self, Q: Array) -> Component:
         """A component on all variables, orthogonal to Q."""
         residual, U = self.residual, self.residual.U
-        prior = self.prior if U is None or not isinstance(self.prior, Spectral) else self.prior.rotated
+        prior = self.prior.rotated if U is not None and isinstance(self.prior, Spectral) else self.prior
         em = self.em(prior, Q)
         if Q.shape[1] and em.U is None:
             em.product = lambda v: project_out(residual.product(v), Q)

@@ -32,10 +32,11 @@ from .._records import record
 from .._types import AnyArray, Array, Index
 from ..linalg.scaling import beyond_range
 from .base import Affine
-from .block_tasks import backward, forward, products, submatrix, sum_parts
+from .block_tasks import backward, extreme_rows_of, forward, products, submatrix, sum_parts
 from .blocks import RowBlocks
 from .deflation import DeflatedOperator, LowRank
 from .problem import Problem, Screening
+from .statistics import most_extreme
 from .working_set import Vector, WorkingSet
 
 
@@ -438,6 +439,12 @@ class BlockOperator:
     def backward_block(self, U: AnyArray) -> AnyArray:
         """F'U times factor (p, b), of data that are not deflated, in one pass."""
         return self.gram.data_backward(np.asarray(U, self.dtype, order="F"))
+
+    def extreme_rows(self, index: Index, k: int, levels: Array) -> tuple[Array, AnyArray]:
+        """Those of all blocks, of data that are not deflated, in one pass."""
+        gram = self.gram
+        sides = gram.affine, index, k, levels
+        return gram.blocks.reduced(most_extreme, extreme_rows_of, *sides, each=gram.each)
 
     def submatrix(self, index: Index) -> AnyArray:
         """A[S, S], S = index, of the deflated operator."""

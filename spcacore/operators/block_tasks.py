@@ -16,12 +16,14 @@ from .._limits import CACHED_ENTRIES
 from .._types import AnyArray, Array, Index
 from .._validation import float_type, is_sparse, real_array
 from ..linalg.scaling import beyond_range
+from .base import Affine
 from .dense import blas_layout, is_small
 from .sparse import canonical_arrays, compressed
 from .statistics import (
     Statistics,
     compressed_statistics,
     dense_statistics,
+    extreme_rows,
     from_whole,
     in_range,
     merged,
@@ -57,13 +59,14 @@ def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, AnyArray
         yield part, X[part].toarray() if is_sparse(X) else X[part]
 
 
-def _operator(block: Any, mean: AnyArray | None = None) -> _core.Operator:
-    """X'X, or of X - 1 mean'."""
+def _operator(block: Any, *affine: Any) -> _core.Operator:
+    """X'X, or of X - 1 mean', or what else an `Affine` makes of X but for the weights of rows."""
     if is_sparse(block):
         arrays = block.data, block.indices, block.indptr
         n, p = block.shape
-        return _core.compressed(n, p, block.format == "csr", *arrays, False, mean, None, 1.0, 1.0)
-    return _core.dense(block, False, mean)
+        affine = (*affine, *(None, None, 1.0, 1.0)[len(affine) :])
+        return _core.compressed(n, p, block.format == "csr", *arrays, False, *affine)
+    return _core.dense(block, False, *affine)
 
 
 def statistics(block: Any, weight: Array | None = None) -> Statistics | None:
@@ -251,6 +254,18 @@ def submatrix(
     if row_weight is not None:
         U *= row_weight
     return (U[:first] @ U.T,)
+
+
+def extreme_rows_of(
+    block: Any, row_weight: AnyArray | None, affine: Affine, index: Index, k: int, levels: Array
+) -> tuple[Array, AnyArray]:
+    """`extreme_rows`; none where there are no rows."""
+    X = as_kernel_input(block)
+    if X.shape[0] == 0:
+        return np.zeros(0), np.zeros(X.shape, X.dtype)
+    return extreme_rows(
+        affine._replace(row_weight=row_weight).weighted(_operator(X, *affine[:4])), index, k, levels
+    )
 
 
 def scores_of(block: Any, index: Index, V: AnyArray, shift: AnyArray | None) -> AnyArray:

@@ -50,8 +50,8 @@ class Moments(RowBlocks):
     scatter : array-like of shape (p, p)
         `sum_i (x_i - mean)(x_i - mean)'`, that is the covariance matrix times `n_samples - 1`.
     names : sequence of str, optional
-        Names of the variables, by which sums are matched. Beside moments with names, those without go by
-        place.
+        Names of the variables, by which sums are matched. Moments without names are matched with these by
+        position.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class Moments(RowBlocks):
         Parameters
         ----------
         X : array-like of shape (n, p), sparse matrix, dataframe, RowBlocks or dask array
-            Rows, read once; at most 16,384 variables. Of none, the sum is 0.
+            Rows, read once; at most 16,384 variables. Without rows, the sum is 0.
         sample_weight : array-like of shape (n,), optional
             How many samples each row stands for.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._limits import CHUNK
+from .._limits import CHUNK, EXTREME_COLUMNS, EXTREME_SAMPLES
 from .._messages import counted
 from .._records import record
 from .._types import AnyArray, Array, Index, Mask
@@ -214,6 +214,28 @@ def compressed_statistics(
         return _of_no_weight(data, shape)
     sums = _core.weighted_compressed(p, row_major, data, indices, indptr, weight)
     return Statistics(float(weight.sum()), data.size, *sums)
+
+
+def extreme_rows(op: Any, index: Index, k: int, levels: Array) -> tuple[Array, AnyArray]:
+    """The s_ij = x_ij^2 / (n - 1) of the rows of F by which k variables of `index` may explain most, and
+    bounds on how much: the least of k t + sum_j (s_ij - t)_+ of all levels t."""
+    bounds = np.outer(k * levels, np.ones(op.m))
+    for first in range(0, len(index), EXTREME_COLUMNS):
+        square = float(op.factor) * np.square(op.columns(index[first : first + EXTREME_COLUMNS]))
+        for sums, level in zip(bounds, levels, strict=True):
+            sums += np.maximum(square - level, 0).sum(axis=0)
+    bound = bounds.min(axis=0)
+    chosen = _core.select_largest(bound, min(EXTREME_SAMPLES, op.m))
+    unit = np.zeros((op.m, len(chosen)), op.dtype, order="F")
+    unit[chosen, np.arange(len(chosen))] = 1
+    return bound[chosen], np.square(op.backward_block(unit).T) / op.dtype.type(op.factor)
+
+
+def most_extreme(parts: Iterable[tuple[Array, AnyArray]]) -> tuple[Array, AnyArray]:
+    """Of all rows, from the `extreme_rows` of some."""
+    bounds, rows = (np.concatenate(each) for each in zip(*parts, strict=True))
+    chosen = _core.select_largest(bounds, min(EXTREME_SAMPLES, len(bounds)))
+    return bounds[chosen], rows[chosen]
 
 
 def entries(row_major: bool, data: AnyArray, indices: AnyArray, indptr: AnyArray) -> Any:

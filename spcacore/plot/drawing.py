@@ -87,7 +87,7 @@ def variable_names(result: Any, names: Any, p: int) -> list[str]:
     return names_of_sides(result)
 
 
-def variance_shares(result: Any, r: int, chosen: Sequence[int] | None = None) -> Array | None:
+def variance_shares(result: Any, chosen: Sequence[int] | None = None) -> Array | None:
     """Of the variance, for each component; None where the result does not say."""
     shares = getattr(result, "explained_variance_ratio", None)
     if shares is None:
@@ -177,9 +177,11 @@ def add_color_bar(ax: Any, image: Any, label: str = "loading") -> None:
     bar.ax.tick_params(length=2)
 
 
-def legend_above(ax: Any, drawn: Sequence[Any], said: Sequence[str]) -> None:
-    """Above the picture, where it hides nothing."""
-    ax.legend(
-        drawn, said, frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2,
-        borderaxespad=0.2,
+def legend_above(ax: Any, order: Sequence[str] = ()) -> Any:
+    """Above the picture, where it hides nothing; in an order of labels, if one is given."""
+    drawn, said = ax.get_legend_handles_labels()
+    places = [said.index(label) for label in order if label in said] or range(len(said))
+    return ax.legend(
+        [drawn[i] for i in places], [said[i] for i in places], frameon=False, fontsize="small",
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2,
     )  # fmt: skip

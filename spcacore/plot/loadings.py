@@ -95,7 +95,7 @@ def bars(
     ax.set_xlabel("loading" if len(index) == count else f"loading (the {len(index)} largest of {count})")
     add_grid(ax, "x")
     hide_spines(ax, "left")
-    share = variance_shares(result, V.shape[1])
+    share = variance_shares(result)
     variance = "" if share is None else f", {percent(share[t])} of the variance"
     shown = counted(count, "loading")
     ax.set_title(f"component {t + 1}: {shown}{variance}", loc="left", fontsize="medium")
@@ -117,9 +117,9 @@ def heatmap(
 ) -> Axes:
     """Draw the loadings as a table of colors, with a row for each variable and a column for each component.
 
-    Only variables that at least one of these components selects are shown. Zero loadings have no color.
-    If there is no room for all names, the names of the largest loadings are written. Variables of two sets,
-    as of `sparse_cca`, stand one below the other, with a line between the sets.
+    Only variables that at least one of these components selects are shown. Zero loadings have no color. If
+    there is no room for all names, the names of the largest loadings are written. The two sets of variables
+    of `sparse_cca` stand one below the other, with a line between them.
 
     Parameters
     ----------
@@ -130,11 +130,11 @@ def heatmap(
         How many variables to show, at most: those with the largest loadings by magnitude. Default: all that
         are selected.
     order : {"cluster", "loading", "given"}, default "cluster"
-        "cluster": by hierarchical clustering (average linkage) of the magnitudes of the loadings, and with
-        less weight of their signs. The loadings of each variable are divided by the square root of their
+        "cluster": by hierarchical clustering (average linkage) of the magnitudes of the loadings, and, with
+        less weight, of their signs. The loadings of each variable are divided by the square root of their
         norm, so that it matters more in which components a variable is than how large it is there. Of two
         clusters that merge, the one of the earlier components comes first. More than 3000 variables, and
-        variables that are in one component each, are ordered by "loading". "loading": by the component in
+        variables that are in one component each, are ordered as by "loading". "loading": by the component in
         which a variable has its largest magnitude, and there from positive to negative. "given": as in the
         data.
     {axes}
@@ -188,7 +188,7 @@ def heatmap(
     ax.hlines(np.cumsum([len(side) for side in sides[:-1]]) - 0.5, -0.5, r - 0.5, color=text_color())
     ax.set_xlim(-0.5, r - 0.5)
     ax.set_ylim(m - 0.5, -0.5)
-    shares = variance_shares(result, r, chosen)
+    shares = variance_shares(result, chosen)
     thin = max(1, -(-r // 20))
     ticks = [str(t + 1) for t in chosen]
     if shares is not None and r <= 8:
@@ -252,7 +252,7 @@ def images(
     across = min(r, math.ceil(math.sqrt(1.5 * r * tall)))
     down = -(-r // across)
     across = -(-r // down)
-    shares = variance_shares(result, r, chosen)
+    shares = variance_shares(result, chosen)
     gap, title = 0.08, 0.24 if r > 1 or shares is not None else 0.0  # of a width, and in inches
     side = min(1.6, 9 / across, 8 / (down * tall))
     high = down * (side * tall + max(title, gap * side))

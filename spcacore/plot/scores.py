@@ -125,7 +125,7 @@ def biplot(
     )
     ax.set_aspect("equal", adjustable="box" if shared else "datalim")
     ax.autoscale_view()
-    shares = variance_shares(result, 2, (first, second))
+    shares = variance_shares(result, (first, second))
     for i, (t, axis) in enumerate(((first, ax.xaxis), (second, ax.yaxis))):
         share = "" if shares is None else f"  ({percent(shares[i])} of the variance)"
         axis.set_label_text(f"component {t + 1}{share}")

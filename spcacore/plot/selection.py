@@ -9,11 +9,13 @@ import numpy as np
 
 from .._docstrings import filled
 from .._limits import LOG_SPAN
-from .._messages import counted
+from .._messages import counted, few
 from .._rendering import shortened
 from .._types import AnyArray, Array
-from .._validation import LARGEST, integer, real_array
+from .._validation import LARGEST, integer
+from ..selection.criteria import SparsitySelection
 from ..selection.stability_result import Stability
+from ..selection.tuning import SparsityPath
 from .drawing import (
     CHOSEN,
     COLORS,
@@ -30,11 +32,6 @@ from .drawing import (
     write_in_the_middle,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ..selection.criteria import SparsitySelection
-    from ..selection.tuning import SparsityPath
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -111,12 +108,9 @@ def path(
     chosen: 5, 42.9 %
     """
     source: Any = path_or_selection
-    is_selection = all(hasattr(source, name) for name in ("parameter", "values", "score", "criterion"))
-    if not is_selection and not all(
-        hasattr(source, name) for name in ("parameter", "values", "explained_variance_ratio", "dense_ratio")
-    ):
+    if not isinstance(source, (SparsityPath, SparsitySelection)):
         raise TypeError(f"a SparsityPath or a SparsitySelection is needed, not {type(source).__name__}")
-    steps = [*(getattr(source, "earlier", ()) if is_selection else ()), source]
+    steps = [*getattr(source, "earlier", ()), source]
     if component is not None:
         if len(steps) == 1:
             raise ValueError("component requires a selection whose grids differ by component")
@@ -125,113 +119,104 @@ def path(
         if chosen is not None:
             raise ValueError("chosen needs component where grids differ by component")
         return _draw_steps(given_or_new_axes(ax, (6, 4)), steps)
-    values = real_array(source.values, "values", ndim=1).astype(np.float64)
+    values, is_selection = source.values, isinstance(source, SparsitySelection)
     if chosen is None and is_selection:
         chosen = source.chosen
     if chosen is not None and not np.any(values == chosen):
-        raise ValueError(f"chosen must be one of the values {_value_list(values)}, not {chosen!r}")
+        raise ValueError(f"chosen must be one of the values {few(values.tolist())[1:-1]}, not {chosen!r}")
     if not is_selection and source.explained_variance_ratio is None:
         raise ValueError("the path has no explained_variance_ratio: the total variance is unknown")
     ax = given_or_new_axes(ax, (6, 4))
-    order = np.argsort(values, kind="stable")
-    draw = _draw_selection if is_selection else _draw_path
-    y = draw(ax, source, values, order)
+    y = (_draw_selection if is_selection else _draw_path)(ax, source, values)
     _value_axis(ax, values)
     _finish(ax, source.parameter, "each component" if component is None else f"component {component + 1}")
     if chosen is not None:
-        i = int(np.flatnonzero(values == chosen)[0])
+        i = _place(values, chosen)
         reached = "" if is_selection else f", {y[i]:.1f} %"
-        ax.plot(
-            values[i], y[i], "o", markersize=11, markerfacecolor="none", markeredgecolor=CHOSEN,
-            markeredgewidth=1.8, linestyle="none", zorder=4, label=f"chosen: {values[i]:g}{reached}",
-        )  # fmt: skip
+        _circle(ax, values[i], y[i], CHOSEN, f"chosen: {values[i]:g}{reached}")
         ax.axvline(values[i], color=CHOSEN, linewidth=0.8, alpha=0.6, zorder=1)
-    legend_above(ax, *ax.get_legend_handles_labels())
+    legend_above(ax)
     return ax
 
 
-def _draw_path(ax: Any, source: Any, values: AnyArray, order: AnyArray) -> Array:
-    shares = 100 * np.asarray(source.explained_variance_ratio, np.float64)
+def _place(values: AnyArray, value: float) -> int:
+    """Which of the values this is."""
+    return int(np.flatnonzero(values == value)[0])
+
+
+def _circle(ax: Any, x: float, y: float, color: str, label: str = "_") -> None:
+    """Around the point that is chosen."""
+    ax.plot(
+        x, y, "o", markersize=11, markerfacecolor="none", markeredgecolor=color, markeredgewidth=1.8,
+        linestyle="none", zorder=4, label=label,
+    )  # fmt: skip
+
+
+def _draw_path(ax: Any, source: Any, values: AnyArray) -> Array:
+    shares = 100 * source.explained_variance_ratio
     total, r = shares.sum(axis=1), shares.shape[1]
-    x = values[order]
+    right = int(np.argmax(values))
     if 1 < r <= 6:
-        for t in range(r):
-            ax.plot(
-                x, shares[order, t], "-", color=SPARSE, linewidth=1, alpha=0.45,
-                label="each component" if t == 0 else "_",
-            )  # fmt: skip
+        for t, share in enumerate(shares.T):
+            label = "each component" if t == 0 else "_"
+            ax.plot(values, share, "-", color=SPARSE, linewidth=1, alpha=0.45, label=label)
             ax.annotate(
-                f"{t + 1}", (x[-1], shares[order[-1], t]), xytext=(4, 0), textcoords="offset points",
+                f"{t + 1}", (values[right], share[right]), xytext=(4, 0), textcoords="offset points",
                 fontsize="x-small", color=SPARSE, va="center",
             )  # fmt: skip
     name = "variance explained" if r == 1 else f"{counted(r, 'component')} together"
-    ax.plot(x, total[order], "o-", color=SPARSE, markersize=4.5, label=name)
+    ax.plot(values, total, "o-", color=SPARSE, markersize=4.5, label=name)
     top = np.nanmax(total)
     if source.dense_ratio is not None:
         dense = 100 * float(np.sum(source.dense_ratio))
-        ax.axhline(
-            dense,
-            color=DENSE,
-            linewidth=1.2,
-            linestyle="--",
-            zorder=1,
-            label=f"ordinary: {dense:.1f} %",
-        )
+        _dashed(ax, dense, f"ordinary: {dense:.1f} %")
         top = max(top, dense)
     ax.set_ylim(0, min(max(1.08 * top, 1e-9), 105))
     ax.set_ylabel("share of the variance, %")
     return total
 
 
-def _draw_selection(ax: Any, source: Any, values: AnyArray, order: AnyArray) -> Array:
-    score = np.asarray(source.score, np.float64)
-    error = None if source.standard_error is None else np.asarray(source.standard_error, np.float64)
-    ax.plot(values[order], score[order], "o-", color=SPARSE, markersize=4.5, label="score")
+def _dashed(ax: Any, level: float, label: str) -> None:
+    """A level to compare with."""
+    ax.axhline(level, color=DENSE, linewidth=1.2, linestyle="--", zorder=1, label=label)
+
+
+def _draw_selection(ax: Any, source: Any, values: AnyArray) -> Array:
+    score, error = source.score, source.standard_error
+    ax.plot(values, score, "o-", color=SPARSE, markersize=4.5, label="score")
+    best = _place(values, source.best)
+    marks = [(best, "D", SPARSE, "best")]
     if error is not None:
         ax.errorbar(
             values, score, error, fmt="none", ecolor="#8fbfe0", elinewidth=1.4, capsize=2.5, zorder=1.5
         )  # fmt: skip
-    best = int(np.flatnonzero(values == source.best)[0])
-    ax.plot(
-        values[best], score[best], "D", color=SPARSE, markersize=7, linestyle="none", zorder=3,
-        label=f"best: {values[best]:g}",
-    )  # fmt: skip
-    if error is not None:
-        level, meaning = score[best] - error[best], "best less its standard error"
         if (source.parameter, source.criterion) == ("n_components", "permutation"):
-            level, meaning = 0.0, "permuted data"
-        ax.axhline(level, color=DENSE, linewidth=1.2, linestyle="--", zorder=1, label=meaning)
-        sparsest = int(np.flatnonzero(values == source.one_se)[0])
+            _dashed(ax, 0.0, "permuted data")
+        else:
+            _dashed(ax, score[best] - error[best], "best less its standard error")
+        marks.append((_place(values, source.one_se), "s", "#009e73", "one standard error"))
+    for i, marker, color, what in marks:
+        label = f"{what}: {values[i]:g}"
         ax.plot(
-            values[sparsest], score[sparsest], "s", color="#009e73", markersize=6.5, linestyle="none",
-            label=f"one standard error: {values[sparsest]:g}", zorder=3,
+            values[i], score[i], marker, color=color, markersize=7, linestyle="none", zorder=3, label=label
         )  # fmt: skip
-    ax.set_ylabel(_CRITERIA.get(source.criterion, source.criterion))
+    ax.set_ylabel(_CRITERIA[source.criterion])
     return score
 
 
-def _draw_steps(ax: Any, steps: list[Any]) -> Any:
+def _draw_steps(ax: Any, steps: list[SparsitySelection]) -> Any:
     """The scores of components with grids of their own, and what is chosen for each."""
-    every = []
     for t, step in enumerate(steps):
-        values, score = real_array(step.values, "values", ndim=1).astype(np.float64), np.asarray(step.score)
-        order, color = np.argsort(values, kind="stable"), COLORS[t % len(COLORS)]
-        label = f"component {t + 1}, chosen: {step.chosen:g}"
-        error = None if step.standard_error is None else np.asarray(step.standard_error)[order]
+        color, i = COLORS[t % len(COLORS)], _place(step.values, step.chosen)
         ax.errorbar(
-            values[order], score[order], error, fmt="o-", color=color, markersize=4.5, elinewidth=1.2,
-            capsize=2.5, label=label,
+            step.values, step.score, step.standard_error, fmt="o-", color=color, markersize=4.5,
+            elinewidth=1.2, capsize=2.5, label=f"component {t + 1}, chosen: {step.chosen:g}",
         )  # fmt: skip
-        i = int(np.flatnonzero(values == step.chosen)[0])
-        ax.plot(
-            values[i], score[i], "o", markersize=11, markerfacecolor="none", markeredgecolor=color,
-            markeredgewidth=1.8, linestyle="none", zorder=4,
-        )  # fmt: skip
-        every.append(values)
-    _value_axis(ax, np.concatenate(every))
-    ax.set_ylabel(_CRITERIA.get(steps[0].criterion, steps[0].criterion))
+        _circle(ax, step.values[i], step.score[i], color)
+    _value_axis(ax, np.concatenate([step.values for step in steps]))
+    ax.set_ylabel(_CRITERIA[steps[0].criterion])
     _finish(ax, steps[0].parameter, "each component")
-    legend_above(ax, *ax.get_legend_handles_labels())
+    legend_above(ax)
     return ax
 
 
@@ -254,11 +239,6 @@ def _value_axis(ax: Any, values: AnyArray) -> None:
         ax.xaxis.set_minor_locator(NullLocator())
     elif np.all(values == np.rint(values)):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def _value_list(values: AnyArray) -> str:
-    shown = [f"{value:g}" for value in values]
-    return ", ".join(shown if len(shown) <= 8 else [*shown[:4], "...", *shown[-2:]])
 
 
 # ---- how often variables are chosen again ---------------------------------------------------------------
@@ -332,5 +312,5 @@ def stability(
     ax.set_xlabel(f"share of the resamples, component {t + 1}")
     add_grid(ax, "x")
     hide_spines(ax)
-    legend_above(ax, *ax.get_legend_handles_labels())
+    legend_above(ax)
     return ax

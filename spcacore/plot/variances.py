@@ -98,7 +98,7 @@ def scree(
     if X is not None and dense is not None:
         raise ValueError("give either X or dense, not both")
     options: dict[str, Any] = {"kind": kind, "center": center, "scale": scale}
-    shares = variance_shares(result, r)
+    shares = variance_shares(result)
     if X is None:
         if any(option is not None for option in options.values()):
             raise ValueError("kind, center and scale say how to read X, but X is not given")
@@ -112,35 +112,27 @@ def scree(
         shares = own if shares is None else shares
     assert shares is not None
     ax = given_or_new_axes(ax, (min(4.4 + 0.35 * r, 10), 4))
-    x, what = np.arange(1, r + 1), "dense" if V.all() else "sparse"
-    width = 0.38 if ordinary is not None else 0.6
-    ax.bar(
-        x - (width / 2 if ordinary is not None else 0),
-        100 * shares,
-        width,
-        color=SPARSE,
-        label=what,
-    )
-    together = f"{what}, cumulative"
-    ax.plot(x, 100 * np.cumsum(shares), "o-", color=SPARSE, markersize=4.5, label=together)
+    what = "dense" if V.all() else "sparse"
+    series = [(shares, SPARSE, SPARSE, "o-", what)]
     if ordinary is not None:
-        at = x[: len(ordinary)]
-        ax.bar(at + width / 2, 100 * ordinary, width, color=ORDINARY, label="ordinary")
+        series.append((ordinary, ORDINARY, DENSE, "s--", "ordinary"))
+    width = 0.38 if len(series) == 2 else 0.6
+    for i, (values, bar, line, style, label) in enumerate(series):
+        at = np.arange(1, len(values) + 1)
+        beside = (i - 0.5) * width if len(series) == 2 else 0
+        ax.bar(at + beside, 100 * values, width, color=bar, label=label)
         ax.plot(
-            at, 100 * np.cumsum(ordinary), "s--", color=DENSE, markersize=4, linewidth=1.2,
-            label="ordinary, cumulative", zorder=1.9,
+            at, 100 * np.cumsum(values), style, color=line, markersize=4.5, label=f"{label}, cumulative",
+            zorder=2 - i / 10,
         )  # fmt: skip
-    _ticks_of_components(ax, r)
+    ax.set_xticks(np.arange(1, r + 1, max(1, -(-r // 15))))
     ax.set_xlim(0.4, r + 0.6)
-    top = 100 * max(shares.sum(), 0 if ordinary is None else ordinary.sum())
+    top = 100 * max(values.sum() for values, *_ in series)
     ax.set_ylim(0, min(max(1.12 * top, 1e-9), 105))
     ax.set_xlabel("component")
     ax.set_ylabel("share of the variance, %")
     add_grid(ax, "y")
-    drawn, said = ax.get_legend_handles_labels()
-    places = (what, together, "ordinary", "ordinary, cumulative")
-    order = [said.index(label) for label in places if label in said]
-    legend_above(ax, [drawn[i] for i in order], [said[i] for i in order])
+    legend_above(ax, (what, f"{what}, cumulative", "ordinary", "ordinary, cumulative"))
     hide_spines(ax)
     return ax
 
@@ -217,10 +209,7 @@ def comparison(
     ax.set_xlabel(f"component of {shortened(results.labels[results.reference])}", **VERBATIM)
     ax.set_ylabel("variance" if known is None else "share of the variance, %")
     add_grid(ax, "y")
-    drawn, said = ax.get_legend_handles_labels()
-    legend_above(ax, drawn, said)
-    legend: Any = ax.get_legend()
-    for text in legend.get_texts():
+    for text in legend_above(ax).get_texts():
         text.set(**VERBATIM)
     hide_spines(ax)
     return ax
@@ -230,11 +219,6 @@ def _group_of_each(matched: AnyArray, r: int) -> AnyArray:
     """The group of each component: that of the one it is matched with, or one after all r of these."""
     alone = matched < 0
     return np.where(alone, r - 1 + np.cumsum(alone), matched)
-
-
-def _ticks_of_components(ax: Any, r: int) -> None:
-    step = max(1, -(-r // 15))
-    ax.set_xticks(np.arange(1, r + 1, step))
 
 
 def _known_shares(dense: Any) -> Array:

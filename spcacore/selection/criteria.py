@@ -44,9 +44,10 @@ class SparsitySelection(Judged, ByValue):
         Larger is better. "cv": the share of the variance of left-out entries that is predicted, averaged over
         folds and repeats. "permutation": the logarithm of the share explained, minus its mean after
         permutations; for a number of components t, the share of the t-th in the variance that the earlier
-        ones leave. "correlation": of scores of left-out rows with those by the components of all rows.
-        "sparseness": the index of sparseness. "bic": the log-likelihood minus the cost of the parameters,
-        divided by n. "stability": the agreement of half-samples, averaged over components.
+        ones leave. "correlation": between the scores of left-out rows from components fitted without them and
+        from the components of all rows. "sparseness": the index of sparseness. "bic": the log-likelihood
+        minus the cost of the parameters, divided by n. "stability": the agreement of half-samples, averaged
+        over components.
     standard_error : ndarray of shape (m,) or None
         The standard error of the score; None for the last three criteria.
     scores : ndarray of shape (runs, m) or None
@@ -137,11 +138,11 @@ def sparsity_path(
 ) -> SparsityPath:
     """Sparse components for each of several values of their sparsity.
 
-    Of `sparse_pca` each value gives what that function gives, or a first component with a better objective of
-    the method: components are sought from its starts and from the components of the neighboring, denser
-    value. X is checked, summarized and screened once. With "tpower", the variance of the first component
-    never falls as it becomes denser, unless ``refine=True`` changes it afterwards. Other models are fitted
-    anew.
+    For `sparse_pca`, each value gives what that function gives, or a first component that is better by the
+    objective of the method, because the search starts also from the components of the next denser value. X is
+    checked, summarized and screened once. With "tpower", the variance of the first component never falls as
+    it becomes denser, unless ``refine=True`` changes it afterwards. Other models are fitted anew for each
+    value.
 
     Parameters
     ----------
@@ -152,11 +153,11 @@ def sparsity_path(
         `n_components` (by default 1); or any estimator, not yet fitted, as in `stability`.
     grid : sequence of numbers or mapping, optional
         The values, in any order, each for all components: of `cardinality`, or of `l1_bound` or `penalty`
-        where the method takes that. A mapping says of what, as in ``{"penalty": [1, 2]}`` for `spca`; of
-        estimators of other packages it must, and the larger a value the sparser are the components. Default
-        for the first two: up to 15 values between one variable and, at most, 1000.
+        where the method takes that. A mapping names another parameter, as in ``{"penalty": [1, 2]}`` for
+        `spca`. Estimators of other packages need one, whose larger values must give sparser components.
+        Default for `sparse_pca` and `spca`: up to 15 values from one variable to at most 1000.
     sample_weight : array-like of shape (n,), optional
-        How many samples each row stands for, as the function of the model takes it.
+        How many samples each row stands for, as in the function of the model.
     callback : callable or True, optional
         Called with a `SelectionProgress` after each value. Raising StopIteration ends the search early,
         see `Progress`.
@@ -170,7 +171,8 @@ def sparsity_path(
     Raises
     ------
     ValueError, TypeError
-        As in the function of the model; for what is no model, for no values, or a value given twice.
+        As in the function of the model; for something that is not a model, an empty grid, or a value given
+        twice.
 
     References
     ----------
@@ -211,8 +213,8 @@ def select_sparsity(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
-        Data, or for "sparseness" anything that `sparse_pca` takes, with its entries. "permutation" needs it
-        in memory.
+        Data, or for "sparseness" anything that `sparse_pca` takes, if its entries are known. "permutation"
+        needs it in memory.
     model : function, functools.partial or estimator
         As in `sparsity_path`. The number of components is in [1, min(n, p)], where n is the number of rows
         that are left without a fold. "stability" is not for `sma`.
@@ -226,22 +228,22 @@ def select_sparsity(
         ``scale=True``, variables that are constant outside of the fold are left out. Missing entries, which
         some methods allow, are neither predicted nor used to predict. "permutation": the gap between the
         share explained and the share after the entries of each column are permuted, in logarithms.
-        "correlation": how well scores of a fold by components of the other rows agree with their scores by
-        the components of all rows; with grids by component, of the last. mixOmics tunes `spca` by it.
-        "sparseness": the index of sparseness. It needs only the path, and for many variables it mostly counts
-        zeros. "bic": Schwarz's criterion for the components as a normal model with noise, where each nonzero
-        costs `log(n)/2`. It needs only the path. "stability": how well half-samples agree on the variables,
-        beyond chance (`Stability.agreement`).
+        "correlation": how well the scores of a fold from the components of the other rows agree with its
+        scores from the components of all rows (of the last component, if each has its grid); mixOmics tunes
+        `spca` by it. "sparseness": the index of sparseness. It needs only the path, and for many variables it
+        mostly counts zeros. "bic": Schwarz's criterion for the components as a normal model with noise, where
+        each nonzero costs `log(n)/2`. It needs only the path. "stability": how well half-samples agree on the
+        variables, beyond chance (`Stability.agreement`).
     rule : {"one_se", "best"}, default "one_se"
         The sparsest value whose score is within one standard error of the best, or the best.
     n_folds : int, default 5
-        In [2, n], of "correlation" in [2, n / 3]. Folds are drawn at random.
+        In [2, n], for "correlation" in [2, n / 3]. Folds are drawn at random.
     n_repeats : int, default 1
         How often folds are drawn anew.
     n_permutations : int, default 20
         At least 2.
     n_resamples : int, default 50
-        Half-samples of "stability", in complementary pairs: even.
+        The number of half-samples for "stability", in complementary pairs, so even.
     n_jobs : int, default 1
         Threads, each with a copy of the rows or permuted columns at work; -1: one for each processor. The
         result does not depend on it.
@@ -250,8 +252,8 @@ def select_sparsity(
         fixed seed.
     callback : callable or True, optional
         Called with a `SelectionProgress` after each value of each fold or permutation, in the thread of the
-        caller. Raising StopIteration ends the search early, see `Progress`; of grids by component, with
-        the components that are chosen.
+        caller. Raising StopIteration ends the search early, see `Progress`; if each component has its grid,
+        with the components chosen so far.
 
     Returns
     -------

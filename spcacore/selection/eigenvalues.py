@@ -134,8 +134,8 @@ def cross_validated_eigenvalues(
     kind : {"counts", "graph", "normal"}, default "counts"
         Columns of "normal" are centered; counts are not, so that the first component is mostly the mean.
     scale : {False, "degree"}, default False
-        "degree": directions are found in X_1 with entries divided by the roots of the sums of their row and
-        column, regularized as in `sca`. For unequal degrees.
+        "degree": directions are found in X_1 with entries divided by the square roots of the sums of their
+        row and column, regularized as in `sca`. For unequal degrees.
     noise : float, optional
         Positive, s of "normal". Default: from the median singular value, as if at most half of the
         directions were more than noise (Gavish and Donoho 2014).
@@ -149,7 +149,7 @@ def cross_validated_eigenvalues(
         How to adjust the p-values for r tests. The tests are made in order up to the first that is not
         significant, which needs no adjustment where later tests do not matter.
     rng : None, int or numpy Generator, optional
-        For the splits; None is a fixed seed.
+        Seed of the splits; None is a fixed seed.
     callback : callable or True, optional
         Called with a `SelectionProgress` after each split. Raising StopIteration ends the search early, with
         the splits made.

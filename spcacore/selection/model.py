@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .._asked import SPARSITY, as_method, as_ratio_search, sparsity_asked, with_sparsity
+from .._asked import SPARSITY, as_method, sparsity_asked, with_sparsity
 from .._limits import GRID_CARDINALITY, GRID_VALUES
 from .._messages import brief, counted, elsewhere, instead_of, listed
 from .._records import record, replaced
@@ -147,9 +147,6 @@ class Model:
         if self.name == "sparse_pca":
             of: Any = self.method
             return self.having(method=replace(of, rng=rng)) if hasattr(of, "rng") else self
-        if self.name == "sparse_lda":
-            search = as_ratio_search(self.keywords.get("method", "auto"))
-            return self.having(method=replace(search, rng=rng))
         if self.name in ("oppca", "soppca"):
             return self.having(prior=replace(self.keywords.get("prior") or Prior(), rng=rng))
         return self

@@ -24,6 +24,7 @@ from ..operators.gram import dense_shares, formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.sparse import permuted_columns
+from ..operators.transform import scores as row_scores
 from ..progress import check_callback
 from ..solvers.solution import Solution
 from ..solvers.table import SOLVERS
@@ -88,8 +89,7 @@ class Plan:
         self, problem: Problem, solutions: list[list[Solution]], definition: str = "cumulative"
     ) -> Array:
         """Additional shares (m, r) of the variance; 0 where no component was left."""
-        assert problem.diagonal is not None
-        total = float(problem.diagonal.sum())
+        total = problem.trace
         out = np.zeros((len(solutions), self.r))
         for i, components in enumerate(solutions):
             variances = operator_variances(problem, loadings_of(problem, components), definition)
@@ -409,12 +409,6 @@ def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) ->
     return sum(float(np.nansum(Y**2)) - left_out_error(Y, W, noise) for Y in parts)
 
 
-def _scores(rows: Any, units: _Units, used: Index, V: Array) -> Array:
-    """Of rows whose missing entries are the means."""
-    parts = _dense_parts(rows, units, used, len(used))
-    return np.concatenate([np.empty((0, V.shape[1])), *(np.nan_to_num(Y) @ V for Y in parts)])
-
-
 def _dense_parts(rows: Any, units: _Units, used: Index, entries: int) -> Iterator[Array]:
     """These columns of a few rows at a time, for work on so many entries a row."""
     step = max(1, HELD_OUT_ENTRIES // max(entries, 1))
@@ -427,9 +421,8 @@ def _agreement(U: Array, V: Array, r: int) -> Array:
     """Magnitudes of the correlations of two rows of scores; 0 where one is constant or there is none."""
     out, t = np.zeros(r), min(U.shape[1], V.shape[1])
     U, V = (W[:, :t] - W[0, :t] for W in (U, V))  # so that constants are zeros exactly
-    U, V = U - U.mean(axis=0), V - V.mean(axis=0)
-    norms = np.linalg.norm(U, axis=0) * np.linalg.norm(V, axis=0)
-    np.divide(np.abs((U * V).sum(axis=0)), norms, out=out[:t], where=norms > 0)
+    U, V = (unit_columns(W - W.mean(axis=0)) for W in (U, V))
+    out[:t] = np.abs((U * V).sum(axis=0))
     return out
 
 
@@ -438,17 +431,15 @@ class _HeldOutRows:
 
     def __init__(self, rows: Any, problem: Problem):
         self.rows, self.problem = rows, problem
-        p = problem.p
-        mean = np.zeros(p) if problem.mean is None else problem.mean.astype(np.float64)
-        scale = np.ones(p)
+        self.mean: Array = np.zeros(problem.p) if problem.mean is None else problem.mean.astype(np.float64)
+        self.scale: Array = np.ones(problem.p)
         if problem.scale is not None:  # where the fit saw no variance there is no unit
-            assert problem.diagonal is not None
-            scale = np.where(problem.diagonal > 0, problem.scale, np.inf)
-        self.units = _Units(mean, scale)
+            self.scale = np.where(problem.variances > 0, problem.scale, np.inf)
+        self.units = _Units(self.mean, self.scale)
         largest = max(self._per_block(_largest))
         if not math.isfinite(largest):
             raise ValueError("the left-out rows exceed the number range; rescale X")
-        self.units = _Units(mean, scale, -math.frexp(largest)[1])
+        self.units = _Units(self.mean, self.scale, -math.frexp(largest)[1])
         self.total = sum(self._per_block(_sum_of_squares))
 
     def _per_block(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
@@ -458,9 +449,8 @@ class _HeldOutRows:
         return [task(self.rows, self.units, *arguments)]
 
     def scores(self, V: AnyArray) -> Array:
-        """Of each row, by these loadings."""
-        used = np.flatnonzero(V.any(axis=1))
-        return np.concatenate(self._per_block(_scores, used, V[used].astype(np.float64)))
+        """Of each row, by these loadings; missing entries count as the mean."""
+        return row_scores(self.rows, V.astype(np.float64), self.mean, self.scale, missing=True)
 
     def score(self, solutions: list[Solution]) -> float:
         """The share of the sum of squares that is predicted."""
@@ -476,8 +466,7 @@ class _HeldOutRows:
 
 def _roots_and_noise(problem: Problem, V: AnyArray) -> tuple[Array, float]:
     """The factors of the columns in W = V diag(root), and s2, which is never quite 0."""
-    assert problem.diagonal is not None
-    variances, total = operator_variances(problem, V, "cumulative"), float(problem.diagonal.sum())
+    variances, total = operator_variances(problem, V, "cumulative"), problem.trace
     left = max(total - float(variances.sum()), 0.0) / max(problem.p - V.shape[1], 1)
     noise = max(left, 1e-10 * total / problem.p)
     return np.sqrt(np.maximum(variances - noise, 0)), noise
@@ -507,10 +496,8 @@ def left_out_error(Y: Array, W: Array, noise: float) -> float:
 
 def schwarz_criterion(problem: Problem, V: AnyArray) -> float:
     """The log-likelihood of loadings of data, less `log(n)/2` for each nonzero and for s2, over n."""
-    assert problem.diagonal is not None
     assert problem.n_samples is not None
-    n, p, r = problem.n_samples, problem.p, V.shape[1]
-    total = float(problem.diagonal.sum())
+    n, p, r, total = problem.n_samples, problem.p, V.shape[1], problem.trace
     if not total > 0:
         return 0.0
     root, noise = _roots_and_noise(problem, V)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .._docstrings import NO_PANDAS, filled
-from .._limits import QUANTILE_ENTRIES, READ_VARIABLES, TAIL_CACHE, TAIL_ENTRIES
+from .._limits import QUANTILE_ENTRIES, READ_VARIABLES
 from .._messages import counted, few
 from .._records import frozen_record
 from .._rendering import Part, table_of
@@ -71,7 +70,7 @@ class Stability(Judged, Tabular):
         The result of the model for all the data.
     model : str
     resampling : {"complementary", "half", "bootstrap"}
-    assumption : {"none", "unimodal", "r-concave"}
+    assumption : {"none", "unimodal"}
         What the bounds assume about the frequencies of false variables.
     level : float
     max_false : float
@@ -332,8 +331,7 @@ def false_selections(threshold: float, q: float, p: int, count: int, assumption:
     "none": `q^2/((2 tau - 1) p)` (Meinshausen and Buehlmann 2010, theorem 1). Of B complementary pairs
     "unimodal": `C q^2/p` (Shah and Samworth 2013, theorem 2, where `q/p <= 1/sqrt(3)`), with
     `C = 1/(2 (2 tau - 1 - 1/(2B)))` for tau up to 3/4 and `4 (1 - tau + 1/(2B))/(1 + 1/B)` above, where that
-    is less. "r-concave": `p min(D(q^2/p^2, 2 tau - 1, B, -1/2), D(q/p, tau, 2B, -1/4))` (equation 8 there),
-    where that is less, D the largest tail.
+    is less.
     """
     bound = q * q / ((2 * threshold - 1) * p)
     pairs, share = count // 2, q / p
@@ -345,12 +343,6 @@ def false_selections(threshold: float, q: float, p: int, count: int, assumption:
             bound = min(bound, 4 * (1 - threshold + half) / (1 + 2 * half) * q * q / p)
         elif 2 * threshold - 1 > half and threshold >= 0.5 + min(share**2, half + 0.75 * share**2):
             bound = min(bound, q * q / (2 * (2 * threshold - 1 - half) * p))
-    if assumption == "r-concave":
-        chosen = math.ceil(
-            threshold * 2 * pairs - 1e-6
-        )  # of both halves; by both of at least that less B pairs
-        both = float(largest_tails(share**2, pairs, 2)[chosen - pairs])
-        bound = min(bound, p * both, p * float(largest_tails(share, 2 * pairs, 4)[chosen]))
     return bound
 
 
@@ -466,64 +458,3 @@ def assembled(
         loadings=R, result=result, model=model, resampling=resampling, assumption=assumption, level=level,
         max_false=max_false, n_samples=n_samples, names=names, chosen=tuple(chosen),
     )  # fmt: skip
-
-
-# ---- the largest tail of a frequency whose distribution is r-concave (Shah and Samworth 2013, section 3.3)
-#
-# A distribution f on 0, ..., B is r-concave for r < 0 where f^r is convex on its support. With a mean m below
-# B/2, the largest P(X >= t) for t > 2m is reached by one of
-#
-#     f(i) = c (a + i)^(1/r) for i <= k,    0 <= f(k + 1) <= c (a + k + 1)^(1/r),    mean m
-#
-# (appendix A.4 there), a path on which a falls from a_k, where f(k + 1) is 0, to a_(k+1). Its ends suffice:
-# with `w_i = (a + i)^(1/r)` and t <= k + 1
-#
-#     P(X < t) = (k + 1 - m) sum_(i<t) w_i / sum_(i<=k) (k + 1 - i) w_i,
-#
-# which exceeds C where `sum_(i<=k) ([i < t] - c (k + 1 - i)) w_i > 0`. The bracket changes its sign from - to
-# + to - at most. So does the sum as a grows, since (a + i)^(1/r) is totally positive: P(X < t) has no minimum
-# between.
-
-
-_HALVINGS = 60  # of an interval of log a that is 100 wide
-
-
-@lru_cache(maxsize=TAIL_CACHE)
-def largest_tails(mean: float, size: int, power: int) -> Array:
-    """The largest P(X >= t/B) of X on 0, 1/B, ..., 1 of at most this mean, (B + 1,), for r = -1/power.
-
-    1 up to `t = ceil(2 mean B)`.
-    """
-    m = mean * size
-    first = math.ceil(2 * m) + 1
-    out = np.ones(size + 1)
-    out[first:] = 0
-    step = max(1, TAIL_ENTRIES // (size + 1))
-    for begin in range(first, size + 1, step):
-        k = np.arange(begin, min(begin + step, size + 1))
-        weights = _of_mean(m, k, power)
-        tail = weights[:, ::-1].cumsum(axis=1)[:, ::-1]
-        tail /= tail[:, :1]
-        t = np.arange(first, tail.shape[1])
-        out[t] = np.maximum(out[t], tail[:, t].max(axis=0))
-    out.flags.writeable = False
-    return out
-
-
-def _of_mean(m: float, k: Index, power: int) -> Array:
-    """`(a_k/(a_k + i))^power` on 0, ..., k, a row for each k; the mean grows with a."""
-    low, high = np.full(len(k), -50.0), np.full(len(k), 50.0)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        weights = _weights(np.exp(middle), k, power)
-        above = weights @ np.arange(weights.shape[1]) > m * weights.sum(axis=1)
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return _weights(np.exp(high), k, power)
-
-
-def _weights(a: Array, k: Index, power: int) -> Array:
-    i = np.arange(k.max() + 1)
-    ratio = a[:, None] / (a[:, None] + i)
-    ratio[i > k[:, None]] = 0
-    out: Array = ratio**power
-    return out

@@ -28,7 +28,7 @@ from .stability_result import Stability, assembled
 
 RESAMPLED = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
 WARM = ("sparse_pca", "spca", "sca")
-ASSUMPTIONS = ("none", "unimodal", "r-concave")
+ASSUMPTIONS = ("none", "unimodal")
 ALIGNMENTS = ("assignment", "procrustes")
 
 
@@ -37,11 +37,11 @@ def stability(
     X: MatrixLike, model: ModelLike, Y: MatrixLike | None = None, *,
     resampling: Resampling = "complementary", n_resamples: int = 100,
     threshold: float | None = None, max_false: float = 1.0,
-    assumption: Literal["none", "unimodal", "r-concave"] | None = None, level: float = 0.95,
+    assumption: Literal["none", "unimodal"] | None = None, level: float = 0.95,
     alignment: Literal["assignment", "procrustes"] = "assignment", warm_start: bool | None = None,
     n_jobs: int = 1, rng: RandomSource = None, callback: SelectionCallback | None = None,
 ) -> Stability:  # fmt: skip
-    """Which variables of sparse components would be chosen again: stability selection, or a bootstrap.
+    """Find which variables of sparse components would be chosen again, by stability selection or a bootstrap.
 
     The model is fitted to all the data and to resamples of the rows. The components of each resample are
     matched with the components of all the data by the largest sum of `|cosines|`, and take their order and
@@ -66,25 +66,24 @@ def stability(
     n_resamples : int, default 100
         B, at least 2; even for "complementary".
     threshold : float, optional
-        In (0, 1]: the frequency from which a variable is stable. Default: the smallest at which the bound on
-        the expected number of false variables, of each component, is at most `max_false`; 0.75 for a
-        bootstrap, which has no bound.
+        In (0, 1]: a variable that is chosen with this frequency or more is stable. Default: the smallest
+        frequency at which the bound on the expected number of false variables, of each component, is at most
+        `max_false`; 0.75 for a bootstrap, which has no bound.
     max_false : float, default 1
         Positive.
-    assumption : {"none", "unimodal", "r-concave"}, optional
-        What the bound assumes of the frequencies of a false variable in complementary pairs: nothing, that
-        their distribution has one mode, or that besides it is as concave as Shah and Samworth (2013, section
-        3.3) propose, r = -1/2 of both halves of a pair and -1/4 of all half-samples, which gives the smallest
-        bound. Default: "unimodal", and "none" of resamples without pairs.
+    assumption : {"none", "unimodal"}, optional
+        What the bound assumes about the frequencies of a false variable in complementary pairs: nothing, or
+        that their distribution has one mode. Default: "unimodal", or "none" for resamples without pairs.
     level : float, default 0.95
         The level of the intervals, in (0, 1).
     alignment : {"assignment", "procrustes"}, default "assignment"
         "procrustes": for the intervals, loadings are rotated to the loadings of all the data, for components
         that mix because their variances are close. Frequencies are counted by components in any case.
     warm_start : bool, optional
-        Whether resamples are searched from the components of all the data, and quickly: with fewer starts of
-        their own, and of "tpower" without swaps unless ``swaps=True``. Default: True for a bootstrap. The
-        bound holds only where half-samples are searched independently. For `sparse_pca`, `spca` and `sca`.
+        Whether the search in a resample starts from the components of all the data and is short: with fewer
+        starts of its own and, for "tpower", without swaps unless ``swaps=True``. Default: True for a
+        bootstrap. The bound holds only where half-samples are searched independently. For `sparse_pca`,
+        `spca` and `sca`.
     n_jobs : int, default 1
         Threads; -1: one for each processor. The result does not depend on it.
     rng : None, int or numpy Generator, optional
@@ -107,7 +106,7 @@ def stability(
         As in the function of the model; for NaN, more components than a resample has rows, or an option out
         of range.
     TypeError
-        For an operator, a covariance, what is no model, or an option of the wrong type.
+        For an operator, a covariance, something that is not a model, or an option of the wrong type.
     RuntimeError
         Where the callback ends the search before two resamples.
 
@@ -115,8 +114,8 @@ def stability(
     -----
     With q variables chosen on average from half of the rows, at most `q^2/((2 tau - 1) p)` variables of
     frequency tau or more are expected among those that a half-sample chooses with a probability of no more
-    than q/p. Complementary pairs have smaller bounds for frequencies whose distribution has one mode or is
-    r-concave (`assumption`), see `Stability.false_selections`. Quantiles of a bootstrap of sparse loadings
+    than q/p. Complementary pairs have smaller bounds for frequencies whose distribution has one mode
+    (`assumption`), see `Stability.false_selections`. Quantiles of a bootstrap of sparse loadings
     are a description rather than confidence intervals: the chance that a loading is zero has no smooth limit.
 
     References

@@ -38,8 +38,7 @@ class ByValue(Tabular):
 class SparsityPath(ByValue):
     """Sparse components for each of several values of their sparsity, from `sparsity_path`.
 
-    It is a sequence: ``path[i]`` is the result of the model for the i-th value, of `sparse_pca` a
-    `SparsePCAResult`.
+    It is a sequence: ``path[i]`` is the result of the model for the i-th value, such as a `SparsePCAResult`.
 
     `to_frame()` has a row for each value: nonzeros and, if the total is known, explained_variance_ratio
     and index_of_sparseness.
@@ -61,7 +60,7 @@ class SparsityPath(ByValue):
         `(share explained) (share of the ordinary components) (share of zeros among the loadings)`
         (Trendafilov 2014): it rewards both variance and zeros.
     results : tuple of m results of the model
-        Of estimators of other packages, as by `from_loadings`.
+        For estimators of other packages, as `from_loadings` gives them.
     method, deflation, kind : str
     n_samples : int or None
     names : tuple of str or None

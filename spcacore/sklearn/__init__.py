@@ -2,8 +2,7 @@
 
 from .._messages import with_advice
 from .clustering import SparseHierarchical, SparseKMeans
-from .components import SCA, SPCA, SparsePCA, StructuredPCA
-from .kernel import KernelPCA
+from .components import SCA, SPCA, KernelPCA, SparsePCA, StructuredPCA
 from .probabilistic import PPCA
 from .stability import StabilitySelector
 from .supervised import SparseCCA, SparseLDA

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .._asked import as_method, seed_of
+from .._asked import as_method
 from .._docstrings import filled
 from .._labels import joined, matched, same_columns, symmetric
 from .._limits import BLOCKS_SUBMATRIX_ORDER
@@ -40,6 +40,7 @@ def checked_input(estimator: Any, X: Any, *y: Any, reset: bool = True, least: in
 
     There must be so many rows at `least`. With `reset`, the estimator is fitted to X.
     """
+    X = X.to_pandas() if hasattr(X, "indexes") else X  # scikit-learn sees no names of a DataArray
     if not any(map(is_row_blocks, (X, *y))):
         return validate_data(
             estimator, X, *y, reset=reset, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32),
@@ -179,12 +180,11 @@ def as_rng(random_state: Any) -> Any:
     return random_state
 
 
-def with_seed(method: Any, random_state: Any) -> Any:
-    """The record of a method, with random numbers of the estimator where it has none of its own."""
-    record = as_method(method)
-    if random_state is None or seed_of(record) is not None or not hasattr(record, "rng"):
+def with_seed(record: Any, random_state: Any) -> Any:
+    """A record, with random numbers of the estimator where it takes some and has none of its own."""
+    if random_state is None or not hasattr(record, "rng") or record.rng is not None:
         return record
-    return replace(record, **{"rng": as_rng(random_state)})
+    return replace(record, rng=as_rng(random_state))
 
 
 def by_place(known: dict[str, Any], names: tuple[str, ...] | None, p: int) -> dict[str, Any]:
@@ -233,7 +233,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _seeded(self, seed: Any) -> dict[str, Any]:
         """The record that has the random numbers of the estimator."""
-        return {"method": with_seed(self.method, seed)}
+        return {"method": with_seed(as_method(self.method), seed)}
 
     def _model_function(self, allowed: Collection[str]) -> Callable[..., Any]:
         """One of these functions, if there is a choice."""

@@ -40,7 +40,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         In (0, 1]. A variable is stable if its frequency is at least this. Default: the smallest threshold for
         which the bound on the expected number of false variables is at most `max_false`.
     max_false : float, default 1
-    assumption : {"none", "unimodal", "r-concave"}, optional
+    assumption : {"none", "unimodal"}, optional
         What the bound assumes about the frequencies of false variables.
     n_jobs : int, default 1
     {random_state}
@@ -70,7 +70,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     n_resamples: int = 100
     threshold: float | None = None
     max_false: float = 1.0
-    assumption: Literal["none", "unimodal", "r-concave"] | None = None
+    assumption: Literal["none", "unimodal"] | None = None
     n_jobs: int = 1
     random_state: RandomState = None
 

@@ -19,6 +19,7 @@ from ..choice import Choice
 from ..generalized.canonical_sides import named, pair_of
 from ..generalized.cca import SparseCCAResult, sparse_cca
 from ..generalized.lda import sparse_lda
+from ..linalg.orthogonal import unit_columns
 from ..methods import RatioSearch
 from ..operators.block_tasks import backward, sum_parts
 from ..operators.transform import scores
@@ -44,7 +45,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         Prior probabilities of the classes, in the order of the sorted labels. Default: their shares in y.
     shrinkage : "auto", float or None, default "auto"
         How far B is shrunk toward its diagonal; None is not at all.
-    method, choice, deflation
+    options, choice, deflation
         As in `sparse_lda`.
 
     Attributes
@@ -85,7 +86,7 @@ class SparseLDA(ClassifierMixin, Transformer):
     _: KW_ONLY
     priors: ArrayLike | None = None
     shrinkage: float | str | None = "auto"
-    method: Literal["auto", "greedy", "rayleigh_flow"] | RatioSearch = "auto"
+    options: RatioSearch | None = None
     choice: Choice | None = None
     deflation: str = "projection"
 
@@ -423,10 +424,7 @@ class SparseCCA(Invertible):
         """
         if y is None:
             raise ValueError("score needs y, the other side of the pairs")
-        pairs = [np.array(S, np.float64) for S in self._both(X, y)]
-        for S in pairs:
-            S /= np.maximum(np.abs(S).max(axis=0), np.finfo(float).tiny)
-            S -= S.mean(axis=0)
-        norm = np.linalg.norm(pairs[0], axis=0) * np.linalg.norm(pairs[1], axis=0)
-        found = np.sum(pairs[0] * pairs[1], axis=0) / np.where(norm > 0, norm, 1)
+        pairs = [unit_columns(np.asarray(S, np.float64)) for S in self._both(X, y)]
+        U, V = (unit_columns(S - S.mean(axis=0)) for S in pairs)
+        found = (U * V).sum(axis=0)
         return float(found.mean()) if len(found) else 0.0

@@ -71,8 +71,8 @@ Examples
     "matrix": f"{_STANDARDIZATION}\n{_WEIGHT}",
     "choice": """\
 choice : Choice, optional
-    What is known of the variables: those that the component must have, may not have, which go together, and
-    with which sign.""",
+    What you know about the variables: which ones the component must have or may not have, which go together,
+    and their signs.""",
     "callback": """\
 callback : callable or True, optional
     Called with a `Progress` at most twenty times a second, and once at the end.

@@ -163,14 +163,14 @@ def optimality_bound(
         k, in [1, p]: one number for all loadings, or one for each.
     n_components : int, default 1
         r, in [1, p].
-    constraint : {None, "orthogonal"}, default None
-        For several loadings: bound what orthogonal loadings explain, `Tr(V'AV)` with `V'V = I`. This bound is
-        lower.
+    constraint : {None, "orthogonal", "uncorrelated"}, default None
+        For several loadings: bound `Tr(V'AV)` of orthogonal loadings, `V'V = I`, or of uncorrelated
+        components, whose `V'AV` is diagonal. This bound is lower.
     choice : Choice, optional
-        What is known of the variables; the bound is on loadings that respect it. Excluded variables and
+        What you know about the variables; the bound is on loadings that respect it. Excluded variables and
         groups lower every bound: groups by the number of variables that they can have together. Included
-        variables and signs lower the bound of one component with up to 2000 variables; "relaxation" is the
-        bound of `dspca` under what is known, with up to 500 variables that are not excluded.
+        variables and signs lower the bound of one component with up to 2000 variables; "relaxation" is then
+        the bound of `dspca` with this choice, for up to 500 variables that are not excluded.
     {matrix}
     relaxation : bool, default False
         Solve the semidefinite relaxation too; at most 2000 variables may remain in it, or 1000 in all for
@@ -195,11 +195,12 @@ def optimality_bound(
     -----
     Orthogonal loadings are bounded by `Tr Z + sum_t F(k_t)`, where Z is any semidefinite matrix and F(m)
     bounds `x'(A - Z)x` for m nonzeros. Z is chosen by cutting planes: supports on which `A - Z` is large come
-    in one by one, and a short search by branch and bound proves F. If loadings are not orthogonal, s
-    variables may belong to several. Without these, in all at least 2s nonzeros fewer, the loadings have
-    disjoint supports; they and the s variables span more than the loadings. This adds the variances of the s
-    variables, and lowers the k_t; the bound is the largest over all s. For "row sums" Z is zero, and F(m) the
-    largest sum of m magnitudes in a row.
+    in one by one, and a short search by branch and bound proves F. For uncorrelated components Z is
+    `A^(1/2) X A^(1/2)`, and F(k) times the r largest eigenvalues of X takes the place of `Tr Z`. Loadings
+    without a constraint may share s variables. Without these, which make up at least 2s of the nonzeros, the
+    loadings have disjoint supports, and together with the s variables they span all that the loadings span.
+    So the bound adds the variances of the s variables and lowers the k_t; the largest over all s counts. For
+    "row sums" Z is zero, and F(m) the largest sum of m magnitudes in a row.
 
     References
     ----------
@@ -234,11 +235,11 @@ def optimality_bound(
     asked = sizes[0]
     sizes = tuple(problem.supports.most_variables(k) for k in sizes)
     if constraint is not None:
-        check_choice(constraint, "constraint", ("orthogonal",))
+        check_choice(constraint, "constraint", ("orthogonal", "uncorrelated"))
     require_entries(problem, "an optimality bound")
     relaxed, hook = check_bool(relaxation, "relaxation"), progress_hook(callback)
     if r > 1:
-        bounds = joint_bounds(problem, sizes, constraint is not None, relaxed, hook=hook)
+        bounds = joint_bounds(problem, sizes, constraint, relaxed, hook=hook)
     else:
         bounds = upper_bounds(problem, DeflatedOperator.from_problem(problem), sizes[0], hook=hook)
         if relaxed:
@@ -253,8 +254,8 @@ def may_be_formed(op: _core.Operator, order: int) -> bool:
 
 
 def joint_bounds(
-    problem: Problem, sizes: tuple[int, ...], orthogonal: bool, relaxation: bool, rows: int | None = None,
-    hook: Report | None = None,
+    problem: Problem, sizes: tuple[int, ...], constraint: str | None, relaxation: bool,
+    rows: int | None = None, hook: Report | None = None,
 ) -> dict[str, float]:  # fmt: skip
     """Bounds on what several loadings explain together, in the operator's units, by name.
 
@@ -272,10 +273,10 @@ def joint_bounds(
         bounds = _from_all_entries(A, K, r)
         levels = np.append(0.0, row_sums(A, max(sizes)))
         bounds["row sums"] = (
-            float(levels[list(sizes)].sum()) if orthogonal else most_together(levels, A.diagonal(), sizes)
+            float(levels[list(sizes)].sum()) if constraint else most_together(levels, A.diagonal(), sizes)
         )
         if relaxation:
-            bounds["relaxation"] = relaxed_bound(A, sizes, orthogonal, hook)
+            bounds["relaxation"] = relaxed_bound(A, sizes, constraint, hook)
     excess = r * _rounding(problem, whole, "spectral", K)
     return {name: bound + excess for name, bound in bounds.items()}
 

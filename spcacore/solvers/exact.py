@@ -120,7 +120,7 @@ def branch_and_bound(
         The component to improve on at first: the best one on the support of this array, truncated. Default:
         the result of `tpower`.
     options : BranchAndBound, optional
-        How the search is made; the record's documentation has its parameters.
+        Options of the search, which the documentation of the record explains.
     {common}
 
     Returns

@@ -293,7 +293,7 @@ def gpower(
         At least 0. 0 is the power method. A penalty of at least the largest column norm of X (l1), or its
         square (l0), forces every loading to zero.
     options : GPower, optional
-        How the search is made; the record's documentation has its parameters.
+        Options of the search, which the documentation of the record explains.
     {common}
 
     Returns

@@ -207,7 +207,7 @@ def greedy(
         The variable to begin with. Default: the one of largest variance and, where several tie, as in a
         correlation matrix, the one of the best pair; up to 256 are tried. Not for "backward".
     options : Greedy, optional
-        How the search is made; the record's documentation has its parameters.
+        Options of the search, which the documentation of the record explains.
     {common}
 
     Returns

@@ -8,6 +8,11 @@ most m nonzeros.
 
     Tr(PA) = Tr(PZ) + sum_t v_t'Cv_t <= Tr Z + sum_t F(k_t).
 
+*Uncorrelated components*, v_s'Av_t = 0. With a_t = v_t'Av_t, the vectors A^(1/2)v_t / a_t^(1/2) are
+orthonormal. So for X >= 0, Z = A^(1/2)XA^(1/2), C = A - Z and F no less than any a_t
+
+    sum_t a_t = sum_t v_t'Zv_t + sum_t v_t'Cv_t <= F (r largest eigenvalues of X) + sum_t F(k_t).
+
 *Any V.* Let J be the variables in more than one support, s of them, and n_t how many the support of v_t
 has: sum_t n_t >= 2s. Without J the loadings have disjoint supports. So their unit vectors w_t, and e_j of
 each j in J, are orthonormal, and span a space that holds that of V: with Q the projection onto it, P <= Q.
@@ -50,18 +55,17 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @record
 class _Multipliers:
-    """B and Z of a bound."""
+    """B and Z of a bound, and what they cost: all of it but what F bounds."""
 
     B: Matrix
     Z: Matrix
+    cost: float
 
-    def bound(self, A: Matrix, levels: Matrix, sizes: tuple[int, ...], orthogonal: bool) -> float:
-        """By F(0) .. F(the largest size)."""
-        if orthogonal:
-            return float(np.trace(self.Z) + levels[list(sizes)].sum())
-        beyond = np.linalg.eigvalsh(A - self.B)[-len(sizes) :].sum()
-        own = (self.B - self.Z).diagonal()
-        return float(beyond + np.trace(self.Z)) + most_together(levels, own, sizes)
+    def bound(self, levels: Matrix, sizes: tuple[int, ...], apart: bool) -> float:
+        """By F(0) .. F(the largest size); apart: under a constraint."""
+        if apart:
+            return self.cost + float(levels[list(sizes)].sum())
+        return self.cost + most_together(levels, (self.B - self.Z).diagonal(), sizes)
 
 
 def most_together(levels: Matrix, own: Matrix, sizes: tuple[int, ...]) -> float:
@@ -76,12 +80,14 @@ def most_together(levels: Matrix, own: Matrix, sizes: tuple[int, ...]) -> float:
     return float((best + shared[np.minimum(np.arange(len(best)) // 2, len(own))]).max())
 
 
-def relaxed_bound(A: Matrix, sizes: tuple[int, ...], orthogonal: bool, hook: Report | None = None) -> float:
+def relaxed_bound(
+    A: Matrix, sizes: tuple[int, ...], constraint: str | None, hook: Report | None = None
+) -> float:
     """The bound by multipliers and search; of those that are known where the hook is true."""
     scale = float(np.abs(A).max())
     if scale == 0:
         return 0.0
-    return scale * _Ascent(np.ascontiguousarray(A) / scale, sizes, orthogonal, ProgressClock(hook)).bound()
+    return scale * _Ascent(np.ascontiguousarray(A) / scale, sizes, constraint, ProgressClock(hook)).bound()
 
 
 def _rounding(found: _Multipliers, sizes: tuple[int, ...]) -> float:
@@ -183,27 +189,53 @@ class _Pool:
 class _Ascent:
     """B, Z and C = B - Z with about the least bound.
 
-    Orthonormal V: B = A, and C on the supports of the sizes alone. Else A - B, B, Z, the diagonal of C and C
-    on the supports are parts of their own; alpha + beta m is at least the largest eigenvalue of C on
-    supports of m variables, and r alpha + beta sum_t k_t + sum_j (c_jj - 2 beta)+ what they make together.
+    Under a constraint: B = A, and C on the supports of the sizes alone. Z costs tr(WZ): W is I, or FA^-1 of
+    the large eigenvalues, since no other direction gains what it costs. Without one A - B, B, Z, the diagonal
+    of C and C on the supports are parts of their own; alpha + beta m is at least the largest eigenvalue of C
+    on supports of m variables, and r alpha + beta sum_t k_t + sum_j (c_jj - 2 beta)+ what they make together.
     """
 
-    def __init__(self, A: Matrix, sizes: tuple[int, ...], orthogonal: bool, stop: Report):
-        self.A, self.sizes, self.orthogonal, self.stop, most = A, sizes, orthogonal, stop, max(sizes)
-        self.C, self.Z, self.tau = A.copy(), np.zeros_like(A), 1.0
+    def __init__(self, A: Matrix, sizes: tuple[int, ...], constraint: str | None, stop: Report):
+        self.A, self.sizes, self.apart, self.stop, most = A, sizes, constraint is not None, stop, max(sizes)
+        self.C, self.Z, self.tau, self.H = A.copy(), np.zeros_like(A), 1.0, None
+        self.W = np.eye(len(A))
         self.UZ, self.UB, self.UA = np.zeros_like(A), np.zeros_like(A), np.zeros_like(A)
         self.Ud = np.zeros(len(A))
-        self.counted = sorted(set(sizes)) if orthogonal else list(range(1, most + 1))
+        self.counted = sorted(set(sizes)) if self.apart else list(range(1, most + 1))
         self.pool, self.levels = _Pool(len(A), most), np.full(most + 1, -np.inf)
-        self.best, self.most = _Multipliers(A, self.Z), np.inf
-        self.look(self.best)
+        self.best, self.most = _Multipliers(A, self.Z, np.inf), np.inf
+        self.look(A, self.Z)
+        if constraint == "uncorrelated":
+            self.set_prices(_searched(A, most, self.pool.best(A)[1][most], stop)[0])
         self.tau = 10 * len(sizes) / self.most
+
+    def set_prices(self, F: float) -> None:
+        """Of uncorrelated components, none of which varies more than F."""
+        values, E = np.linalg.eigh(self.A)
+        least = F / (2 * len(self.sizes))
+        self.W = (E * (F / np.maximum(values, least))) @ E.T
+        large = values > least
+        self.F = F + 64 * _EPS * len(self.A) * len(self.sizes) * float(values[-1])
+        self.H, self.root = E[:, large] * np.sqrt(values[large]), E[:, large] / np.sqrt(values[large])
+
+    def priced(self, B: Matrix, Z: Matrix) -> _Multipliers:
+        """With what they cost; of uncorrelated components Z = HXH', X >= 0."""
+        r = len(self.sizes)
+        if self.H is not None:
+            values, E = np.linalg.eigh(self.root.T @ Z @ self.root)
+            Z = recomposed(self.H @ E, np.maximum(values, 0))
+            cost = self.F * float(np.maximum(values, 0)[-r:].sum()) * (1 + 64 * _EPS * len(Z))
+        else:
+            cost = float(np.trace(Z))
+        if not self.apart:
+            cost += float(np.linalg.eigvalsh(self.A - B)[-r:].sum())
+        return _Multipliers(B, Z, cost)
 
     def bound(self) -> float:
         """That the best multipliers give, by trees; what these find comes in, and again."""
         bound = np.inf
         steps = int(min(JOINT_ITERATIONS, max(1, JOINT_EFFORT / len(self.A) ** 3)))
-        for n_rounds in range(JOINT_ROUNDS if self.orthogonal else JOINT_FREE_ROUNDS):
+        for n_rounds in range(JOINT_ROUNDS if self.apart else JOINT_FREE_ROUNDS):
             self.descend(max(1, steps // 3) if n_rounds else steps)
             C, before = self.best.B - self.best.Z, self.most
             levels, where = self.pool.best(C)
@@ -212,7 +244,7 @@ class _Ascent:
                 self.pool.add_near(C, support)
             new = self.value(self.best, levels) + _rounding(self.best, self.sizes)
             self.most = np.inf
-            self.look(self.best)
+            self.look(self.best.B, self.best.Z)
             stalled = not new < bound * (1 - JOINT_STALL) and self.most <= before * (1 + JOINT_STALL)
             if stalled or self.stop(0):
                 return min(new, bound)
@@ -220,11 +252,12 @@ class _Ascent:
         return bound
 
     def value(self, found: _Multipliers, levels: Matrix) -> float:
-        return found.bound(self.A, np.maximum.accumulate(np.maximum(levels, 0)), self.sizes, self.orthogonal)
+        return found.bound(np.maximum.accumulate(np.maximum(levels, 0)), self.sizes, self.apart)
 
-    def look(self, found: _Multipliers) -> None:
+    def look(self, B: Matrix, Z: Matrix) -> None:
         """Whether they are the best, as far as the supports are known, to which larger ones come."""
-        C = found.B - found.Z
+        found = self.priced(B, Z)
+        C = B - found.Z
         for m in self.counted:
             supports = np.sort(_supports(C, m), axis=1)
             self.pool.add(supports[_values(C, supports) > self.levels[m]])
@@ -238,10 +271,10 @@ class _Ascent:
         for step in range(1, steps + 1):
             if self.stop(step):
                 return
-            found, primal, dual = self.step()
+            B, Z, primal, dual = self.step()
             if step % JOINT_CHECK and step < steps:
                 continue
-            self.look(found)
+            self.look(B, Z)
             stalled = 0 if self.most < least * (1 - JOINT_STALL) else stalled + 1
             least = min(least, self.most)
             if stalled >= 4:
@@ -251,14 +284,14 @@ class _Ascent:
             for scaled in (self.UZ, self.UB, self.UA, self.Ud, self.pool.U):
                 scaled /= factor
 
-    def step(self) -> tuple[_Multipliers, float, float]:
+    def step(self) -> tuple[Matrix, Matrix, float, float]:
         """B and Z, and how far the parts are from agreement, and moved."""
         A, p = self.A, len(self.A)
-        Z = _positive(self.Z - self.UZ - np.eye(p) / self.tau)
+        Z = _positive(self.Z - self.UZ - self.W / self.tau)
         own = self.set_levels(self.pool.decompose(self.C), self.C.diagonal() - self.Ud)
         sums, counts = self.pool.lower(np.maximum(self.levels, 0))
         z, before = Z + self.UZ, (self.C, self.Z)
-        if self.orthogonal:
+        if self.apart:
             B, primal = A, 0.0
             self.C = (A - z + sums) / (1 + counts)
             self.Z = A - self.C
@@ -279,13 +312,13 @@ class _Ascent:
         self.UZ = z - self.Z
         primal += float(((Z - self.Z) ** 2).sum()) + self.pool.follow(self.C)
         dual = ((1 + counts) * (self.C - before[0]) ** 2).sum() + ((self.Z - before[1]) ** 2).sum()
-        return _Multipliers(B, Z), float(np.sqrt(primal)), float(np.sqrt(dual))
+        return B, Z, float(np.sqrt(primal)), float(np.sqrt(dual))
 
     def set_levels(self, values: Matrix, own: Matrix) -> Matrix:
         """The best levels for the parts as they are, and the diagonal of C with them."""
         m, tau, r = self.pool.sizes, self.tau, len(self.sizes)
         values = values[:, -r:]  # more are seldom above the level
-        if self.orthogonal:
+        if self.apart:
             for size in self.counted:
                 self.levels[size] = _level(values[m == size], self.sizes.count(size) / tau)
             return own

@@ -129,7 +129,7 @@ def scotlass(
     earlier : array-like of shape (p, t), optional
         The earlier loadings, of any norm.
     options : SCoTLASS, optional
-        How the search is made; the record's documentation has its parameters.
+        Options of the search, which the documentation of the record explains.
     {common}
 
     Returns

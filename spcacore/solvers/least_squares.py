@@ -341,7 +341,7 @@ def least_squares_component(
         finds the fewest variables that explain this share of what the first principal component explains or,
         ``of="score"``, of that component's score.
     options : LeastSquares, optional
-        How the search is made; the record's documentation has its parameters.
+        Options of the search, which the documentation of the record explains.
     {common}
 
     Returns

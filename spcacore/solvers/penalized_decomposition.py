@@ -204,7 +204,7 @@ def pmd(
         Bound on the l1 norm of the loading, in [1, sqrt(p)]: 1 allows a single variable, sqrt(p) is no
         bound.
     options : PMD, optional
-        How the search is made; the record's documentation has its parameters.
+        Options of the search, which the documentation of the record explains.
     {common}
 
     Returns

@@ -135,9 +135,9 @@ def dspca(
         all others are at most `penalty` in magnitude is not in the solution, unless it is the one of largest
         variance. If the penalty is at least the largest variance, the solution is that one variable.
     options : DSPCA, optional
-        How the relaxation is solved; the record's documentation has its parameters.
+        Options of the solver, which the documentation of the record explains.
     choice : Choice, optional
-        What is known of the variables, for at most 500 of them that are not excluded; see the notes.
+        What you know about the variables; at most 500 may then remain after exclusion. See the notes.
     {matrix}
     {callback}
 
@@ -162,12 +162,12 @@ def dspca(
 
     Notes
     -----
-    With groups, M also meets what `M = xx'` does for whole groups u, v of m_u variables as the cardinality
-    counts them, k being what it leaves beside those that are included, which have no part in the sums:
-    `sum_(u!=v) sqrt(m_u m_v) ||M_uv||_F <= sum_u (k - m_u) Tr M_uu`; and with signs s, `s_i s_j M_ij >= 0`.
-    Each bound is the value of a dual matrix (alternating directions, Boyd et al. 2011), and `matrix` meets
-    the constraints to `tol`. The loading has the groups in which the eigenvector is largest. A penalty is on
-    the sum of the norms of groups that are not included.
+    With groups, M also meets a constraint that `M = xx'` meets for whole groups u and v, where m_u is what
+    group u counts in the cardinality, and k is what the included groups, which are not in the sums, leave of
+    the cardinality: `sum_(u!=v) sqrt(m_u m_v) ||M_uv||_F <= sum_u (k - m_u) Tr M_uu`; and with signs s, `s_i
+    s_j M_ij >= 0`. Each bound is the value of a dual matrix (alternating directions, Boyd et al. 2011), and
+    `matrix` meets the constraints to `tol`. The loading has the groups in which the eigenvector is largest. A
+    penalty applies to the sum of the norms of groups that are not included.
 
     References
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,8 @@ import numpy as np
 from .. import _core
 from .._limits import (
     CHOICE_STARTS,
-    EXTREME_COLUMNS,
     EXTREME_ENTRIES,
     EXTREME_LEAST,
-    EXTREME_SAMPLES,
     EXTREME_SHARES,
     KRYLOV_WORK,
     START_STEPS,
@@ -26,6 +24,7 @@ from .._validation import require_entries
 from ..linalg.eigen import largest_eigenpairs, products_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
+from ..operators.statistics import extreme_rows
 from ..operators.submatrix import largest_submatrix
 from .refitting import leading_vector
 from .solution import Solution
@@ -193,31 +192,23 @@ def extreme_samples(problem: Problem, state: DeflatedOperator, k: int, value: fl
     the better. Variables of earlier components do not count.
     """
     op: Any = problem.operator
-    if problem.extreme is None or op.by_passes or not op.in_memory:
+    if problem.extreme is None or not (op.by_passes or op.in_memory):
         return
     op, extreme = op.unscreened(), problem.extreme()
     before = [variables for variables, _ in state.loadings]
     for variables in before:
         extreme[variables] = 0
-    largest = _core.select_largest(extreme, min(EXTREME_ENTRIES // op.m, op.p))
+    largest = _core.select_largest(extreme, min(EXTREME_ENTRIES // op.n, op.p))
     levels = np.array(EXTREME_SHARES) * value / k
     if np.sort(extreme[largest])[-k:].sum() < k * levels[0]:
         return
     index = largest[extreme[largest] >= levels[0]]
-    bounds = np.outer(k * levels, np.ones(op.m))
-    for first in range(0, len(index), EXTREME_COLUMNS):
-        square = float(op.factor) * np.square(op.columns(index[first : first + EXTREME_COLUMNS]))
-        for sums, level in zip(bounds, levels, strict=True):
-            sums += np.maximum(square - level, 0).sum(axis=0)
-    bound = bounds.min(axis=0)
-    for row in _core.select_largest(bound, min(EXTREME_SAMPLES, op.m)):
-        if bound[row] < EXTREME_LEAST * value:
+    find = op.extreme_rows if op.by_passes else partial(extreme_rows, op)
+    for bound, square in zip(*find(index, k, levels), strict=True):
+        if bound < EXTREME_LEAST * value:
             continue
-        unit = np.zeros(op.m, op.dtype)
-        unit[row] = 1
-        entries = op.backward(unit)
         for variables in before:
-            entries[variables] = 0
-        support = _core.select_largest(entries, k)
-        if np.square(entries[support]).sum() >= EXTREME_LEAST * value * float(op.factor):
+            square[variables] = 0
+        support = _core.select_largest(square, k)
+        if square[support].sum() >= EXTREME_LEAST * value:
             yield support

@@ -319,7 +319,7 @@ def tpower(
     cardinality : int
         Number of nonzeros, in [1, p].
     options : TPower, optional
-        How the search is made; the record's documentation has its parameters.
+        Options of the search, which the documentation of the record explains.
     {common}
 
     Returns

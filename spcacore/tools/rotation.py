@@ -320,12 +320,12 @@ _oblique = filled(
     {
         "loadings": "loadings : array_like of shape (p, r)\n"
         "    One row per variable, one column per factor, with independent columns: of principal components\n"
-        "    the eigenvectors times the roots of their eigenvalues.",
+        "    the eigenvectors times the square roots of their eigenvalues.",
         "normalize": "normalize : bool, default False\n"
         "    Kaiser's normalization: find the rotation for rows scaled to length one.",
         "returns": "Returns\n-------\nObliqueRotation\n\nRaises\n------\nTypeError, ValueError\n"
-        "    For loadings that are no matrix, empty, not finite or with dependent columns; for an option\n"
-        "    out of range.",
+        "    For loadings that are not a matrix, are empty, not finite or with dependent columns; for an\n"
+        "    option out of range.",
         "no_pandas": NO_PANDAS,
     }
 )
@@ -435,9 +435,8 @@ def oblimin(
 ) -> ObliqueRotation:
     """Rotate loadings to minimize the covariances of their squares, the direct quartimin criterion.
 
-    Of the oblimin family it is the member with parameter 0, the usual default: the least
-    `sum_(s<t) sum_i p_is^2 p_it^2` over all patterns P. Limited-memory quasi-Newton steps search for it from
-    the varimax rotation.
+    This is the member of the oblimin family with parameter 0, the usual default: it minimizes `sum_(s<t)
+    sum_i p_is^2 p_it^2` over all patterns P, by limited-memory quasi-Newton steps from the varimax rotation.
 
     Parameters
     ----------

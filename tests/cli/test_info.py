@@ -13,7 +13,7 @@ from in_turn import examples
 import spcacore
 from spcacore import _core, cli
 from spcacore.cli import info
-from spcacore.cli.table import Table
+from spcacore.cli.source import Table
 
 
 def test_info_of_the_build(as_json, output, run):

@@ -57,7 +57,7 @@ OTHERS = [
     SCA(2, scale=True, center=False),
     PPCA(1, scale=True, ddof=0),
     SparseLDA(cardinality=1, shrinkage=None),
-    SparseLDA(shrinkage=0.2, method=spcacore.RatioSearch(method="rayleigh_flow", swaps=False)),
+    SparseLDA(shrinkage=0.2, options=spcacore.RatioSearch(strategy="rough", swaps=False)),
     SparseCCA(method="generalized", ridge=0.1),
     SparseCCA(l1_bound=1.0, scale=False),
     KernelPCA(kernel="precomputed"),

@@ -335,7 +335,7 @@ def test_bad_parameters_of_these(clusters, estimator, words):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"resampling": "bootstrap", "threshold": 0.9}, {"max_false": 3.0, "assumption": "r-concave"}],
+    [{}, {"resampling": "bootstrap", "threshold": 0.9}, {"max_false": 3.0, "assumption": "none"}],
 )
 def test_stable_variables_in_a_pipeline(options):
     X = make_spiked(80, 60, cardinality=6, variances=(12,), rng=0)[0]

@@ -240,6 +240,7 @@ CASES = {name: (call, array, label) for array, label, calls in LABELED for name,
 
 
 def cov(X):
+    X = X.to_pandas() if hasattr(X, "to_pandas") else X
     return X.cov() if hasattr(X, "cov") else np.cov(X.T)
 
 
@@ -269,14 +270,16 @@ def same(found, right):
     return all(np.allclose(a, b, atol=1e-7, equal_nan=True) for a, b in zip(found, right, strict=True))
 
 
+@pytest.mark.parametrize("kind", ["frame", "reversed frame", "DataArray"])
 @pytest.mark.parametrize("case", CASES)
-def test_labels_decide_what_goes_together(case):
+def test_labels_decide_what_goes_together(case, kind):
     call, array, label = CASES[case]
-    right, table = call(X.copy(), array), label(array)
-    order = np.roll(np.arange(len(array)), 1)
-    assert not np.array_equal(permuted(table, order).to_numpy(), array)
-    assert same(call(data(X), permuted(table, order)), right)
-    assert same(call(data(X), permuted(table, order[::-1])), right)
+    order = np.roll(np.arange(len(array)), 1)[:: 1 if kind == "frame" else -1]
+    table, X_ = permuted(label(array), order), data(X)
+    assert not np.array_equal(table.to_numpy(), array)
+    if kind == "DataArray":
+        table, X_ = map(optional("xarray").DataArray, (table, X_))
+    assert same(call(X_, table), call(X.copy(), array))
 
 
 @pytest.mark.share(3)

@@ -188,7 +188,7 @@ INSIDE = [  # records: of which function, as which argument, and what it needs
     *[(f, "options", METHODS[method], {}) for f, method in flat.ONE.items() if f in FUNCTIONS],
     *[("sparse_pca", "method", one, NEEDED[one.sparsity]) for one in METHODS.values()],
     ("sparse_pca", "method", spcacore.GPower, {"penalty": 0.5, "block": True}),
-    *[(f, "method", spcacore.RatioSearch, {}) for f in ("sparse_eigen", "sparse_lda")],
+    *[(f, "options", spcacore.RatioSearch, {}) for f in ("sparse_eigen", "sparse_lda")],
     *[
         (f, "choice", spcacore.Choice, {})
         for f in FUNCTIONS

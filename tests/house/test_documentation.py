@@ -1,5 +1,6 @@
 """The examples in docstrings and in the README give the output they show."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -7,6 +8,7 @@ import pkgutil
 import re
 import runpy
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -227,6 +229,26 @@ def test_pages_have_no_python_that_is_not_run():
     for page in set((ROOT / "docs").rglob("*.md")) - elsewhere:
         for block in page.read_text().split("```python\n")[1:]:
             assert block.startswith(">>> "), page
+
+
+def test_calls_between_words_have_arguments_that_exist():
+    """Of pages and docstrings, but for two pages that also have calls of R and of 0.2."""
+    with skipping():
+        modules = spcacore, *map(importlib.import_module, ("spcacore.sklearn", "spcacore.plot"))
+    public = {name: getattr(module, name) for module in reversed(modules) for name in module.__all__}
+    pages, others = (ROOT / "docs").rglob("*.md"), ("coming_from_r.md", "renamed.md")
+    seen = 0
+    for file in [page for page in pages if page.name not in others] + [*(ROOT / "spcacore").rglob("*.py")]:
+        for code in re.findall(r"(?<!`)(?:`|``)([^`]+)`", file.read_text()):
+            with suppress(SyntaxError, ValueError):
+                for call in ast.walk(ast.parse(" ".join(code.split()))):
+                    if isinstance(call, ast.Call):
+                        named = call.args[:1] if ast.unparse(call.func) == "partial" else [call.func]
+                        thing = public.get(ast.unparse(named[0]).removeprefix("spcacore.")) if named else None
+                        words = {word.arg for word in call.keywords}
+                        seen += bool(thing and words)
+                        assert not thing or words <= set(inspect.signature(thing).parameters), (file, code)
+    assert seen > 40, seen
 
 
 def test_links_between_pages():

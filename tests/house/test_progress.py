@@ -89,7 +89,7 @@ def test_options_need_tqdm(monkeypatch):
 def test_the_page_says_which_searches_take_no_callback():
     """What computes in one step, or handles threads and blocks, is no search."""
     page = (Path(__file__).parents[2] / "docs" / "reference" / "index.rst").read_text()
-    said = set(re.findall(r"``(\w+)``", page.partition("Without one are")[2].partition("rotations.")[0]))
+    said = set(re.findall(r"``(\w+)``", page.partition("draws a bar. Only")[2].partition("rotations")[0]))
     steps = {
         "compare", "deflate", "explained_variance", "from_loadings", "get_num_threads", "grid_laplacian",
         "l1_rotation", "l1_threshold", "limit_threads", "oblimin", "orthomax", "promax", "prs",

@@ -42,6 +42,10 @@ PHRASES = {
 OPEN = {  # in what others read: every page, and the docstrings of what is public
     r"\b(that|those) of\b": "the noun again",
     r"\bof which\b": "a sentence of its own",
+    r"\bwhat is known of\b": "what you know about",
+    r"\b(for|and|or|from|is) what is no\b": "something that is not",
+    r"\bthe roots? of (the number|their|p\b)": "the square root of",
+    r"\ba file an? (?!and\b)\w+": "a file for each",
 }
 FRAGMENTS = r"(?m)^#+ (Of|By|With|Without|And|While|From|In|To|For|At|As|On|Under|Beyond|Over)\b.*"
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs" / "gallery_scripts").glob("*")]
@@ -98,6 +102,12 @@ def test_headings_are_no_fragments():
         if page.suffix == ".md":
             text = re.sub(r"(?s)```.*?```", " ", page.read_text(encoding="utf-8"))
             assert not [match[0] for match in re.finditer(FRAGMENTS, text)], page
+
+
+def test_titles_of_pages_for_users_ask():
+    for page in [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")]:
+        if page.stem != "index":
+            assert page.read_text(encoding="utf-8").splitlines()[0].endswith("?"), page
 
 
 def test_the_phrases_are_found():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import LinearOperator
@@ -134,14 +134,18 @@ def test_bases_span_what_is_given():
     assert_allclose(orthogonal.project_out(V, expected), 0, atol=1e-14)
 
 
-@given(st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=8))
-def test_signs(entries):
-    a = np.array(entries)
-    first = max(range(len(a)), key=lambda i: (abs(a[i]), -i))
+@given(st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=8), st.booleans())
+@example([1.9999999999998863, -2.0], True)
+@example([2.0, -1.9999999999998863], False)
+def test_signs(entries, tied):
+    """The first of the largest is positive, where 1e-12 of a magnitude is a tie."""
+    a = np.array([*entries, (1 - 1e-13) * entries[0]] if tied else entries)
+    size = abs(a)
+    first = next(i for i in range(len(a)) if size[i] >= (1 - 1e-12) * max(size))
     fixed = orthogonal.fix_sign(a)
-    assert fixed[first] >= 0
-    assert_array_equal(fixed, orthogonal.sign_of(a) * a)
-    assert_array_equal(np.abs(fixed), np.abs(a))
+    assert fixed[first] == max(size) == max(abs(fixed))
+    assert_allclose(fixed, (-1 if a[first] < 0 else 1) * a, rtol=1e-12)
+    assert orthogonal.sign_of(a) == (-1 if a[first] < 0 else 1)
 
 
 # ---- polar factors ----------------------------------------------------------------------------------

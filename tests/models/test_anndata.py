@@ -130,10 +130,11 @@ def test_bad_arguments_leave_the_data(X, options, error, words):
         annotated.sparse_pca(adata, 2, **options)
     assert not list(adata.obsm)
     assert not list(adata.uns)
-    one = type("MuData", (), {"mod": {}})()
+    parts = dict.fromkeys(("X", "obsm", "varm", "uns", "var", "mod"))  # all that MuData has
     for other, words in (
         (X, "ndarray; spcacore.sparse_pca takes arrays"),
-        (one, "MuData; pass one of its mod"),
+        (type("MuData", (), parts)(), "MuData; pass one of its mod"),
+        (type("SpatialData", (), {"tables": {}})(), "SpatialData; pass one of its tab"),
     ):
         with pytest.raises(TypeError, match=f"must be an AnnData, not {words}"):
             annotated.sparse_pca(other, 2)

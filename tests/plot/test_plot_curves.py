@@ -119,15 +119,13 @@ def test_variances_of_a_comparison_without_a_total():
     assert len(ax.containers) == 1
 
 
-def test_values_in_any_order_and_of_one_component():
-    source = stand_in([9, 1, 5])
-    source.explained_variance_ratio = source.explained_variance_ratio[:, :1]
-    source.dense_ratio = None
-    ax = plot.path(source)
+def test_values_of_one_component_that_descend():
+    shares = stand_in([9, 5, 1]).explained_variance_ratio[:, :1]
+    ax = plot.path(stand_in([9, 5, 1], explained_variance_ratio=shares, dense_ratio=None))
     assert ax.get_xscale() == "linear"
     line = labeled(ax, "variance explained")
-    assert line.get_xdata().tolist() == [1, 5, 9]
-    assert np.all(np.diff(line.get_ydata()) > 0)
+    assert line.get_xdata().tolist() == [9, 5, 1]
+    assert np.all(np.diff(line.get_ydata()) < 0)
     assert not [line for line in ax.lines if line.get_label().startswith(("chosen", "ordinary"))]
     assert plot.path(stand_in([0, 10, 1000])).get_xscale() == "linear"  # a zero has no logarithm
 
@@ -165,7 +163,7 @@ def test_a_path_and_selections_as_they_are_found():
 def test_grids_that_differ_by_component():
     """All components, or one in full."""
     first = selection(criterion="permutation")
-    grid, score = np.array([16, 2, 6]), np.array([0.6, 0.4, 0.5])
+    grid, score = np.array([2, 6, 16]), np.array([0.4, 0.5, 0.6])
     last = selection(
         values=grid, score=score, standard_error=np.full(3, 0.01), best=16, one_se=16, chosen=16,
         criterion="permutation", earlier=(first,),

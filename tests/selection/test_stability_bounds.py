@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from calls import pca
-from scipy.optimize import brentq, linprog
+from scipy.optimize import linprog
 
 import spcacore
-from spcacore.selection import stability_result
-from spcacore.selection.stability_result import false_selections, largest_tails, least_threshold
+from spcacore.selection.stability_result import false_selections, least_threshold
 from spcacore.selection.stable_variables import ASSUMPTIONS
 
 
@@ -48,71 +47,11 @@ def test_bound_of_complementary_pairs_holds_for_every_unimodal_frequency(thresho
         assert bound <= false_selections(threshold, q, p, 2 * pairs, "none")
 
 
-# Printed by version 0.7 of the R package stabs, in the output of its tests: 100 variables, 50 pairs, a
-# threshold of 0.6, and from 1 to 10 variables chosen
-R_CONCAVE = (
-    0.006971364, 0.03342845, 0.08691176, 0.1637231, 0.2605329,
-    0.3820466, 0.5295188, 0.7042719, 0.9077127, 1.141338,
-)  # fmt: skip
-
-
-def test_r_concave_bounds_are_those_of_the_package_of_its_authors_formulas():
-    """It ends its search within 1e-4 of the best a, and so a little below the largest tail."""
-    for q, printed in enumerate(R_CONCAVE, 1):
-        bound = false_selections(0.6, q, 100, 100, "r-concave")
-        assert printed * (1 - 1e-6) <= bound <= printed * (1.004 if q == 1 else 1.001)
-    for q, threshold, printed in ((6, 0.6, 0.174), (7, 0.6, 0.248), (7, 0.61, 0.219), (7, 0.62, 0.196)):
-        bound = false_selections(threshold, q, 200, 100, "r-concave")
-        assert bound == pytest.approx(printed, abs=0.0006)
-    assert least_threshold(7, 200, 100, "r-concave", 0.2) == (0.62, pytest.approx(0.196, abs=5e-4))
-    assert least_threshold(7, 200, 100, "unimodal", 0.2)[0] == 0.81  # of the same output
-
-
-@pytest.mark.parametrize("power", [2, 4])
-def test_largest_tail_of_two_by_its_equation(power):
-    """On 0, 1, 2 with f(1) + 2 f(2) = m, f(2) is largest where f(1)^r is the mean of the others."""
-    for mean in (0.01, 0.1, 0.2):
-
-        def gap(x, m=2 * mean):
-            one = m - 2 * x
-            return 2 * one ** (-1 / power) - (1 - one - x) ** (-1 / power) - x ** (-1 / power)
-
-        assert largest_tails(mean, 2, power)[2] == pytest.approx(brentq(gap, 1e-12, mean - 1e-12), rel=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("size", "mean", "power"), [(12, 0.07, 4), (25, 0.004, 2), (30, 0.21, 2), (40, 0.05, 4)]
-)
-def test_largest_tail_is_that_of_all_points_of_the_path(monkeypatch, size, mean, power):
-    """The path of the module's description, 40 points from each a_k to the next, for every t."""
-    m, i = mean * size, np.arange(size + 1)
-    first = int(np.ceil(2 * m)) + 1
-
-    def flat(a, k):
-        return np.where(i <= k, (1 + i / a) ** -power, 0)
-
-    start = {
-        k: brentq(lambda a, k=k: flat(a, k) @ (i - m), 1e-4, 1e6, xtol=1e-14) for k in range(first, size + 1)
-    }
-    best = np.zeros(size + 1)
-    for k in range(first, size):
-        for a in np.geomspace(start[k + 1], start[k], 40):
-            f = flat(a, k)
-            f[k + 1] = f @ (m - i) / (k + 1 - m)
-            assert -1e-9 <= f[k + 1] <= (1 + (k + 1) / a) ** -power + 1e-9
-            best = np.maximum(best, f[::-1].cumsum()[::-1] / f.sum())
-    tails = largest_tails(mean, size, power)
-    assert (tails[:first] == 1).all()
-    np.testing.assert_allclose(tails[first:], best[first:], rtol=1e-7)
-    monkeypatch.setattr(stability_result, "TAIL_ENTRIES", 3 * size)
-    np.testing.assert_allclose(largest_tails.__wrapped__(mean, size, power), tails, rtol=1e-12)
-
-
 @pytest.mark.parametrize("threshold", [0.55, 0.6, 0.75, 0.9, 1.0])
 def test_bounds_fall_with_what_is_assumed(threshold):
     for q, p, count in ((5, 100, 100), (70, 100, 100), (3, 50, 10), (10, 5000, 100)):
-        none, unimodal, concave = (false_selections(threshold, q, p, count, one) for one in ASSUMPTIONS)
-        assert 0 < concave <= unimodal <= none
+        none, unimodal = (false_selections(threshold, q, p, count, one) for one in ASSUMPTIONS)
+        assert 0 < unimodal <= none
 
 
 def test_least_threshold_is_the_first_that_keeps_the_bound():

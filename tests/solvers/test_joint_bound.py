@@ -182,14 +182,42 @@ def test_no_rounding_lowers_a_bound_that_is_attained():
     """Of blocks of equal whole numbers, whose best loadings explain a whole number."""
     for many, r, scale in ((2, 1, 3), (3, 2, 7), (4, 2, 3), (5, 2, 3), (24, 2, 3)):
         A = np.asfortranarray(scale * np.kron(np.eye(many), np.ones((3, 3))))
-        for orthogonal in (False, True):
-            assert 3 * scale * r <= relaxed_bound(A, (3,) * r, orthogonal) < 3 * scale * r * (1 + 1e-9)
+        for constraint in (None, "orthogonal", "uncorrelated"):
+            assert 3 * scale * r <= relaxed_bound(A, (3,) * r, constraint) < 3 * scale * r * (1 + 1e-9)
     A = covariance(np.random.default_rng(0).standard_normal((30, 20)))
-    for orthogonal in (False, True):  # a Z that rounding has left indefinite
-        ascent = joint_bound._Ascent(A, (4, 4), orthogonal, lambda _: False)
+    for constraint in (None, "orthogonal", "uncorrelated"):  # a Z that rounding has left indefinite
+        ascent = joint_bound._Ascent(A, (4, 4), constraint, lambda _: False)
         ascent.descend(60)
         lost = -np.linalg.eigvalsh(ascent.best.Z)[0] * len(A)
         assert lost <= joint_bound._rounding(ascent.best, (4, 4))
+
+
+def uncorrelated_pairs(A):
+    """The most that two uncorrelated components of two variables vary together, by angles of the first."""
+    angle = np.linspace(0, np.pi, 721)
+    first, best = np.stack([np.cos(angle), np.sin(angle)]), 0.0
+    supports = [list(S) for S in combinations(range(len(A)), 2)]
+    for S, T in combinations_with_replacement(supports, 2):
+        across = A[np.ix_(T, S)] @ first
+        second = np.stack([-across[1], across[0]]) / np.maximum(np.linalg.norm(across, axis=0), 1e-300)
+        values = [np.einsum("in,ij,jn->n", v, A[np.ix_(U, U)], v) for v, U in ((first, S), (second, T))]
+        best = max(best, sum(values).max())
+    return best
+
+
+def test_no_uncorrelated_components_exceed_their_bound():
+    options = {"constraint": "uncorrelated", "n_components": 2, "kind": "covariance", "relaxation": True}
+    tight = []
+    for seed in range(examples(20)):
+        rng = np.random.default_rng([seed, 11])
+        p = int(rng.integers(3, 7))
+        A = covariance(rng.standard_normal((p + 3, p)) + 1.5 * rng.standard_normal((p + 3, 1)))
+        best, result = uncorrelated_pairs(A), optimality_bound(A, 2, **options)
+        assert min(result.bounds.values()) >= best * (1 - 1e-13), seed
+        tight.append(best / result.bound)
+        full = optimality_bound(A, p, **options).bounds["relaxation"]  # principal components attain it
+        assert 1 - 1e-13 <= full / np.linalg.eigvalsh(A)[-2:].sum() < 1 + 1e-3, seed
+    assert np.mean(tight) > 0.9
 
 
 @pytest.mark.share(6)
@@ -227,15 +255,15 @@ def test_orthogonal_loadings_of_many_variables_are_bounded_closely():
         X = rng.standard_normal((90, 4)) @ rng.standard_normal((4, 60)) + rng.standard_normal((90, 60))
         A = np.cov((X * np.exp(rng.standard_normal(60) / 2)).T)
         V = sparse_pca(A, r, cardinality=k, kind="covariance", refine=True, deflation="orthogonal").loadings
-        assert np.einsum("ij,ij", V, A @ V) * most > relaxed_bound(A, (k,) * r, True)
+        assert np.einsum("ij,ij", V, A @ V) * most > relaxed_bound(A, (k,) * r, "orthogonal")
 
 
 def test_a_matrix_of_zeros_and_scales():
     assert (
         optimality_bound(np.zeros((4, 4)), 2, n_components=2, relaxation=True, kind="covariance").bound == 0
     )
-    for orthogonal in (False, True):  # one variable alone varies, and the multipliers leave nothing of it
-        assert relaxed_bound(np.diag([2.0, 0, 0, 0]), (2, 2), orthogonal) == pytest.approx(2)
+    for constraint in (None, "orthogonal", "uncorrelated"):  # one variable varies, of which nothing is left
+        assert relaxed_bound(np.diag([2.0, 0, 0, 0]), (2, 2), constraint) == pytest.approx(2)
     one = optimality_bound(PITPROPS, 3, n_components=2, relaxation=True, kind="covariance").bound
     for exponent in (-300, 300):
         scaled = np.ldexp(PITPROPS, exponent)
@@ -245,10 +273,11 @@ def test_a_matrix_of_zeros_and_scales():
 
 def test_sparse_pca_is_certified_jointly():
     X = np.random.default_rng(0).standard_normal((40, 9)) @ np.diag(np.arange(1, 10.0))
-    for options in ({}, {"constraint": "orthogonal"}, {"refine": True}, {"deflation": "schur"}):
-        result = flat.sparse_pca(X, 3, cardinality=[4, 3, 2], certify="jointly", **options)
+    constraints = ({"constraint": "orthogonal"}, {"constraint": "uncorrelated"})
+    for options in ({}, *constraints, {"refine": True}, {"deflation": "schur"}):
+        result = flat.sparse_pca(X, 3, cardinality=[4, 3, 3], certify="jointly", **options)
         bound = optimality_bound(
-            X, [4, 3, 2], n_components=3, constraint=options.get("constraint"), relaxation=True
+            X, [4, 3, 3], n_components=3, constraint=options.get("constraint"), relaxation=True
         ).bound
         explained = float(result.explained_variance.sum())
         assert result.joint_bound == pytest.approx(bound, rel=1e-6)

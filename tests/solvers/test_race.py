@@ -16,9 +16,13 @@ from spcacore import _core, sparse_pca, tpower
 from spcacore.operators import field as fields
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers import field_search
+from spcacore.solvers import field_search, starts
 from spcacore.solvers.field_search import rises_above_noise
 from spcacore.solvers.solution import Solution
+
+
+def in_blocks(X):
+    return spcacore.row_blocks(X, block_bytes=X.nbytes // 4)
 
 
 def counts(rng):
@@ -145,6 +149,28 @@ def test_the_largest_entries_of_no_sample_explain_more(seed, storage, monkeypatc
     Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     samples = [Z[:, np.argsort(-np.abs(z))[:10]] for z in Z]
     assert found.value >= max(np.linalg.eigvalsh(np.cov(S.T))[-1] for S in samples) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csc_array, in_blocks])
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, 60)])
+def test_samples_that_explain_most_by_themselves(storage, weights):
+    """The k variables of a sample by its entries, in units of deviations; none of an earlier component."""
+    X = np.random.default_rng(0).standard_t(1.5, (60, 500))
+    problem = as_problem(storage(X), scale=True, sample_weight=weights)
+    first = DeflatedOperator.from_problem(problem)
+    state = replace(first, loadings=((np.arange(20), np.full(20, 20**-0.5)),))
+    w = np.ones(60) if weights is None else weights
+    Z = X - np.average(X, axis=0, weights=w)
+    square = w[:, None] * Z**2
+    square /= square.sum(axis=0)
+    square[:, :20] = 0
+    best = np.argsort(-square, axis=1)[:, :10]
+    explained = np.take_along_axis(square, best, axis=1).sum(axis=1)
+    value = np.sort(explained)[-5:].mean() / starts.EXTREME_LEAST
+    expected = [set(best[i]) for i in np.flatnonzero(explained >= starts.EXTREME_LEAST * value)]
+    found = [set(S) for S in starts.extreme_samples(problem, state, 10, value)]
+    assert 0 < len(expected) < 5
+    assert found == expected
 
 
 @pytest.mark.parametrize(("seed", "blocks"), [(0, 0), (3, 0), (2, 40), (3, 40)])
