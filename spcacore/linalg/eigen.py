@@ -253,26 +253,26 @@ class ShiftedInverse:
         told = self.values > EPS * self.values[-1]
         self.falls = np.sum((F @ W) ** 2, axis=0) * told / np.where(told, self.values, 1)
 
-    def _border(self, a: float, Q: Array) -> None:
+    def _border(self, a: float, Q: Array, KQ: Array) -> None:
         """Products of Q with the parts of the inverse, for an a that is near enough."""
         if not abs(a - self.a) <= NEAR * a:
             self.a, self.Q = a, Q[:, :0]
             self.FQ, self.QKQ = np.zeros((len(self.values), 0)), np.zeros((0, 0))
-        more = Q[:, self.Q.shape[1] :]
+        t = self.Q.shape[1]
+        more, solved = Q[:, t:], KQ[:, t:]
         if more.shape[1]:
-            solved = self.solve(self.a, more)
             self.FQ, side = np.hstack([self.FQ, self.YW.T @ solved]), self.Q.T @ solved
             self.Q, self.QKQ = Q, np.block([[self.QKQ, side], [side.T, more.T @ solved]])
 
     @np.errstate(under="ignore")
-    def step(self, a: float, x: Array, Gx: Array, Lx: Array, Q: Array, steps: int) -> Array | None:
-        """The step after so many iterations, where the inverse is known by then."""
+    def step(self, a: float, x: Array, Gx: Array, Lx: Array, Q: Array, KQ: Array, steps: int) -> Array | None:
+        """The step after so many iterations, where the inverse is known by then, given K_a^-1 Q."""
         self.waited += steps >= PATIENCE
         if self.waited > (self.order / ORDER_OF_STEP) ** 2 and a != self.b:
             self._decompose(a)
         if not self.known:
             return None
-        self._border(a, Q)
+        self._border(a, Q, KQ)
         Kx = a * x + Lx
         t = float(x @ Gx) / float(x @ Kx)
         sides = np.stack([Kx, Gx - t * Kx], axis=1)

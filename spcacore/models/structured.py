@@ -14,7 +14,8 @@ orthonormal basis of the earlier means:
 All of that depends on Z through Z'Z alone, so an iteration needs one product with the covariance matrix. Two
 steps accelerate it and never lower F: w is rescaled so that E w'C^-1 w is its dimension (and x inversely),
 and m is replaced by the fixed point in the span of itself and those before it, where that raises F. What is
-left of the span begins that of the next component (linalg/eigen). All components
+left of the span begins that of the next component. Where that takes many iterations, as among noise, the span
+takes in steps by the inverse of Z'Z - t K, which serves all later components (linalg/eigen). All components
 at once, without deflation, are in `under_prior`.
 """
 

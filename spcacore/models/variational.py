@@ -402,7 +402,8 @@ class ExpectationMaximization:
         """Add to the span what leads from x nearly to an eigenvector, once many steps have not."""
         if self.shifted is None:
             return
-        d = self.shifted.step(x.a, x.m, x.g, x.Lm, self.Q, steps)
+        KQ = self.Q if self.guess[1] is None else self.guess[1]
+        d = self.shifted.step(x.a, x.m, x.g, x.Lm, self.Q, KQ, steps)
         if d is not None:
             self.grows |= self.span.append(d[None])
 
