@@ -23,6 +23,7 @@ from .._limits import (
     FIELD_ORDER,
     FIELD_PARTNERS,
     FIELD_PROBE,
+    FIELD_PROBE_EACH,
     FIELD_ROUNDING,
     FIELD_ROUNDS,
     FIELD_SLACK,
@@ -50,6 +51,7 @@ from .._limits import (
     SUBMATRIX_ORDER,
     TALLY_TIE,
     WEAK_CORRELATION,
+    WEAK_SWAP_WORK,
 )
 from .._records import record, replaced
 from .._types import Array, Index
@@ -123,7 +125,8 @@ class FieldSearch:
         before, ground.value = ground.value, best.objective
         if ground.enough >= PROBES and not ground.moved and best.objective > PROBE_DROP * before:
             return best, True
-        field = ground.field(self.problem, self.state, FIELD_PROBE, False, self.seed)
+        some = max(FIELD_PROBE, FIELD_PROBE_EACH * self.cardinality)
+        field = ground.field(self.problem, self.state, some, False, self.seed)
         if field is None:
             return best, True
         new = self._from(field, best, PROBE_STARTS)
@@ -142,7 +145,9 @@ class FieldSearch:
 
     def deeper(self, best: Solution | None) -> Solution | None:
         """The best of this component, no more correlated than noise, and those where all columns lead."""
-        return self._raced(best, FIELD_ORDER if self.all_race() else FIELD_SOME, 0)
+        swaps = max(self.solver.swaps, WEAK_SWAP_WORK)
+        thorough = replaced(self, solver=replaced(self.solver, swaps=swaps))
+        return thorough._raced(best, FIELD_ORDER if self.all_race() else FIELD_SOME, 0)
 
     def _raced(self, best: Solution | None, most: int, count: int) -> Solution | None:
         """The best of this component and those from a race between all variables, or between so many.

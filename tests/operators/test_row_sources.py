@@ -88,7 +88,12 @@ def test_few_passes_where_components_are_noise(kept, most, monkeypatch):
     import spcacore.operators.block_operator as module
     from spcacore.solvers import field_search, truncated_power
 
-    sizes = {"FIELD_PROBE": 64, "FIELD_SOME": 128, "FIELD_ORDER": 700 if kept > 1 else 256}
+    sizes = {
+        "FIELD_PROBE": 64,
+        "FIELD_PROBE_EACH": 1,
+        "FIELD_SOME": 128,
+        "FIELD_ORDER": 700 if kept > 1 else 256,
+    }
     for name, value in (sizes | {"FIELD_AT_ONCE": 100, "BRIEF_ORDER": 100}).items():
         for where in (module, field_search, truncated_power):
             monkeypatch.setattr(where, name, value, raising=False)
