@@ -55,9 +55,10 @@ from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
 from .priors import as_prior, independent, variances_of
 from .probabilistic import samples_of, total_variance
+from .residual import Residual
 from .under_prior import fit_at_once, fit_in_turn
 from .variance import VariancesResult, operator_variances
-from .variational import Component, Residual, Search, regressors
+from .variational import Component, Search, regressors
 
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
 _OF_OPPCA = ("orthogonal", "naive", "joint")

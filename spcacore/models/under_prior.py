@@ -39,7 +39,8 @@ from ..solvers.solution import Ended
 from ..supports.admissible import Supports
 from ..supports.search import forward_ways
 from .priors import Diagonal, PriorMatrix, Spectral
-from .variational import Component, Residual, Search
+from .residual import Residual
+from .variational import Component, Search
 
 _LOG_2PI = math.log(2 * math.pi)
 
