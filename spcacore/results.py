@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -34,9 +34,9 @@ def check_names(names: Any, p: int) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
-def check_scores(scores: Any, n_components: int) -> AnyArray:
-    """Scores as an array with a column for each component."""
-    scores = same_columns(scores, tuple(f"component_{t + 1}" for t in range(n_components)))
+def check_scores(scores: Any, n_components: int, names: Sequence[str] = ()) -> AnyArray:
+    """Scores as an array with a column for each component, in the order of their names."""
+    scores = same_columns(scores, tuple(names) or tuple(f"component_{t + 1}" for t in range(n_components)))
     S = real_array(scores, "scores", ndim=2, empty=n_components == 0)
     if S.shape[1] != n_components:
         raise ValueError(

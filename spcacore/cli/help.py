@@ -25,7 +25,7 @@ cardinality.path -k GRID
 explained S
   instead of -k: as few variables as explain this share (0 to 1) of what ordinary components explain
 explained_of NAME
-  what the share of --explained refers to: the variance, or the score (R^2) (default: variance)
+  requires --explained; what its share refers to: the variance, or the score (R^2) (default: variance)
 total K
   instead of -k: nonzeros of all components together, divided so that they explain the most
 method NAME
@@ -63,7 +63,7 @@ loadings FILE
 reference I
   number of the file that the others are matched with (default: 1, the first)
 exact
-  find and prove the best, by branch and bound
+  requires --cardinality; find and prove the best, by branch and bound
 relaxation
   also bound by the semidefinite relaxation (default: up to 100 variables)
 [matrix]
@@ -81,18 +81,20 @@ criterion --select NAME
   left-out rows, by the index of sparseness, by the likelihood of a normal model (BIC), or by the agreement
   of half-samples
 rule NAME
-  take the sparsest within one standard error of the best, or the best (default: one_se)
+  requires --criterion; take the sparsest within one standard error of the best, or the best (default: one_se)
 n_folds --folds N
-  folds of cross-validation (default: 5)
+  requires --criterion cv or correlation; folds of cross-validation (default: 5)
 n_repeats --repeats N
-  how often folds are drawn anew (default: 1)
+  requires --criterion cv or correlation; how often folds are drawn anew (default: 1)
 n_permutations --permutations N
-  how many permutations (default: 20)
+  requires --criterion permutation; how many (default: 20)
 resampling NAME
   complementary halves of the samples, single halves, or as many samples drawn with replacement (default:
   complementary)
 n_resamples --resamples N
   how many resamples
+n_resamples.path --resamples N
+  requires --criterion stability; how many resamples
 threshold.stability S
   a variable is stable if this share of the resamples chooses it
 max_false V
@@ -107,6 +109,8 @@ warm_start
   search resamples from the components of all the data, and quickly (default: for a bootstrap)
 n_jobs --jobs N
   run this many folds, permutations or resamples at a time (default: 1)
+n_jobs.path --jobs N
+  requires --criterion; run this many folds, permutations or resamples at a time (default: 1)
 [search]
 max_iter N
   most iterations (default: 1000)
@@ -114,6 +118,8 @@ tol TOL
   stop at this relative change, or for branch_and_bound at this gap (tpower: 1e-8; --float32: 1e-5)
 rng --seed N
   seed of random choices (default: fixed)
+rng.certify --seed N
+  requires --exact; seed of random choices (default: fixed)
 n_starts N
 swaps
 renormalize
@@ -135,16 +141,28 @@ threshold NAME
   how small loadings become zero (default: soft)
 time_limit S
   seconds for each component, after which an exact search ends; with --certify, of that
+time_limit.certify S
+  requires --exact; seconds for each component, after which the search ends
 [what is known of the variables]
 include NAMES
 exclude NAMES
+include.certify NAMES
+  requires --cardinality; variables that every component must have
+exclude.certify NAMES
+  requires --cardinality; variables that no component may have
 groups FILE
   the group of each variable, one per line: a group is in or out as a whole, and -k counts groups
+groups.certify FILE
+  requires --cardinality; the group of each variable, one per line: a group is in or out as a whole, and -k
+  counts groups
 count NAME
-  what -k counts where there are groups (default: groups); variables: whole groups, of at most so many
-  variables together
+  requires --groups; what -k counts (default: groups); variables: whole groups, of at most so many variables
+  together
 signs S
   1: no negative loadings; -1: no positive ones; or 1, -1 or 0 (either) for each variable: --signs 1,0,-1
+signs.certify S
+  requires --cardinality; 1: no negative loadings; -1: no positive ones; or 1, -1 or 0 (either) for each
+  variable: --signs 1,0,-1
 [reading FILE]
 build
   instead of FILE: versions, BLAS, threads, and the processor that the kernels are compiled for

@@ -71,13 +71,7 @@ _READ: dict[str, Any] = {  # what reads the values that stand for so much in the
     "FILE": click.Path(readable=False, allow_dash=True), "NAMES": _names, "MARK": _mark, "GRID": grid,
     "NAME": str, "I": int,
 }  # fmt: skip
-_REQUIRES = {  # of an option, of all commands or of one, what else must be given
-    "explained_of": "explained", "count": "groups", "certify.time_limit": "exact", "certify.rng": "exact",
-    **{f"certify.{one}": "cardinality" for one in ("exact", "include", "exclude", "groups", "signs")},
-    "rule": "criterion",
-    "path.n_jobs": "criterion", **dict.fromkeys(("n_folds", "n_repeats"), "criterion cv or correlation"),
-    "n_permutations": "criterion permutation", "path.n_resamples": "criterion stability",
-}  # fmt: skip
+_REQUIRES = re.compile(r"requires --([\w-]+)(?: ([^;]+))?;")  # what else is needed, by the help
 
 # ---- options ----------------------------------------------------------------------------------------
 
@@ -101,6 +95,11 @@ def _rows() -> Iterator[tuple[str, _Row]]:
 _ROWS = dict(_rows())
 
 
+def _row(name: str, command: str) -> _Row:
+    """Of an option of a command."""
+    return _ROWS.get(f"{name}.{command}") or _ROWS.get(name, _Row())
+
+
 class _Helped(click.Command):
     """A command with its options under headings, and texts printed as they are written."""
 
@@ -121,7 +120,7 @@ class _Helped(click.Command):
 
 def _option(name: str, command: str, takers: dict[str, Any], methods: tuple[str, ...]) -> click.Option:
     """A flag of a command; `takers` are the methods that take it, and its type there."""
-    row = _ROWS.get(f"{name}.{command}") or _ROWS.get(name, _Row())
+    row = _row(name, command)
     types = [one for hint in takers.values() for one in (hint, *get_args(hint))]
     words = [word for one in types if get_origin(one) is Literal for word in get_args(one)]
     choices = (
@@ -185,10 +184,12 @@ def arguments(command: _Command, given: dict[str, Any]) -> Arguments:
     args.method, args.decimal = args.method or "tpower", args.decimal or "."
     said = {one: value for one, value in given.items() if value is not None}
     for name in said:
-        needed, _, word = _REQUIRES.get(f"{command.name}.{name}", _REQUIRES.get(name, "")).partition(" ")
-        other: Any = getattr(args, needed, None)
-        if needed and (other in (None, False) or (word and other not in word.split(" or "))):
-            raise UserError(f"argument {long_flag(name)}: requires {long_flag(needed)} {word}".rstrip())
+        needed = _REQUIRES.match(_row(name, str(command.name)).text)
+        if needed:
+            flag, word = needed.groups()
+            other = getattr(args, flag.replace("-", "_"))
+            if other in (None, False) or (word and other not in word.split(" or ")):
+                raise UserError(f"argument {long_flag(name)}: {needed[0].rstrip(';')}")
     args.of_function = {one: value for one, value in said.items() if one in command.of_function}
     args.of_model = {one: value for one, value in said.items() if one in command.of_models}
     return args

@@ -265,8 +265,8 @@ def bounds_together(problem: Problem, found: list[Solution], request: Request) -
         sizes = (min(one, problem.p),) * len(found)
     elif support == "disjoint":
         sizes = tuple(choice.most_variables(k) for k in request.cardinality[: len(found)])
-    constraint = request.constraint if support == "free" else "orthogonal"
-    out = joint_bounds(problem, sizes, constraint, relaxed, rows)
+    apart = support != "free" or request.constraint == "orthogonal"  # what others explain exceeds Tr(V'AV)
+    out = joint_bounds(problem, sizes, "orthogonal" if apart else None, relaxed, rows)
     op = problem.operator
     if support == "common" and may_be_formed(op, BOUND_ORDER):
         A = symmetric_submatrix(op)

@@ -17,17 +17,17 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .._asked import as_method
 from .._docstrings import filled
-from .._labels import joined, matched, same_columns, symmetric
+from .._labels import joined, matched, symmetric
 from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
 from .._types import AnyArray, Array, MatrixLike, Weights
-from .._validation import TAKES_MISSING, column_names, group_labels, integer, is_row_blocks, real_array
+from .._validation import TAKES_MISSING, column_names, group_labels, integer, is_row_blocks
 from ..choice import Choice, Prior
 from ..operators.blocks import RowBlocks
 from ..operators.moments import Moments
 from ..operators.partition import row_blocks
 from ..operators.transform import scores
-from ..results import to_data_units
+from ..results import check_scores, to_data_units
 from ..supports.admissible import variables_of
 
 _Class = TypeVar("_Class")
@@ -333,13 +333,7 @@ class Invertible(Transformer):
         return self._rows(S @ np.linalg.pinv(self.components_.T).astype(S.dtype, copy=False))
 
     def _scores(self, X: Any) -> AnyArray:
-        X = same_columns(X, tuple(self.get_feature_names_out()))
-        S = real_array(X, "X", ndim=2, empty=self._n_features_out == 0)
-        if S.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"X has {counted(S.shape[1], 'column')} for {counted(self._n_features_out, 'component')}"
-            )
-        return S
+        return check_scores(X, self._n_features_out, self.get_feature_names_out())
 
     def _rows(self, X: AnyArray) -> AnyArray:
         """In the units of the data."""

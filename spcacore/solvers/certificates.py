@@ -164,8 +164,9 @@ def optimality_bound(
     n_components : int, default 1
         r, in [1, p].
     constraint : {None, "orthogonal", "uncorrelated"}, default None
-        For several loadings: bound `Tr(V'AV)` of orthogonal loadings, `V'V = I`, or of uncorrelated
-        components, whose `V'AV` is diagonal. This bound is lower.
+        For several loadings: bound the sum of variances, `Tr(V'AV)`, of orthogonal loadings, `V'V = I`, or of
+        uncorrelated components, whose `V'AV` is diagonal. This bound is lower. Loadings of uncorrelated
+        components that are not orthogonal may explain more together than this sum.
     choice : Choice, optional
         What you know about the variables; the bound is on loadings that respect it. Excluded variables and
         groups lower every bound: groups by the number of variables that they can have together. Included

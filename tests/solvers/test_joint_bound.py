@@ -273,11 +273,10 @@ def test_a_matrix_of_zeros_and_scales():
 
 def test_sparse_pca_is_certified_jointly():
     X = np.random.default_rng(0).standard_normal((40, 9)) @ np.diag(np.arange(1, 10.0))
-    constraints = ({"constraint": "orthogonal"}, {"constraint": "uncorrelated"})
-    for options in ({}, *constraints, {"refine": True}, {"deflation": "schur"}):
-        result = flat.sparse_pca(X, 3, cardinality=[4, 3, 3], certify="jointly", **options)
+    for options in ({}, {"constraint": "orthogonal"}, {"refine": True}, {"deflation": "schur"}):
+        result = flat.sparse_pca(X, 3, cardinality=[4, 3, 2], certify="jointly", **options)
         bound = optimality_bound(
-            X, [4, 3, 3], n_components=3, constraint=options.get("constraint"), relaxation=True
+            X, [4, 3, 2], n_components=3, constraint=options.get("constraint"), relaxation=True
         ).bound
         explained = float(result.explained_variance.sum())
         assert result.joint_bound == pytest.approx(bound, rel=1e-6)
