@@ -14,10 +14,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import warnings
 from functools import cache, partial
 
+import default_searches as searches
 import numpy as np
 import pages
 import real_sets
 import scipy.sparse
+from default_searches import root
+from defaults_page import PAGE, SHORT
 
 import spcacore
 
@@ -28,6 +31,13 @@ SHRINKAGE = ("auto", 0.1, 0.5, 1.0)
 THRESHOLDS = (0.6, 0.75, 0.9)
 TOLERANCES = (1e-9, 1e-5, 1e-3)
 BANDWIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
+IN_TURN = {
+    "default": {}, **{d: {"deflation": d} for d in ("generalized", "orthogonal", "naive")},
+    "refine=True": {"refine": True}, "greedy": {"method": "greedy"}, "pmd": {"method": "pmd"},
+    "twice as many": {"times": 2},
+}  # fmt: skip
+SMA = {"default": {}, "rotation l1": {"rotation": "l1"}, "threshold hard": {"threshold": "hard"}}
+LEVELS = (0.01, 0.05, 0.2)
 SPCA = {"default": {}, "ridge 1e-6": {"ridge": 1e-6}, "refine=False": {"refine": False}}
 SCA = {
     "default": {}, "rotation l1": {"rotation": "l1"}, "no rotation": {"rotation": "none"},
@@ -156,6 +166,17 @@ def elastic_nets(X, **way):
     return spcacore.spca(X, COMPONENTS, max(2, X.shape[1] // 10), **way)
 
 
+def in_turn(X, times=1, method="tpower", **way):
+    k = min(times * root(X.shape[1]), X.shape[1])
+    if method == "pmd":
+        return spcacore.sparse_pca(X, COMPONENTS, method=spcacore.PMD(np.sqrt(k)), **way)
+    return spcacore.sparse_pca(X, COMPONENTS, cardinality=k, method=method, **way)
+
+
+def matrix_of_scores(X, **way):
+    return spcacore.sma(X - X.mean(axis=0), COMPONENTS, **way)
+
+
 def rotated(X, share=1.0, **way):
     bound = min(share * np.sqrt(X.shape[1] * COMPONENTS), COMPONENTS * np.sqrt(X.shape[1]))
     return spcacore.sca(X, COMPONENTS, l1_bound=bound, **way)
@@ -168,10 +189,6 @@ def with_prior(X, times=None, **way):
 
 def without_sparsity(X, **way):
     return spcacore.oppca(X, COMPONENTS, **way)
-
-
-def root(p):
-    return int(np.ceil(np.sqrt(p)))
 
 
 def correlation(X, y, way):
@@ -236,6 +253,11 @@ def labeled():
     return {name: (X, y) for name, (X, y) in sets().items() if y is not None}
 
 
+@cache
+def with_classes():
+    return labeled() | more_labeled()
+
+
 def accuracy(X, y, factor):
     """Of five neighbors by four scores, for a multiple of the default bandwidth."""
     from sklearn.model_selection import cross_val_score
@@ -251,7 +273,7 @@ def clusters():
     from sklearn.metrics import adjusted_rand_score
 
     rows = []
-    for name, (X, y) in labeled().items():
+    for name, (X, y) in with_classes().items():
         g = len(np.unique(y))
         gap = spcacore.sparse_kmeans_gap(X, g, n_permutations=5, n_init=10, rng=0)
         found = []
@@ -260,6 +282,71 @@ def clusters():
             found.append(f"{adjusted_rand_score(y, fit.labels):.2f} ({len(fit.selected)})")
         rows.append([name, g, *found])
     return pages.table(["set", "clusters", "largest gap", "smallest within one error", "all variables"], rows)
+
+
+def trees():
+    """The same of a tree by average linkage of weighted dissimilarities, squared and absolute."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+    from sklearn.metrics import adjusted_rand_score
+
+    rows = []
+    for name, (X, y) in with_classes().items():
+        found = []
+        for metric in ("sqeuclidean", "absolute"):
+            gap = spcacore.sparse_dissimilarity_gap(X, metric=metric, n_permutations=5, rng=0)
+            for bound in (gap.l1_bound, gap.smallest_l1_bound, np.sqrt(X.shape[1])):
+                fit = spcacore.sparse_dissimilarity(X, bound, metric)
+                pairs = fit.dissimilarity
+                tree = linkage(squareform(pairs, checks=False) if pairs.ndim == 2 else pairs, "average")
+                labels = fcluster(tree, len(np.unique(y)), "maxclust")
+                count = np.count_nonzero(fit.weights)
+                found.append(f"{adjusted_rand_score(y, labels):.2f} ({count})")
+        rows.append([name, *found])
+    columns = ("largest gap", "smallest within one error", "all variables")
+    return pages.table(["set", *(f"{m}, {c}" for m in ("squared", "absolute") for c in columns)], rows)
+
+
+def eigenvalues():
+    """How many components `cross_validated_eigenvalues` takes for signal, and what ordinary ones predict."""
+    rows = []
+    for name, (X, _) in sets().items():
+        train, test = halves(X)
+        kept = train.std(axis=0) > 0
+        train, test = train[:, kept], test[:, kept]
+        most = min(12, train.shape[1] - 1, len(train) // 5)
+        V = np.linalg.svd(train - train.mean(axis=0), full_matrices=False)[2].T
+        shares = [0.0, *(predicted(train, test, V[:, :r]) for r in range(1, most + 1))]
+        chosen = [
+            spcacore.cross_validated_eigenvalues(train, most, kind="normal", level=level, rng=0).chosen
+            for level in LEVELS
+        ]
+        best = int(np.argmax(shares))
+        rows.append([name, most, *(f"{r} ({100 * shares[r]:.1f})" for r in [*chosen, best])])
+    return pages.table(["set", "at most", *(f"level {v:g}" for v in LEVELS), "best for the other half"], rows)
+
+
+def permuted_pairs():
+    """The correlation of the other half at the bounds that permutations choose, and at others."""
+    rows = []
+    for name, (X, y) in sets().items():
+        sides = [X[:, first::2] for first in (0, 1)]
+        grid = [(max(1.0, s * np.sqrt(sides[0].shape[1])), max(1.0, s * np.sqrt(sides[1].shape[1])))
+                for s in (0.2, 0.4, 0.6, 0.8, 1.0)]  # fmt: skip
+        if correlation(X, y, {}) == "–":
+            continue
+        train = [np.ascontiguousarray(halves(side)[0]) for side in sides]
+        chosen = spcacore.sparse_cca_permutation(*train, grid, n_permutations=20, rng=0).best
+        figures = [correlation(X, y, {"l1_bound": bound}) for bound in grid]
+        rows.append([name, correlation(X, y, {}), f"{figures[chosen]} ({chosen + 1})", *figures])
+    columns = ["set", "default", "chosen", *(f"{i} of 5" for i in range(1, 6))]
+    return pages.table(columns, rows)
+
+
+def reached(figures, columns, of=None):
+    """A row of percentages for each set."""
+    of = sets() if of is None else of
+    return pages.table(["set", *columns], [[name, *figures(X, y)] for name, (X, y) in of.items()])
 
 
 def error(X, y, shrinkage):
@@ -314,113 +401,22 @@ def models():
     return pages.table(columns, rows)
 
 
-PAGE = """# Defaults on real data
-
-{short}
-
-Sets come from scikit-learn, those that come with the package, leukemias and embryos, and for the bandwidth
-four from other packages; of each at most {rows} rows and the {variables} variables of largest variance.
-
-## How many nonzeros
-
-`select_sparsity` chooses on one half of the rows, for {components} components. In brackets is what the
-components predict of the other half: the share of the squares of its entries, in percent, each predicted from
-the others of its row. Default: "one_se".
-
-{sparsities}
-
-## How many components
-
-The same for `select_n_components`. Default: "one_se".
-
-{numbers}
-
-## The bandwidth of a kernel
-
-Percent of rows that five neighbors among four kernel scores classify correctly, by multiples of the median
-distance, which is the default of `kernel_pca`.
-
-{bandwidths}
-
-## The bound of sparse K-means
-
-Adjusted Rand index with the known classes, and the number of variables with a weight: at the bound of the
-largest gap, at the smallest bound within one standard error of it, and with all variables.
-
-{clusters}
-
-## Shrinkage of discriminants
-
-Percent of rows that `sparse_lda` classifies wrongly, with ten variables in each direction. Default: "auto".
-
-{shrinkages}
-
-## Which variables are stable
-
-For each half of the rows, the variables that `stability` calls stable, of two components of a fifth of
-the variables. The cells have their number, how far the two halves agree (variables of both over
-variables of either), and in brackets what loadings of these variables alone predict of the other half,
-as above. Default: the threshold that lets one false variable be expected.
-
-{stabilities}
-
-## Elastic nets
-
-`spca`, two components of a tenth of the variables: what they predict of the other half, in percent, as above.
-Defaults: with a cardinality an infinite ridge, and `refine=True`.
-
-{nets}
-
-## Rotated components
-
-`sca`: the same. Defaults: "varimax", "soft", and the bound `sqrt(p r)`. The last columns have multiples of
-this bound.
-
-{rotations}
-
-## Components with a prior
-
-`soppca` and `oppca`, with the default prior: the same by deflation (default: "orthogonal"), and with
-twice the default number of nonzeros, which is the square root of p.
-
-{priors}
-
-{whole_priors}
-
-## Pairs of canonical variables
-
-`sparse_cca` between every other variable and the rest: the correlation of the first pair in the other half.
-Defaults: "pmd", nonzeros or a bound by the square root of the number of variables, and no ridge. No figure
-where a variable of one half is constant.
-
-{pairs}
-
-## Starts of generalized power
-
-`gpower` with penalties of {penalties} of the largest norm: its objective, computed anew, in percent of the
-best that is reached from any column.
-
-{powers}
-
-## Divisor and tolerance of a probabilistic model
-
-`ppca`: the log-density of the other half, for each entry, by the divisor of the covariance; and the root
-mean squared error of a tenth of the entries, which were hidden, relative to the error of the mean, by the
-tolerance of EM. Defaults: `ddof=1` and `tol=1e-9`.
-
-{models}
-
-{origin}
-"""
-
-
 TABLES = {
     "sparsities": sparsities, "numbers": numbers, "clusters": clusters, "stabilities": stabilities,
     "models": models,
-    "bandwidths": lambda: beside(
-        accuracy, {f"{f:g} times": f for f in BANDWIDTHS}, labeled() | more_labeled()
+    "trees": trees, "eigenvalues": eigenvalues, "permuted_pairs": permuted_pairs,
+    "bandwidths": lambda: beside(accuracy, {f"{f:g} times": f for f in BANDWIDTHS}, with_classes()),
+    "shrinkages": lambda: beside(error, {f"{v}": v for v in SHRINKAGE}, with_classes()),
+    "in_turn": lambda: beside(partial(prediction, in_turn), IN_TURN),
+    "middles": lambda: beside(partial(prediction, matrix_of_scores), SMA),
+    "singles": lambda: reached(lambda X, y: searches.one_component(X), searches.SINGLE),
+    "bounded": lambda: reached(
+        lambda X, y: [f for name in ("pmd", "scotlass") for f in searches.under_bound(X, name)],
+        [f"{f}, {s}" for f in ("pmd", "scotlass") for s in ("default", "eigenvector", "diagonal")],
     ),
-    "shrinkages": lambda: beside(error, {f"{v}": v for v in SHRINKAGE}, labeled()),
+    "squares": lambda: reached(lambda X, y: searches.least_squares(X), searches.LEAST_SQUARES),
+    "ratios": lambda: reached(searches.ratios, searches.RATIOS, with_classes()),
+    "restarts": lambda: reached(searches.restarts, searches.RESTARTS, with_classes()),
     "nets": lambda: beside(partial(prediction, elastic_nets), SPCA),
     "rotations": lambda: beside(partial(prediction, rotated), SCA),
     "priors": lambda: beside(partial(prediction, with_prior), SOPPCA),
@@ -435,42 +431,11 @@ def page(short):
         warnings.simplefilter("ignore")
         return PAGE.format(
             short=short, rows=ROWS, variables=VARIABLES, components=COMPONENTS,
-            penalties=", ".join(map(str, PENALTIES)),
+            penalties=", ".join(map(str, PENALTIES)), bounds=" and ".join(map(str, searches.BOUNDS)),
             **{name: make() for name, make in TABLES.items()},
             origin=pages.origin("defaults", "defaults"),
         )  # fmt: skip
 
-
-SHORT = """## Summary
-
-* No default loses to another value on most of the sets, so that none was changed.
-* How sparse, and how many components: the rows held out are mostly predicted best with many variables and
-  components. "best" follows them to the end of its grid. "one_se" predicts at most 2.5 points less than
-  "best", often with half of its variables, and up to 25 more where few rows mislead (components of wine and
-  diabetes).
-* No multiple of the median distance is a better bandwidth beyond chance: four times it classifies better on
-  six of ten sets, by .6 to 4 points, and worse on three, where the standard error of an accuracy is about 3
-  points. A quarter is worse on nine.
-* K-means with the bound of the largest gap finds classes as well as with all variables on three of six
-  sets, and up to .07 worse on the others.
-* Shrinkage "auto" has the least error, or equals it, on three of six sets, and is never the worst.
-* `spca`: the infinite ridge predicts as much as a small one on seven of ten sets, more on one and less on
-  two; refining predicts more on nine.
-* `sca`: no other rotation or threshold predicts more on most sets. Half of the bound predicts less on all,
-  1.5 times more on five, with loadings that are less sparse.
-* `soppca` and `oppca`: the deflation hardly matters to what is predicted, but on linnerud, where
-  "constrained" is worse. Twice as many nonzeros predict more on eight of ten sets: the default is for
-  loadings that can be read.
-* `sparse_cca`: no ridge is as good as one. "generalized", which a `cardinality` asks for, is at least as
-  good as "pmd" on seven of eight sets.
-* `gpower`: the default starts reach the best of all columns in all of thirty cases, other starts miss it in
-  up to three.
-* The threshold of `stability` bounds how many false variables are expected. It is not made to predict: a
-  lower one keeps more variables and predicts more on seven of ten sets. Where nearly all variables are
-  chosen (iris, linnerud), or only few rows have a word (help topics), no variable is stable by that bound.
-* `ppca`: the divisor n - 1 predicts better on nine of ten sets. Ending EM early fills hidden entries better
-  on seven of ten, mostly by less than 1 %, but by 13 % on word counts, where the largest likelihood fits
-  noise."""
 
 if __name__ == "__main__":
     pages.main(lambda: page(SHORT), __doc__)

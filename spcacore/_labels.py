@@ -75,17 +75,17 @@ def symmetric(value: Any, names: tuple[str, ...] | None, name: str, of: str = "t
     return value.iloc[order, order] if hasattr(value, "iloc") else np.asarray(value)[np.ix_(order, order)]
 
 
-def reordered(
-    values: AnyArray, own: Any, names: tuple[str, ...] | None, name: str, of: str = "the variables of X"
-) -> AnyArray:
+def reordered(values: AnyArray, own: Any, names: tuple[str, ...] | None, name: str) -> AnyArray:
     """An array whose rows have their `own` names, in the order of `names`; as it is where one has none."""
-    order = None if own is None or names is None else _order(tuple(own), names, name, of, "")
+    order = (
+        None if own is None or names is None else _order(tuple(own), names, name, "the variables of X", "")
+    )
     return values if order is None else values[order]
 
 
-def joined(x: Any, y: Any, name: str, of: str = "X") -> Any:
+def joined(x: Any, y: Any, name: str) -> Any:
     """`y`, whose rows belong to those of x, in their order."""
-    return matched(y, row_labels(x), name, f"the rows of {of}")
+    return matched(y, row_labels(x), name, "the rows of X")
 
 
 def same_columns(X: Any, names: tuple[str, ...]) -> Any:

@@ -79,9 +79,9 @@ def orthogonal_part(x: AnyArray, basis: Iterable[AnyArray]) -> AnyArray | None:
     return q
 
 
-def orthonormal_basis(vectors: Iterable[AnyArray], basis: Iterable[AnyArray] = ()) -> list[Array]:
-    """The basis, continued by the orthogonal part of each vector that has one."""
-    out = list(basis)
+def orthonormal_basis(vectors: Iterable[AnyArray]) -> list[Array]:
+    """Of the orthogonal part of each vector that has one, in order."""
+    out: list[Array] = []
     for v in vectors:
         q = orthogonal_part(v, out)
         if q is not None:

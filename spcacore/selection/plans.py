@@ -178,8 +178,15 @@ class SearchPlan(Plan):
     Where components are to be counted, there are no values but the sparsity of the model.
     """
 
+    counting: bool
+    model: Model
+    parameter: str
+    grids: list[AnyArray] | None
+    problem: Problem
     solver: Any
+    r: int
     requests: list[Any]
+    method: str
     deflation: Any
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
@@ -188,7 +195,7 @@ class SearchPlan(Plan):
         self.counting, choices = counting, None
         if counting:
             self.X, self.model, self.parameter, self.grids = X, model, model.parameter, None
-            self.values = np.zeros(1)
+            self.values: Array = np.zeros(1)
         else:
             super().__init__(X, model, grid)
             choices = self.values.tolist() if self.grids is None else _rows_of(self.grids)
@@ -198,7 +205,7 @@ class SearchPlan(Plan):
         self.kind: Any = first.kind
         self.checked: Any = self.requests
         self.problem = formed(self.problem)
-        self.seed = as_seed(rng) if model.has_seed else first.seed
+        self.seed: int = as_seed(rng) if model.has_seed else first.seed
         self.solutions: list[list[Solution]] = []
 
     def begin(self, earlier: tuple[int, ...]) -> None:
@@ -292,6 +299,10 @@ class SearchPlan(Plan):
 class FitPlan(Plan):
     """Of any other function: a fit for each value, and for each fold and permutation."""
 
+    values: AnyArray
+    seed: int
+    method: str
+
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any):
         if model.keywords.get("kind", "data") != "data":
             raise TypeError(f"kind must be 'data' when the sparsity of {model.name} is chosen")
@@ -304,9 +315,9 @@ class FitPlan(Plan):
         self.weight: Any | None = model.keywords.get("sample_weight")
         if not all(isinstance(value, bool) for value in self.treatment.values()):
             raise TypeError("center and scale must be True or False when the sparsity is chosen")
-        self.problem = as_problem(X, sample_weight=self.weight, **self.treatment)
+        self.problem: Problem = as_problem(X, sample_weight=self.weight, **self.treatment)
         most = min(self.problem.p, self.problem.n_samples or self.problem.p)
-        self.r = integer(model.n_components, "n_components", 1, most)
+        self.r: int = integer(model.n_components, "n_components", 1, most)
         for t, grid in enumerate(self.grids or ()):
             if self.parameter == "cardinality":
                 integer(grid[-1], f"cardinality[{t}][{len(grid) - 1}]", 1, self.problem.p)
