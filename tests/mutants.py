@@ -140,7 +140,7 @@ PYTHON = {
     "column_cache.c": "screening",
     "compressed.c": "block; operator: products",
     "deflate.c": "deflation",
-    "direct.c": "",  # is for other packages
+    "direct.c": "c_functions",
     "dspca.c": "dspca",
     "elastic_net.c": "spca",
     "generalized_power.c": "gpower",
@@ -175,7 +175,7 @@ PYTHON = {
     "tile_loops.h": "gram",
     "threshold.c": "kernels: threshold; "
     "threshold: ties or denormals or range_few or ignore or rounded or rounding or finite or feasible",
-    "exchange.c": "greedy; generalized",
+    "exchange.c": "tpower: exchange or swap; greedy; generalized",
     "leading_eigenvector.c": "leading_eigenvector",
     "passes.c": "rotation",
     "principal.c": "search",

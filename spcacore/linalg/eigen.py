@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import atexit
 import inspect
+import math
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -26,6 +27,7 @@ import numpy as np
 from .. import _core
 from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, THREADED_ORDER
 from .._types import AnyArray, Array
+from .orthogonal import inner_products, project_out
 from .scaling import exponent_above, largest_magnitude
 
 # ---- long LAPACK calls that Ctrl-C need not wait for ----------------------------------------------------
@@ -159,7 +161,11 @@ def _restarts_by_rng() -> bool:
 
 
 SPAN_SIZE = 24  # directions; of so many half are kept. Twice as many save a tenth of the iterations
-ROOT_STEP = 0.7  # a longer step can miss a root
+LEAST_LEFT = 1e-3  # of a direction, of which its products keep their digits
+PATIENCE = 6  # iterations for a vector, beyond which they are counted
+ORDER_OF_STEP = 100  # a decomposition takes as long as (order / this)^2 iterations
+NEAR = 0.01  # relative change of a that leaves an inverse good enough
+EPS = float(np.finfo(np.float64).eps)
 
 
 class RitzSpan:
@@ -168,8 +174,8 @@ class RitzSpan:
     Of a full span the leading half is kept: a thick restart (Wu and Simon 2000).
     """
 
-    def __init__(self, p: int, exact: float):
-        self.exact, self.size = exact, 0
+    def __init__(self, p: int, exact: float, with_products: Callable[[Array], Array]):
+        self.exact, self.with_products, self.size = exact, with_products, 0
         self.parts: Array = np.empty((3, min(SPAN_SIZE, p), p))
 
     @property
@@ -179,17 +185,23 @@ class RitzSpan:
 
     @property
     def full(self) -> bool:
-        return self.size == self.parts.shape[1]
+        return self.size + 1 >= self.parts.shape[1]
 
-    def append(self, d: Array) -> bool:
-        """Add a direction with its products, unless it is rounding of what is there; whether it was added."""
+    def append(self, d: Array, always: bool = True) -> bool:
+        """Add a direction, alone or with its products, if it is more than rounding; whether it was added.
+
+        Where little is left of it, its products are found anew, or it is left out if not `always` added.
+        """
         before = float(np.linalg.norm(d[0]))
         for _ in range(2 if self.size else 0):
-            d = d - (self.filled[0] @ d[0]) @ self.filled
+            d = d - (self.filled[0] @ d[0]) @ self.filled[: len(d)]
         left = float(np.linalg.norm(d[0]))
-        if not left > self.exact * before or self.full:
+        if not left > self.exact * before or self.size == self.parts.shape[1]:
             return False
-        self.parts[:, self.size] = d / left
+        known = len(d) > 1 and left > LEAST_LEFT * before
+        if not known and not always:
+            return False
+        self.parts[:, self.size] = d / left if known else self.with_products(d[0] / left)
         self.size += 1
         return True
 
@@ -215,14 +227,85 @@ class RitzSpan:
         self.parts[:, : self.size] = kept
 
 
-def root_beyond(f: Callable[[float], float], t: float) -> float:
-    """A root of f, to some digits of f(t), where f(t) points from t if f falls; or a step towards it."""
-    value = f(t)
-    if abs(value) <= 1e-9:
-        return t
-    end = t + min(max(4 * value, -ROOT_STEP), ROOT_STEP)
-    if f(end) * value > 0:
-        return end
+class ShiftedInverse:
+    """Steps from Ritz vectors x of (G, K_a), K_a = a I + L, G = YY', by nearly the inverse of G - t K_a.
+
+    Orthogonal to Q and to K_a x, with the Ritz value t, that is the step of Jacobi and Davidson (Sleijpen and
+    van der Vorst 1996), which converges as fast as the inverse is exact. By eigenvectors W of Y'K_a^-1 Y, it
+    is `K_a^-1 (Y W (diag(values) - t)^-1 W'Y'K_a^-1 - 1)/t`. They are found for one a, b, once there were as
+    many further iterations as take their time; another a changes the values alone, to first order.
+    """
+
+    def __init__(self, p: int, order: int, factor: Callable[[], Array], solve: Callable[..., Array]):
+        self.order, self.factor, self.solve = order, factor, solve
+        self.waited, self.b, self.a = 0, math.inf, math.inf
+        self.Q: Array = np.zeros((p, 0))
+
+    @property
+    def known(self) -> bool:
+        return self.b < math.inf
+
+    def _decompose(self, b: float) -> None:
+        Y = self.factor()
+        F = self.solve(b, Y)
+        self.values, W = all_eigenpairs(inner_products(Y, F))
+        self.b, self.waited, self.YW, self.a = b, 0, Y @ W, math.inf
+        told = self.values > EPS * self.values[-1]
+        self.falls = np.sum((F @ W) ** 2, axis=0) * told / np.where(told, self.values, 1)
+
+    def _border(self, a: float, Q: Array, KQ: Array) -> None:
+        """Products of Q with the parts of the inverse, for an a that is near enough."""
+        if not abs(a - self.a) <= NEAR * a:
+            self.a, self.Q = a, Q[:, :0]
+            self.FQ, self.QKQ = np.zeros((len(self.values), 0)), np.zeros((0, 0))
+        t = self.Q.shape[1]
+        more, solved = Q[:, t:], KQ[:, t:]
+        if more.shape[1]:
+            self.FQ, side = np.hstack([self.FQ, self.YW.T @ solved]), self.Q.T @ solved
+            self.Q, self.QKQ = Q, np.block([[self.QKQ, side], [side.T, more.T @ solved]])
+
+    @np.errstate(under="ignore")
+    def step(self, a: float, x: Array, Gx: Array, Lx: Array, Q: Array, KQ: Array, steps: int) -> Array | None:
+        """The step after so many iterations, where the inverse is known by then, given K_a^-1 Q."""
+        self.waited += steps >= PATIENCE
+        if self.waited > (self.order / ORDER_OF_STEP) ** 2 and a != self.b:
+            self._decompose(a)
+        if not self.known:
+            return None
+        self._border(a, Q, KQ)
+        Kx = a * x + Lx
+        t = float(x @ Gx) / float(x @ Kx)
+        sides = np.stack([Kx, Gx - t * Kx], axis=1)
+        solved, q = self.solve(self.a, sides), Q.shape[1]
+        within, across = np.hstack([self.FQ, self.YW.T @ solved]), Q.T @ solved
+        gaps = self.values / (1 + (self.a - self.b) * self.falls) - t
+        weighted = within / np.where(gaps == 0, EPS * t, gaps)[:, None]
+        inner = np.block([[self.QKQ, across], [across[:, :1].T, sides[:, :1].T @ solved]])
+        inner -= within[:, :-1].T @ weighted
+        try:
+            weights = np.append(-np.linalg.solve(inner[:, :-1], inner[:, -1]), 1)
+        except np.linalg.LinAlgError:
+            return None
+        right = Q @ weights[:q] + sides @ weights[q:] - self.YW @ (weighted @ weights)
+        return project_out(self.solve(self.a, right), Q)
+
+
+def root_beyond(f: Callable[[float], float], t: float, gain: float, most: float) -> tuple[float, float]:
+    """A root of f, to three digits of f(t), where f(t) points from t if f falls; or a step towards it.
+
+    About `gain` times f(t) from t, and `most` away; what the gain should have been is returned, too.
+    """
     from scipy.optimize import brentq
 
-    return float(brentq(f, t, end, xtol=1e-9 + 1e-3 * abs(value)))
+    value = f(t)
+    if abs(value) <= 1e-9:
+        return t, gain
+    step = min(max(gain * value, -most), most)
+    while abs(after := f(t + step)) > 1e-3 * abs(value):
+        if after * value < 0:
+            step = float(brentq(f, t, t + step, xtol=1e-9 + 1e-3 * abs(step))) - t
+            break
+        if abs(step) == most:
+            return t + step, gain
+        step = min(max(4 * step, -most), most)
+    return t + step, max(step / value, 1.0)

@@ -54,6 +54,10 @@ class Diagonal:
     def p(self) -> int:
         return len(self.theta)
 
+    @property
+    def diagonal(self) -> Array:
+        return self.theta
+
     def solve(self, a: float, V: Array, guess: Array | None = None) -> Array:
         weight = 1 / (a + self.theta)
         return (weight if V.ndim == 1 else weight[:, None]) * V
@@ -70,10 +74,6 @@ class Diagonal:
 
 class Isotropic(Diagonal):
     """L = I."""
-
-    @property
-    def diagonal(self) -> Array:
-        return self.theta
 
     def restricted(self, index: Index) -> Isotropic:
         return Isotropic(self.theta[index])

@@ -14,7 +14,8 @@ orthonormal basis of the earlier means:
 All of that depends on Z through Z'Z alone, so an iteration needs one product with the covariance matrix. Two
 steps accelerate it and never lower F: w is rescaled so that E w'C^-1 w is its dimension (and x inversely),
 and m is replaced by the fixed point in the span of itself and those before it, where that raises F. What is
-left of the span begins that of the next component (linalg/eigen). All components
+left of the span begins that of the next component. Where that takes many iterations, as among noise, the span
+takes in steps by the inverse of Z'Z - t K, which serves all later components (linalg/eigen). All components
 at once, without deflation, are in `under_prior`.
 """
 
@@ -54,9 +55,10 @@ from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
 from .priors import as_prior, independent, variances_of
 from .probabilistic import samples_of, total_variance
+from .residual import Residual
 from .under_prior import fit_at_once, fit_in_turn
 from .variance import VariancesResult, operator_variances
-from .variational import Component, Residual, Search, regressors
+from .variational import Component, Search, regressors
 
 _DEFLATIONS = ("orthogonal", "naive", "constrained")
 _OF_OPPCA = ("orthogonal", "naive", "joint")
@@ -453,7 +455,9 @@ def _fit(
     if deflation == "joint":
         components = fit_at_once(problem, n, r, prior, unit, max_iter, tol, hook)
     else:
-        components = fit_in_turn(problem, n, r, stop, sizes, deflation, unit, start_search, known, hook)
+        basis = prior if sizes is None else None
+        residual = Residual(problem, n, deflation != "naive", 8 if stop else r, basis)
+        components = fit_in_turn(residual, r, stop, sizes, deflation, unit, start_search, known, hook)
     if stop and components and not components[0].gain > 0:
         warn("not even the first component raises the free energy")
     unconverged = [t for t, c in enumerate(components) if not c.converged]

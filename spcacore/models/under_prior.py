@@ -39,7 +39,8 @@ from ..solvers.solution import Ended
 from ..supports.admissible import Supports
 from ..supports.search import forward_ways
 from .priors import Diagonal, PriorMatrix, Spectral
-from .variational import Component, Residual, Search
+from .residual import Residual
+from .variational import Component, Search
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -176,7 +177,7 @@ def _by_em(
 
 
 def fit_in_turn(
-    problem: Problem, n: float, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str,
+    residual: Residual, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str,
     unit: float, start_search: Callable[[Residual, int, Callable[[], None]], Search], known: list[Component],
     hook: Hook | None,
 ) -> list[Component]:  # fmt: skip
@@ -184,8 +185,8 @@ def fit_in_turn(
 
     With `stop`, no more than raise the free energy, but one at least.
     """
-    op, root = problem.operator, math.sqrt(unit)
-    residual = Residual(problem, n, deflation != "naive", 8 if stop else r)
+    problem, n, root = residual.problem, residual.n, math.sqrt(unit)
+    op = problem.operator
     removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
     state = DeflatedOperator.from_problem(problem, removal)
     sparse_state: DeflatedOperator | None = state

@@ -10,15 +10,13 @@ from functools import cache, partial
 import numpy as np
 from scipy import linalg
 
-from .. import _core
 from .._limits import DETERMINANT_RESIDUAL, LAPACK_ORDER, SUPPORT_TOL
 from .._messages import counted
 from .._records import record
 from .._types import Array, Index
-from ..linalg.eigen import RitzSpan, largest_eigenpairs, root_beyond
+from ..linalg.eigen import RitzSpan, ShiftedInverse, largest_eigenpairs, root_beyond
 from ..linalg.orthogonal import append_orthonormal, column_span, project_out
-from ..operators.deflation import DeflatedOperator, LowRank
-from ..operators.gram import leading_pairs
+from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import Supports
@@ -32,9 +30,12 @@ from .priors import (
     log_supports,
     within_signs,
 )
+from .residual import Residual
 
 _LOG_2PI = math.log(2 * math.pi)
 _LEAST = 1e-300
+ROOT_STEP = 0.7  # of the logarithm of a: a longer step can miss a root, where several directions compete
+SHIFTED_ENTRIES = 1 << 21  # of eigenvectors, for which as many systems are solved by conjugate gradients
 
 
 @record
@@ -48,106 +49,6 @@ class Component:
     free_energy: Array
     converged: bool
     gain: float = 0.0  # of the free energy, over noise alone, less what the weights of the samples cost
-
-
-class Residual:
-    """Z'Z of the deflated data `Z = T (I - B M')`.
-
-    B = M is an orthonormal basis of the means; with naive deflation M has the means, and x_t = T b_t.
-    """
-
-    op: _core.Operator
-    n: float
-    orthogonal: bool
-    wanted: int
-
-    def __init__(self, problem: Problem, n: float, orthogonal: bool, wanted: int):
-        self.op, self.n, self.orthogonal, self.wanted = problem.operator, n, orthogonal, wanted
-        self.eigenvectors: Array = np.zeros((problem.p, 0))
-        self.total: float = problem.trace * (n - 1)
-        self.square: float = self.total
-        self.B = self.M = self.AB = np.zeros((problem.p, 0))
-        self.term: LowRank = LowRank.none(problem.p)
-        self.FB: Array | None = None  # of the data, once it is asked for
-        self.Y: Array | None = None  # in another basis, once that is asked for
-        self.near: Array = np.zeros((problem.p, 0))  # what explained most beside the last component
-
-    @property
-    def basis(self) -> Array:
-        return self.M
-
-    def _product(self, v: Array) -> Array:
-        if v.ndim > 1:
-            products = self.op.apply_block(np.asfortranarray(v, self.op.dtype))
-            return (self.n - 1) * products.astype(np.float64)
-        index = np.flatnonzero(v)
-        if len(index) == 0:
-            return np.zeros_like(v)
-        if len(index) > len(v) // 2:
-            return (self.n - 1) * self.op.apply(None, v.astype(self.op.dtype)).astype(np.float64)
-        return (self.n - 1) * self.op.apply(index, v[index].astype(self.op.dtype)).astype(np.float64)
-
-    def apply(self, v: Array) -> Array:
-        """Z'Z v."""
-        return self._product(v) + self.term.times(v)
-
-    def leading(self) -> Array | None:
-        """The leading eigenvector once as many eigenvectors have been removed as components.
-
-        None where each product may be a pass over data elsewhere.
-        """
-        t, p = self.M.shape[1], len(self.M)
-        if not self.orthogonal or self.op.by_passes:
-            return None
-        if t >= self.eigenvectors.shape[1]:
-            self.eigenvectors = leading_pairs(self.op, min(max(self.wanted, 2 * t), p))[1]
-        v = project_out(self.eigenvectors[:, t].astype(np.float64), self.M)
-        return v if np.linalg.norm(v) > 0.5 else None
-
-    def submatrix(self, index: Index) -> Array:
-        """Z'Z on a support."""
-        G = self.op.submatrix(index).astype(np.float64)
-        G = (self.n - 1) * G + self.term.block(index)
-        return (G + G.T) / 2
-
-    def factor(self, index: Index) -> Array | None:
-        """Y with YY' = Z'Z on a support, where Y is the smaller one, of data in memory."""
-        op = self.op
-        if op.symmetric_form or not op.in_memory or op.n >= len(index):
-            return None
-        Y = op.columns(index).astype(np.float64)
-        if self.M.shape[1]:
-            if self.FB is None:
-                self.FB = op.forward_block(self.B).astype(np.float64)
-            Y -= self.M[index] @ self.FB.T
-        return Y * math.sqrt((self.n - 1) * op.factor)
-
-    def rotated(self, U: Array) -> Array | None:
-        """Y with YY' = U'T'T U, where Y is the smaller one, of data in memory."""
-        op = self.op
-        if op.symmetric_form or not op.in_memory or op.n > len(U):
-            return None
-        if self.Y is None:
-            V = np.asfortranarray(U, op.dtype)
-            self.Y = op.forward_block(V).T.astype(np.float64) * math.sqrt((self.n - 1) * op.factor)
-        return self.Y
-
-    def remove(self, m: Array, energy: float) -> None:
-        """Deflate by a component with mean m and `energy` m'm + Tr S."""
-        if self.orthogonal:
-            Q = append_orthonormal(self.M, m)
-            if Q.shape[1] == self.M.shape[1]:
-                return
-            b, m = Q[:, -1], Q[:, -1]
-        else:
-            b = (m - self.B @ (self.M.T @ m)) / energy
-        self.B, self.M = np.column_stack([self.B, b]), np.column_stack([self.M, m])
-        self.FB = None
-        self.AB = np.column_stack([self.AB, self._product(b)])
-        inner, one = self.B.T @ self.AB, np.eye(self.M.shape[1])
-        sides = np.hstack([self.M, self.AB])
-        self.term = LowRank(sides, np.block([[(inner + inner.T) / 2, -one], [-one, 0 * one]]), sides)
-        self.square = self.total + float(self.term.diagonal().sum())
 
 
 # ---- one component ----------------------------------------------------------------------------------
@@ -202,9 +103,16 @@ class ExpectationMaximization:
             self.product, self.prior, self.Q = product, prior, Q
         self.square, self.entries = square, entries
         self.dimension: int = prior.p - Q.shape[1]
-        self.span, self.grows = RitzSpan(prior.p, exact), True
-        self.share: float = self.dimension / prior.p  # Tr S over Tr K^-1, as it was last
+        self.gain = 4.0  # of the logarithm of a, over what that of the best a exceeds it by
+        self.span, self.grows = RitzSpan(prior.p, exact, self._with_products), True
+        self.share: Array = np.array([0.0, math.log(self.dimension / prior.p), 0.0])  # as `_note_share` says
+        self.shifted: ShiftedInverse | None = None
         self.guess: list[Array | None] = [None, None]
+
+    def _with_products(self, v: Array) -> Array:
+        v = project_out(v, self.Q)
+        v = v / np.linalg.norm(v)
+        return np.stack([v, self.product(v), self.prior.product(v)])
 
     def m_step(self, x: Posterior) -> tuple[float, float, float, float]:
         """e, s2, |x|^2/s2 and F, at the best weights x and noise s2."""
@@ -238,8 +146,14 @@ class ExpectationMaximization:
             m = project_out(m - Y @ linalg.cho_solve(N, Y.T @ right), Q)
             trace -= float(np.trace(linalg.cho_solve(N, Y.T @ Y)))
             logdet -= 2 * float(np.log(np.diag(N[0])).sum())
-        self.share = trace / prior.trace(a)
+        self._note_share(math.log(max(a, _LEAST)), math.log(max(trace / prior.trace(a), _LEAST)))
         return Posterior(m, self.product(m), prior.product(m), trace, self.dimension - a * trace, logdet, a)
+
+    def _note_share(self, t: float, share: float) -> None:
+        """For a = e^t: the logarithm of Tr S over Tr K^-1, and its slope in t."""
+        before, at, slope = self.share
+        far = abs(t - before) > 1e-4
+        self.share = np.array([t, share, (share - at) / (t - before) if far else slope])
 
     def constant(self) -> float:
         """What F lacks of the prior's log density, as a density on the complement of Q.
@@ -289,6 +203,8 @@ class ExpectationMaximization:
             stuck = step >= least or not self.grows
             idle = idle + 1 if stuck and after - max([F, *path[-1:]]) <= rounding else 0
             converged |= idle == 3
+            if not converged:
+                self.correct(z, len(path))
             least = min(least, step)
             path.append(max([after, *path[-1:]]))
             report()
@@ -306,8 +222,10 @@ class ExpectationMaximization:
         It is m = c u with the leading eigenvector u of (Z'Z, K_a), u'K_a u = 1. With f = u'Z'Z u, w = u'u and
         l = u'Lu, F is largest in c where `e^2 s2 = f Tr S/l`; the best weights then have `a = c^2 l/Tr S`.
         """
-        self.grows = self.span.append(np.stack([y.m, y.g, y.Lm]))
+        always = self.shifted is None or not self.shifted.known
+        self.grows = self.span.append(np.stack([y.m, y.g, y.Lm]), always)
         within = self.span.eigenvectors()
+        last, share, slope = self.share
 
         @cache
         def at(t: float) -> tuple[float, float, float, Array]:
@@ -315,7 +233,7 @@ class ExpectationMaximization:
             a = math.exp(t)
             Z, f, l = within(a)
             f, l, w = max(f, _LEAST), max(l, _LEAST), float(Z[:, -1] @ Z[:, -1])
-            trace = self.share * self.prior.trace(a)
+            trace = math.exp(share + slope * (t - last)) * self.prior.trace(a)
             # e^2 (|Z|^2 - f/w) + e f Tr S/w = n p f Tr S/l
             square, linear = max(self.square - f / w, 0), f * trace / w
             constant = self.entries * f * trace / l
@@ -323,7 +241,8 @@ class ExpectationMaximization:
             energy = max((e - trace) / w, _LEAST)
             return math.log(energy * (l / trace)) - t, energy, trace, Z
 
-        t = root_beyond(lambda t: at(t)[0], math.log(max(y.a, _LEAST)))
+        most = ROOT_STEP if self.span.size > 1 else 10 * ROOT_STEP
+        t, self.gain = root_beyond(lambda t: at(t)[0], math.log(max(y.a, _LEAST)), self.gain, most)
         _, energy, trace, Z = at(t)
         m, g, Lm = math.sqrt(energy) * Z[:, -1] @ self.span.filled
         if self.span.full:
@@ -331,6 +250,15 @@ class ExpectationMaximization:
         a, sign = math.exp(t), math.copysign(1, m @ y.m)
         m = project_out(sign * m, self.Q)
         return Posterior(m, sign * g, sign * Lm, trace, self.dimension - a * trace, y.logdet, a)
+
+    def correct(self, x: Posterior, steps: int) -> None:
+        """Add to the span what leads from x nearly to an eigenvector, once many steps have not."""
+        if self.shifted is None:
+            return
+        KQ = self.Q if self.guess[1] is None else self.guess[1]
+        d = self.shifted.step(x.a, x.m, x.g, x.Lm, self.Q, KQ, steps)
+        if d is not None:
+            self.grows |= self.span.append(d[None])
 
     def take(self, near: Array) -> None:
         """Begin with these directions in the span."""
@@ -387,6 +315,18 @@ def _leading(G: Array) -> Array:
     return np.asarray(largest_eigenpairs(G, 1, v0=start, tol=1e-2)[1][:, 0])
 
 
+def _near_eigenvector(product: Callable[[Array], Array], v: Array, tol: float) -> Callable[[Array], Array]:
+    """The product; for vectors so near to multiples of v, the same multiples of that with v."""
+    v = v / np.linalg.norm(v)
+    Av = product(v)
+
+    def near(u: Array) -> Array:
+        c = float(v @ u)
+        return c * Av if np.linalg.norm(u - c * v) <= tol * abs(c) else product(u)
+
+    return near
+
+
 def _by_factor(Y: Array, v: Array) -> Array:
     return np.asarray(Y @ (Y.T @ v))
 
@@ -424,7 +364,7 @@ class Search:
 
     def em(
         self,
-        prior: PriorMatrix,
+        prior: PriorMatrix | Diagonal,
         Q: Array,
         product: Callable[[Array], Array] | None = None,
         signed: Supports | None = None,
@@ -445,17 +385,32 @@ class Search:
 
     def on_all(self, Q: Array) -> Component:
         """A component on all variables, orthogonal to Q."""
-        em, residual = self.em(self.prior, Q), self.residual
-        in_span = Q.shape[1] == residual.basis.shape[1]  # of the earlier means
-        if em.U is not None and in_span and (Y := residual.rotated(em.U)) is not None:
-            em.product = lambda v: project_out(_by_factor(Y, v), em.Q)
+        residual, U = self.residual, self.residual.U
+        prior = self.prior.rotated if U is not None and isinstance(self.prior, Spectral) else self.prior
+        em = self.em(prior, Q)
+        if Q.shape[1] and em.U is None:
+            em.product = lambda v: project_out(residual.product(v), Q)
         v = residual.leading() if isinstance(self.prior, Isotropic) else None
         if v is None:
             em.take(residual.near)
+            em.shifted = residual.shifted = residual.shifted or self._shifted(prior)
+        else:
+            em.product = _near_eigenvector(em.product, v, self.tol)
         _, found = em.run(self.start() if v is None else v, self.max_iter, self.tol, self.report)
         if v is None:
             residual.near = em.rest()
-        return replace(found, free_energy=found.free_energy + em.constant())
+        m = found.m if U is None else U @ found.m
+        return replace(found, m=m, free_energy=found.free_energy + em.constant())
+
+    def _shifted(self, prior: PriorMatrix | Diagonal) -> ShiftedInverse | None:
+        """Of data in memory, of which a matrix of eigenvectors has room."""
+        op = self.residual.op
+        order = min(op.p, op.p if op.symmetric_form else op.n)
+        if not op.in_memory or isinstance(prior, Isotropic | Spectral):
+            return None
+        if isinstance(prior, Sparse) and op.p * order > SHIFTED_ENTRIES:
+            return None
+        return ShiftedInverse(op.p, order, self.residual.whole_factor, prior.solve)
 
     def on_support(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
         """The better of two: from the support of truncated power, and from that of EM on all variables."""

@@ -404,7 +404,7 @@ def _largest_sum(a: AnyArray, k: int) -> AnyArray:
 def _from_all_entries(A: Array, k: int, r: int = 1) -> dict[str, float]:
     """From the whole symmetric matrix, which may be indefinite; of r loadings with k nonzeros in all."""
     values, vectors = np.linalg.eigh(A)
-    caps = np.minimum(_largest_sum(vectors**2, k), 1)
+    caps = _largest_sum(vectors**2, k)
     bounds = {
         "spectral": float(values[-r:].sum()),
         "row sums": r * float(row_sums(A, k)[-1]),
@@ -440,7 +440,7 @@ def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int 
     V, AV = V @ E, AV @ E
     R = AV - V * theta
     rest = np.maximum(diagonal - (V**2) @ theta - 2 * np.sum(V * R, axis=1), 0)  # of PAP
-    caps = np.minimum(_largest_sum(V**2, k), 1)
+    caps = _largest_sum(V**2, k)
     cross = 2 * float(np.sqrt(r * _largest_sum(R**2, k).sum()))
     tail, kept = float(rest.sum()), float(_largest_sum(rest, k))
     whole = float(np.linalg.norm(R, 2))

@@ -143,7 +143,7 @@ def _by_strong_variables(
     """
     q = len(A)
     values, vectors = np.linalg.eigh(A)
-    caps = np.minimum(np.cumsum(np.sort(vectors**2, axis=0)[::-1], axis=0), 1)
+    caps = np.cumsum(np.sort(vectors**2, axis=0)[::-1], axis=0)
     sharp = np.array([knapsack(values, caps[j], 0.0) for j in range(min(k, q))])
     margin = 8 * q * _EPS * float(np.abs(values).max())
     f = np.pad(np.minimum(row_sums(A, len(sharp)), sharp) + margin, (1, k - len(sharp)), "edge")

@@ -16,9 +16,9 @@ from .._asked import as_record
 from .._limits import (
     BLOCK_NOISE,
     COLUMN_ENDS,
-    COLUMN_STARTS,
     COLUMN_STARTS_LEAST,
     GPOWER_ORDER,
+    GPOWER_STARTS,
     SAME_ENDS,
     START_WORK,
     SUBSPACE_ROUNDS,
@@ -179,11 +179,11 @@ class GeneralizedPower(IterativeSolver):
             promise = ThresholdedEntries(self.norm == "l0", gamma)
             columns = Columns.of(problem, state, seed)
             if columns is not None and op.symmetric_form and len(columns.among) == p:
-                for index, entries in columns.starts(promise, COLUMN_STARTS):
+                for index, entries in columns.starts(promise, GPOWER_STARTS):
                     promising.append(int(index[0]))
                     yield index, entries, ()
             elif columns is not None:
-                ends = columns.ends(promise, COLUMN_STARTS, partial(self._run_once, gamma))
+                ends = columns.ends(promise, GPOWER_STARTS, partial(self._run_once, gamma))
                 yield from ((index, entries, ()) for index, entries in ends[:COLUMN_ENDS])
         if diagonal is None:
             yield everything, power_start(op, rng), ()

@@ -291,6 +291,9 @@ class _Level:
     def submatrix(self, index: Index) -> AnyArray:
         return self.op.submatrix(index) + self.rho * (self.Q[index] @ self.Q[index].T)
 
+    def apply(self, index: Index, value: AnyArray) -> AnyArray:
+        return self.op.apply(index, value) + self.rho * (self.Q @ (self.Q[index].T @ value))
+
     def apply_block(self, V: AnyArray) -> AnyArray:
         return self.op.apply_block(V) + self.rho * (self.Q @ (self.Q.T @ V))
 

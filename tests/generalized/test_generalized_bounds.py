@@ -142,7 +142,7 @@ def test_a_matrix_of_zeros_has_the_bound_zero():
 
 def test_a_singular_b_has_the_spectral_bound_alone():
     A, B = np.diag([2.0, 1.0, 0.0]), np.diag([1.0, 1.0, 0.0])
-    assert sparse_eigen_bound(A, B, 1).bound == pytest.approx(2)
+    assert 2 <= sparse_eigen_bound(A, B, 1).bound <= 2 * (1 + 1e-12)
     w = np.array([[1.0, 1.0, 1.0]])
     result = sparse_eigen_bound(w.T @ w, w.T @ w, 2)
     assert set(result.bounds) == {"spectral"}

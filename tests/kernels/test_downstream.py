@@ -190,6 +190,7 @@ def test_what_each_refuses():
     X[:2] = data(10, 4).reshape(2, 5, 4)
     result = kernels.sparse_pca_each(X, 2)
     assert result.n_components.tolist() == [2, 2, 0]
+    assert not kernels.sparse_pca_each(X, 2, center=False).mean.any()
     assert not result.loadings[2].any()
     huge = X.copy()
     huge[1, 0, 0] = 1e308

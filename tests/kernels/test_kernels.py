@@ -327,9 +327,38 @@ def test_more_nonzeros_than_variables_are_refused(dtype):
     for call in (
         lambda: _core.select_largest(x, 6),
         lambda: _core.dense(np.eye(5, dtype=dtype), True).truncated_power(np.arange(5), x, 6, 9, 1e-8),
+        lambda: _core.dense(np.eye(5, dtype=dtype), True).truncated_power(np.arange(5), x, 0, 9, 1e-8),
     ):
-        with pytest.raises(ValueError, match="6 nonzeros of 5 variables"):
+        with pytest.raises(ValueError, match=r"[06] nonzeros of 5 variables"):
             call()
+
+
+def test_arguments_stay_and_sums_of_nothing_are_zero():
+    A, start, none = np.diag(np.arange(6.0)), np.full(6, 6**-0.5), np.zeros(0, np.intp)
+    op = _core.dense(A, True)
+    for call in (
+        lambda A, _: _core.small_eigen(A),
+        lambda _, start: op.scotlass(start, np.zeros((6, 0), order="F"), 1.5, 9, 1e-9),
+    ):
+        given = A.copy(), start.copy()
+        call(*given)
+        assert_array_equal(given[0], A)
+        assert_array_equal(given[1], start)
+    scores, sums = np.full((6, 2), np.nan), np.ones(2, np.uint64)
+    _core.scores(A, none, none.astype(float), np.zeros((0, 2)), scores)
+    _core.fingerprint(np.zeros((0, 2), np.uint64), none.astype(np.uint64), sums)
+    assert not scores.any()
+    assert not sums.any()
+    with pytest.raises(ValueError, match=r"out has the shape \(3, 6\), not \(2, 6\)"):
+        op.columns(np.arange(2), np.empty((3, 6)))
+    with pytest.raises(ValueError, match="5 entries for 2 rows of 3"):
+        _core.spread_rows(np.zeros(5, np.float32), 2, 3)
+
+
+def test_a_start_without_an_image_ends_no_other():
+    starts = np.arange(3)[:, None], np.ones((3, 1))
+    _, _, objective, _, _ = _core.truncated_power_of_matrix(np.diag([0.0, 1.0, 2.0]), *starts, 1, 9, 1e-9)
+    assert objective.tolist() == [-np.inf, 1, 2]
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 12, 30])

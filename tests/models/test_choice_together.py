@@ -186,7 +186,9 @@ def test_an_elastic_net_is_solved(knowledge):
     for n, ridge, level in ((20, 1e-6, 0.5), (6, 1e-4, 0.05)):
         F = rng.standard_normal((n, P))
         K, c = F.T @ F / n + ridge * np.eye(P), F.T @ F @ rng.standard_normal(P) / n
-        b, found = cp.Variable(P), _core.unit_net(choice.rule(2, level=level), K, c, np.zeros(P))[0]
+        b, start = cp.Variable(P), np.zeros(P)
+        found = _core.unit_net(choice.rule(2, level=level), K, c, start)[0]
+        assert not start.any()
         sums, signs = convex(choice, b)
         value = cp.quad_form(b, cp.psd_wrap(K)) - 2 * c @ b + 2 * level * sum(sums)
         cp.Problem(cp.Minimize(value), signs).solve(solver="CLARABEL")

@@ -108,6 +108,17 @@ def test_nothing_left_to_remove(method):
     assert_array_equal(deflate(B, null, method), B)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_small_variance_beside_a_large_mean_is_removed(order):
+    """Last bits of entries near a million, which exact arithmetic tells from none."""
+    X = np.full((8, 2), 2.0**20)
+    X[::2, 0] += 2.0**-29
+    left = deflate(np.asarray(X, order=order), [1.0, 0.0], "schur", kind="data")
+    assert np.ptp(X[:, 0]) == 2.0**-29
+    assert np.ptp(left[:, 0]) <= 2.0**-32
+    assert_array_equal(left[:, 1], X[:, 1])
+
+
 @pytest.mark.parametrize("kind", ["covariance", "data"])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("method", ["projection", "schur"])

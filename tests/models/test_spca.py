@@ -131,6 +131,8 @@ def test_net_of_given_number(seed, ridge):
     assert set(below[1]) <= set(index)
     again = _core.elastic_net(G, c, k, ridge, 0.0, 1e-13, index, value)
     assert_allclose(again[3], level, rtol=1e-9)
+    few = (_core.elastic_net(G, c, 1, ridge, 0.0, 1e-13, *guess) for guess in (NOTHING, (index, value)))
+    assert len({(*x[1], x[3]) for x in few}) == 1  # a guess of more than may be
 
 
 # ---- the turns --------------------------------------------------------------------------------------

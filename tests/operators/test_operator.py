@@ -108,21 +108,29 @@ def test_products_and_submatrices(name, dtype, center, scale):
 @pytest.mark.share(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("coo", "csr int64", "every other column")])
-@pytest.mark.parametrize("method", DEFLATIONS)
-def test_implicit_deflation_is_explicit_deflation(name, dtype, method):
+@pytest.mark.parametrize(
+    ("method", "constraint"),
+    [(method, None) for method in DEFLATIONS]
+    + [("projection", "orthogonal"), ("projection", "uncorrelated")],
+)
+def test_implicit_deflation_is_explicit_deflation(name, dtype, method, constraint):
+    """A component in the span of earlier ones changes nothing, and no component what was before it."""
     X = data(dtype)
-    A = covariance(X)
+    A = start = covariance(X)
     M, kind = inputs(X, A)[name]
     problem = as_problem(M, kind=kind)
-    state = Deflated.from_problem(problem, DEFLATIONS[method])
+    state = Deflated.from_problem(problem, DEFLATIONS[method], constraint)
     rng = np.random.default_rng(2)
     earlier = []
     atol = A.max() * (1e-12 if dtype == np.float64 else 2e-5)
     for _ in range(4):
         x = sparse_direction(rng, P, dtype)
-        A = deflated(A, x.astype(np.float64), method, earlier)
-        earlier.append(x.astype(np.float64))
+        y = start @ x if constraint == "uncorrelated" else x.astype(np.float64)
+        A = deflated(A, y, "orthogonalized_projection" if constraint else method, earlier)
+        earlier.append(y)
+        before, diagonal = state, None if state.diagonal is None else state.diagonal.copy()
         state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
+        assert_array_equal(before.diagonal, diagonal)
         v = rng.standard_normal(P).astype(dtype)
         assert_allclose(problem.unit * state.operator.apply(None, v), A @ v, atol=10 * atol)
         V = np.stack([v, x, -2 * v], axis=1)
@@ -137,8 +145,18 @@ def test_implicit_deflation_is_explicit_deflation(name, dtype, method):
         if not state.operator.symmetric_form and state.deflation.semidefinite:
             C = state.operator.columns(index).astype(np.float64) * problem.unit**0.5
             assert_allclose(C @ C.T / (N - 1), A[np.ix_(index, index)], atol=10 * atol)
+            u = rng.standard_normal(N).astype(dtype)
+            back = problem.unit**0.5 * state.operator.backward(u)[index]
+            assert_allclose(back, C @ u / (N - 1), atol=10 * atol)
         if state.diagonal is not None:
             assert_allclose(problem.unit * state.diagonal, A.diagonal(), atol=10 * atol)
+    if len(state.basis):
+        Q = np.stack(state.basis, axis=1)
+        assert_allclose(Q.T @ Q, np.eye(4), atol=1e-12)
+        assert_allclose(Q @ (Q.T @ np.transpose(earlier)), np.transpose(earlier), atol=10 * atol)
+        again = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
+        assert again.operator is state.operator
+        assert len(again.loadings) == 5
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc"])
@@ -333,3 +351,14 @@ def test_row_weights_need_data_in_memory():
     owner = type("Owner", (), {"forward": lambda self, v: v, "backward": lambda self, f: f})()
     with pytest.raises(TypeError, match="row weights need data in memory"):
         _core.products(owner, 4, 4, False, 1.0, False).row_weighted(np.ones(4))
+    screen = _core.Screen(4, 4, True, A.dtype, None, None, *np.ones((2, 4), np.float32), 1, 1, 1, False)
+    with pytest.raises(TypeError, match="without row weights"):
+        _core.dense(A, False).row_weighted(np.ones(4)).screened(screen)
+
+
+def test_a_product_may_keep_its_argument():
+    seen, vectors = [], np.random.default_rng(4).standard_normal((3, 5))
+    owner = type("Owner", (), {"forward": lambda self, v: seen.append(v) or v})()
+    for v in vectors:
+        _core.products(owner, 5, 5, True, 1.0, False).apply(None, v)
+    assert_array_equal(seen, vectors)

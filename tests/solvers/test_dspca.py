@@ -2,6 +2,7 @@
 
 import importlib
 import warnings
+from dataclasses import replace
 
 import flat
 import numpy as np
@@ -10,11 +11,14 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import examples
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, optimum, samples
 
 import spcacore
 from spcacore import _core, dspca
+from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
+from spcacore.operators.inputs import as_problem
+from spcacore.supports.admissible import Supports
 
 MODULE = importlib.import_module("spcacore.solvers.semidefinite")
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -123,21 +127,37 @@ def test_elimination_by_covariances_keeps_the_optimum(seed, share):
     assert x.dual + rho >= primal - size
 
 
+@pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("kind", ["data", "covariance"])
-def test_elimination_by_columns_and_by_submatrix_agree(kind, monkeypatch):
-    X = samples(7, 12, 40) * 10 ** np.linspace(0, -2, 40)
-    M = X if kind == "data" else covariance(X)
-    rho = 0.2 * covariance(X).max()
-    x = dspca(M, penalty=rho, kind=kind)
-    monkeypatch.setattr(MODULE, "largest_submatrix", lambda op: 0)
-    y = dspca(M, penalty=rho, kind=kind)
-    assert 2 < x.kept.size < 40
-    assert_array_equal(x.kept, y.kept)
-    assert x.dual == pytest.approx(y.dual, rel=1e-9)
+def test_elimination_for_a_quotient_is_that_of_its_matrix(kind, columns, monkeypatch):
+    """A without a direction q, and rho qq', by rows that are asked for one by one or together."""
+    if columns:
+        monkeypatch.setattr(MODULE, "largest_submatrix", lambda op: 0)
+    for seed in range(6):
+        X = samples(seed, 12, 40) * 10 ** np.linspace(0, -1, 40)
+        A, q = covariance(X), np.zeros(40)
+        q[:3] = 1 / np.sqrt(3)
+        problem = as_problem(X if kind == "data" else A, kind=kind)
+        state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
+        state = state.deflate(np.arange(3), q[:3], problem.noise)
+        rest = np.eye(40) - np.outer(q, q)
+        rho = (rest @ A @ rest).diagonal().max()
+        L = rest @ A @ rest + rho * np.outer(q, q)
+        unit = float(problem.in_units(1.0))
+        op = MODULE._Level(state.operator, q[:, None], rho / unit)
+        state = replace(state, operator=op, diagonal=L.diagonal() / unit)
+        off = np.abs(L - np.diag(L.diagonal())).max(axis=0)
+        for share in (0.02, 0.1, 0.3):
+            kept = off > share * rho
+            kept[L.diagonal().argmax()] = True
+            found = MODULE._survivors(state, share * rho / unit)
+            assert_array_equal(found, np.flatnonzero(kept))
+            assert_allclose(MODULE._submatrix(op, found) * unit, L[np.ix_(found, found)], atol=1e-9 * rho)
+        assert found[-1] in MODULE._survivors(state, off[found[-1]] * (1 - 3e-15) / unit)  # rounded or not
 
 
 def test_elimination_for_a_cardinality_keeps_the_optimum(monkeypatch):
-    reduced = 0
+    reduced = mixed = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((40, 25)) * 10 ** np.linspace(0, -1, 25)
@@ -146,14 +166,25 @@ def test_elimination_for_a_cardinality_keeps_the_optimum(monkeypatch):
             monkeypatch.setattr(MODULE, "REDUCED_ORDER", 200)
             x = quiet(X, k, tol=1e-5)
             monkeypatch.setattr(MODULE, "REDUCED_ORDER", 0)
+            monkeypatch.setattr(MODULE, "ROUGH_ITERATIONS", (100, 2)[seed % 2])  # 2: gaps that matter
             y = quiet(X, k, tol=1e-5)
             reduced += y.kept.size < x.kept.size
             assert x.kept.size == 25
             assert y.dual >= x.relaxation
             assert x.dual >= y.relaxation
             assert not y.converged or y.dual - y.relaxation <= 1e-5 * y.dual
-            assert np.abs(matrix_of(y)).sum() <= k + 1e-9
+            with monkeypatch.context() as patch:  # ended at the first penalty
+                patch.setattr(MODULE, "ended", lambda hook: True)
+                patch.setattr(MODULE, "PENALTY_DESCENT", 0.3)
+                z = quiet(X, k, tol=1e-5)
+            assert z.dual >= x.relaxation
+            for found in (y, z):
+                M = matrix_of(found)
+                assert np.abs(M).sum() <= k + 1e-9
+                assert found.relaxation == pytest.approx((covariance(X) * M).sum(), rel=1e-9)
+            mixed += z.kept.size < 25 and np.abs(M).sum() == pytest.approx(k, abs=1e-9)
     assert reduced > 18
+    assert mixed > 12
 
 
 def test_a_wide_sparse_matrix_is_reduced():
@@ -167,6 +198,10 @@ def test_a_wide_sparse_matrix_is_reduced():
         assert x.kept.size < 50
         assert_array_equal(np.flatnonzero(x.loading), np.arange(6))
         assert x.gap < 0.02
+        assert x.dual >= x.relaxation
+        A = covariance(X[:, x.kept].toarray())
+        penalty = sparsity.get("penalty", 0) * np.abs(x.matrix).sum()
+        assert x.relaxation == pytest.approx((A * x.matrix).sum() - penalty, rel=1e-9)
 
 
 # ---- input ------------------------------------------------------------------------------------------
@@ -229,10 +264,23 @@ class EndsTheSecondTime:
 
 def test_what_a_hook_has_ended_is_whole():
     """The matrix is symmetric, and the iterations are those that the hook heard of."""
-    rng, hook = np.random.default_rng(0), EndsTheSecondTime()
-    A = rng.standard_normal((120, 120))
-    _, M, _, _, n_iter = _core.dspca(A @ A.T, True, 3.0, 0.0, 10**6, hook)
-    assert (len(hook.heard), n_iter) == (2, hook.heard[-1])
-    assert n_iter > 0
-    assert_array_equal(M, M.T)
-    assert np.trace(M) == pytest.approx(1)
+    A = np.random.default_rng(0).standard_normal((120, 120))
+    A, slow = A @ A.T, 2 * np.eye(400) + np.eye(400, k=1) + np.eye(400, k=-1)  # one eigenvalue near the next
+    one, start = np.arange(120), np.random.default_rng(1).standard_normal(400)
+    op, rule = _core.dense(slow, True), Supports.any_of(400, 300).rule(0, 300)
+    shape = one, 1 - np.eye(120), np.full(120, -2.0), None, True, 0.0
+    for call, at in (
+        (lambda hook: _core.dspca(A, True, 3.0, 0.0, 10**6, hook), 4),
+        (lambda hook: _core.shaped(A, *shape, 10**6, 0.0, hook), 4),
+        (lambda hook: op.truncated_power(np.arange(400), start, 300, 20_000, 0.0, hook), 4),
+        (lambda hook: op.unit_ascend(rule, start, 20_000, 0.0, hook), 5),
+    ):
+        hook = EndsTheSecondTime()
+        found = call(hook)
+        assert (len(hook.heard), found[0]) == (2, 1)  # not converged
+        assert found[at] - hook.heard[-1] in (0, 1)  # of the iteration that it ends
+        assert hook.heard[-1] > 0
+        if found[1].shape == A.shape:
+            assert_array_equal(found[1], found[1].T)
+            assert np.trace(found[1]) == pytest.approx(1)
+    assert found[3] > 3.8 > start @ slow @ start / (start @ start)

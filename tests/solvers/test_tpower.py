@@ -59,13 +59,13 @@ def exchanges(A, S, others):
     return np.array([[np.linalg.eigvalsh(A[np.ix_([*R, j], [*R, j])])[-1] for j in others] for R in rest])
 
 
-def exchange(A, k, leaving, candidate, level, slack=1e-9):
+def exchange(A, k, leaving, candidate, level, slack=1e-9, tie=1e-12):
     """What the kernel says of the first k variables of A."""
     values, U = np.linalg.eigh(A[:k, :k])
     C = np.ascontiguousarray(A[:k])
     basis = values[::-1].copy(), np.asfortranarray(U[:, ::-1])
     diagonal = np.ascontiguousarray(np.diag(A))
-    return _core.exchange(C, leaving, candidate, diagonal, *basis, level, slack, 1e-12)
+    return _core.exchange(C, leaving, candidate, diagonal, *basis, level, slack, tie)
 
 
 @pytest.mark.share(6)
@@ -114,6 +114,8 @@ def test_equal_exchanges_take_the_first_variable():
     level = 1.2 * (1 + 1e-10)
     assert exchange(A, 2, np.array([0, 1]), np.arange(2, 8), level)[:2] == (1, 3)
     assert exchange(A, 2, np.array([1]), np.array([2, 4, 5, 6]), level)[:2] == (0, 5)
+    nearly = [exchange(A, 2, np.array([1]), np.array([4, 5]), level, tie=tie)[1] for tie in (0.1, 0.2)]
+    assert nearly == [5, 4]  # 1.3, and 1.5
     assert exchange(A, 2, np.array([0]), np.arange(2, 8), level) is None
     assert exchange(A, 2, np.array([], np.intp), np.arange(2, 8), level) is None
 
