@@ -259,7 +259,6 @@ def search(
     plan: tuple[Any, ...],
     score: _Real | None = None,
     known: bool = False,
-    rough: NDArray[np.float32] | None = None,
     progress: _Hook = None,
 ) -> tuple[_Index, _Double, _Index, tuple[int, int, int, int, bool]]: ...
 def signed_vector(

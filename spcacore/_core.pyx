@@ -64,6 +64,7 @@ cdef extern from "spca.h" nogil:
         double rise, gap, slack, tie
         spca_int nodes
         double hopeless
+        spca_int exact
         spca_run run
     ctypedef struct spca_supports:
         spca_int p, units

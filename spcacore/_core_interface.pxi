@@ -165,7 +165,7 @@ for _deep in range(2):
         _rounds[_deep].steps[_round], _rounds[_deep].keep[_round], _rounds[_deep].width[_round] = _race[_round]
 cdef Py_ssize_t _race_starts = _limits.RACE_STARTS, _race_all = _limits.RACE_ALL, _race_ends = _limits.RACE_ENDS
 cdef Py_ssize_t _tried_ends = _limits.QUICKLY_SWAPPED_ENDS, _swapped_ends = _limits.SWAPPED_ENDS
-cdef Py_ssize_t _brief_order = _limits.BRIEF_ORDER
+cdef Py_ssize_t _brief_order = _limits.BRIEF_ORDER, _race_exact = _limits.RACE_EXACT
 cdef Py_ssize_t _brief_nodes = _limits.BRIEF_NODES
 cdef double _brief_work = _limits.BRIEF_WORK, _hopeless = _limits.BRIEF_HOPELESS, _swap_work = _limits.SWAP_WORK
 cdef double _rise = _limits.RISE, _gap = _limits.SWAP_GAP
@@ -189,7 +189,7 @@ cdef spca_search_plan plan_of(Py_ssize_t p, Py_ssize_t k, bint thorough, bint si
         way.tried, way.swapped = _tried_ends, _swapped_ends
         if p <= _brief_order:
             way.nodes = <Py_ssize_t> min(<double> _brief_nodes, _brief_work / (<double> p * k) ** 2)
-    way.hopeless = _hopeless * log2(way.nodes + 1.0)
+    way.hopeless, way.exact = _hopeless * log2(way.nodes + 1.0), _race_exact
     way.rise, way.gap, way.slack, way.tie = _rise, _gap, _slack[single], _tie[single]
     return way
 

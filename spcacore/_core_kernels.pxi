@@ -360,11 +360,10 @@ def swap(const floating[:, ::1] A, const Py_ssize_t[::1] support, const double[:
     return np.asarray(index), np.asarray(vector), value, bool(ended)
 
 
-def search(const floating[:, ::1] A, Py_ssize_t k, plan, floating[::1] score=None, bint known=False,
-           const float[:, ::1] rough=None, progress=None):
+def search(const floating[:, ::1] A, Py_ssize_t k, plan, floating[::1] score=None, bint known=False, progress=None):
     """(supports, values, runs) of the best ends, and (starts, ends, iterations, nodes, proved) (spca_proto.h).
 
-    The plan has (starts, rounds, max_iter, tol, ends, tried, swapped, (rise, gap, slack, tie), nodes, hopeless), each round
+    The plan has (starts, rounds, max_iter, tol, ends, tried, swapped, (rise, gap, slack, tie), exact, nodes, hopeless), each round
     (steps, runs that go on, nonzeros of a run).
     """
     cdef Call call = Call(progress)
@@ -375,7 +374,7 @@ def search(const floating[:, ::1] A, Py_ssize_t k, plan, floating[::1] score=Non
     cdef size_t size
     if not 1 <= k <= p:
         raise ValueError(f"{k} nonzeros of {p} variables")
-    way.starts, rounds, way.max_iter, way.tol, way.ends, way.tried, way.swapped, limits, way.nodes, way.hopeless = plan
+    way.starts, rounds, way.max_iter, way.tol, way.ends, way.tried, way.swapped, limits, way.exact, way.nodes, way.hopeless = plan
     way.rise, way.gap, way.slack, way.tie = limits
     way.run = spca_pool_run
     way.rounds = len(rounds)
@@ -383,18 +382,17 @@ def search(const floating[:, ::1] A, Py_ssize_t k, plan, floating[::1] score=Non
         way.steps[r], way.keep[r], way.width[r] = rounds[r]
     if score is None:
         score = np.empty(p, np.float32 if floating is float else np.float64)
-    cdef const float *rough_ = &rough[0, 0] if rough is not None else NULL
     index, values, runs = np.empty((way.ends, k), np.intp), np.empty(way.ends), np.empty(way.ends, np.intp)
     cdef Py_ssize_t[:, ::1] index_out = index
     cdef double[::1] values_out = values, work
     cdef Py_ssize_t[::1] runs_out = runs
     if floating is float:
-        size = spca_ssearch_work(p, k, 0, known, &way)
+        size = spca_ssearch_work(p, k, known, &way)
     else:
-        size = spca_dsearch_work(p, k, rough_ != NULL, known, &way)
+        size = spca_dsearch_work(p, k, known, &way)
     work = np.empty((size + 7) // 8)
     with nogil:
-        status = kernel_search(p, k, &A[0, 0], rough_, &score[0], known, &way, on_stop, &call.c, &work[0],
+        status = kernel_search(p, k, &A[0, 0], &score[0], known, &way, on_stop, &call.c, &work[0],
                                &index_out[0, 0], &values_out[0], &runs_out[0], &found, &counts)
     if not call.again(status):
         call.check(status)
@@ -565,7 +563,7 @@ def branch(const double[:, ::1] N, Py_ssize_t k, uint8_t[:, ::1] pool, Py_ssize_
     cdef Py_ssize_t[::1] n_children = np.empty(count, np.intp), iwork = np.empty(p + k, np.intp)
     cdef double[:, ::1] excess = np.empty((count, room))
     with nogil:
-        status = spca_branch(p, k, &N[0, 0], count, &which[0], room, &empty[0, 0], on_stop, &call.c, &pool[0, 0],
+        status = spca_branch(p, k, &N[0, 0], INFINITY, count, &which[0], room, &empty[0, 0], on_stop, &call.c, &pool[0, 0],
                              &work[0], &iwork[0], &n_children[0], &excess[0, 0])
     call.check(status)
     return np.asarray(n_children), np.asarray(excess)

@@ -253,7 +253,7 @@ static void components_room(components_t *c, spca_int n, spca_int r, room_t *roo
     spca_int p = c->p, k = c->k, ends = c->plan->starts ? c->plan->ends : 1;
     spca_int forming = n > 0 ? n * p + p : 2 * p, ascent = max_int(n, k * k) + 4 * p + 2 * k;
     spca_int most = max_int(6 * k, p * (2 * r + 1) + max_int(n, p));
-    size_t search = c->plan->starts ? SPCA(search_work)(p, k, 0, 0, c->plan) : 0;
+    size_t search = c->plan->starts ? SPCA(search_work)(p, k, 0, c->plan) : 0;
     c->B = TAKE(room, p * (unformed(n, p, r, c->plan) ? max_int(n, p) : p), real);
     c->G = TAKE(room, k * k, real);
     c->score = TAKE(room, p, real);
@@ -314,8 +314,8 @@ static spca_status support(components_t *c, spca_int top, spca_stop stop, void *
         return SPCA(truncated_power_of_matrix)(p, k, c->B, c->plan->max_iter, (real)c->plan->tol,
                                                stop, ctx, nnz, c->index, c->value, c->work,
                                                c->iwork, &objective, &n_iter);
-    status = SPCA(search)(p, k, c->B, NULL, c->score, 0, c->plan, stop, ctx, c->search_work,
-                          c->index, c->objective, c->runs, &found, &counts);
+    status = SPCA(search)(p, k, c->B, c->score, 0, c->plan, stop, ctx, c->search_work, c->index,
+                          c->objective, c->runs, &found, &counts);
     *nnz = found > 0 ? k : 0;
     return status;
 }

@@ -133,6 +133,7 @@ typedef struct {
     double rise, gap, slack, tie; /* of swaps */
     spca_int nodes;               /* of a tree from one start; 0: no tree */
     double hopeless;              /* excess of its bound over the value, as a share, that ends it */
+    spca_int exact;               /* variables beyond which the race is in single precision */
     spca_run run;                 /* the parts of loops over runs, or NULL; the same bits */
 } spca_search_plan;
 typedef struct {

@@ -141,8 +141,9 @@ spca_int spca_unit_net_work(const spca_supports *o);
  * `which` (count) into n_children_b <= room children, whose union has all such supports of the
  * node; they are written to the nodes `empty` (count x room, room >= 2).  excess (count x room) of
  * a child: -1 where it is a single support; else N + excess I is definite on all of its supports,
- * DBL_MAX where no such number is known.  work (branch_work), iwork (p + k). */
-spca_status spca_branch(spca_int p, spca_int k, const double *N, spca_int count,
+ * DBL_MAX where no such number is known.  None below `most` is sought where that is none.  work
+ * (branch_work), iwork (p + k). */
+spca_status spca_branch(spca_int p, spca_int k, const double *N, double most, spca_int count,
                         const spca_int *which, spca_int room, const spca_int *empty, spca_stop stop,
                         void *ctx, uint8_t *pool, double *work, spca_int *iwork,
                         spca_int *n_children, double *excess);

@@ -453,17 +453,15 @@ spca_status SPCA(quick_swaps)(spca_int p, spca_int k, const REAL *A, REAL rise, 
 /* Supports of k variables with a large leading eigenvalue of symmetric A (p x p): at most
  * plan->ends different ones, each ascending, the best first (of ties, to the share plan->tie, that
  * whose variables come first), with their values, and how many runs reached each.  A value is the
- * eigenvalue itself of those that were improved by swaps (k > 1).  rough: A in single precision,
- * where the race runs, or NULL.  score (p): scratch, or, if known, the norms of the
- * largest entries, plan->width[0] or k, of each row of a matrix much like A; then they are those of
- * A where that may matter, if fewer columns start than there are.  SPCA_STOPPED: with what was
- * found so far.  work (search_work bytes, aligned for double). */
-spca_status SPCA(search)(spca_int p, spca_int k, const REAL *A, const float *rough, REAL *score,
-                         int known, const spca_search_plan *plan, spca_stop stop, void *ctx,
-                         void *work, spca_int *index, double *value, spca_int *runs,
-                         spca_int *count, spca_search_counts *counts);
-size_t SPCA(search_work)(spca_int p, spca_int k, int rough, int known,
-                         const spca_search_plan *plan);
+ * eigenvalue itself of those that were improved by swaps (k > 1).  score (p): scratch, or, if
+ * known, the norms of the largest entries, plan->width[0] or k, of each row of a matrix much like
+ * A; then they are those of A where that may matter, if fewer columns start than there are.
+ * SPCA_STOPPED: with what was found so far.  work (search_work bytes, aligned for double). */
+spca_status SPCA(search)(spca_int p, spca_int k, const REAL *A, REAL *score, int known,
+                         const spca_search_plan *plan, spca_stop stop, void *ctx, void *work,
+                         spca_int *index, double *value, spca_int *runs, spca_int *count,
+                         spca_search_counts *counts);
+size_t SPCA(search_work)(spca_int p, spca_int k, int known, const spca_search_plan *plan);
 
 /* The race alone: where it leaves runs of different supports, the best first, at most the last of
  * plan->keep or all starts; n_iter: the steps of each. */

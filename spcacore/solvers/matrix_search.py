@@ -69,8 +69,7 @@ def best_supports(
     hopeless = BRIEF_HOPELESS * math.log2(nodes + 1)
     tie = TIE.of(A.dtype)
     plan = _plan(p, A.dtype, k, True, p <= RACE_ALL, RACE_STARTS, max_iter, tol, RACE_ENDS, swapped, tie)
-    rough = A.astype(np.float32) if p > RACE_EXACT and A.dtype == np.float64 else None
-    supports, values, runs, told = _core.search(A, k, (*plan, nodes, hopeless), rough=rough, progress=hook)
+    supports, values, runs, told = _core.search(A, k, (*plan, nodes, hopeless), progress=hook)
     starts, ends, n_iter, divided, proved = told
     if len(values) == 0:
         return None
@@ -93,7 +92,7 @@ def _plan(
         for steps, keep, width in (DEEP_RACE if deep else RACE)
     ]
     limits = RISE, SWAP_GAP, SWAP_SLACK.of(dtype), tie
-    return starts, rounds, max_iter, tol, ends, tried, swapped, limits
+    return starts, rounds, max_iter, tol, ends, tried, swapped, limits, RACE_EXACT
 
 
 def can_be_swapped(k: int, p: int, swaps: float) -> bool:
@@ -117,7 +116,7 @@ def ends_on_field(
     deep = deep or w <= RACE_ALL
     plan = _plan(w, A.dtype, k, field.whole, deep, starts, RACE_MOST_STEPS, tol, most, swapped, FIELD_TIE)
     score, known = field.norms(k) if starts < w else (None, False)
-    supports, values, runs, told = _core.search(A, k, (*plan, 0, 0.0), score, known, None, hook)
+    supports, values, runs, told = _core.search(A, k, (*plan, 0, 0.0), score, known, hook)
     ends = [
         End(np.sort(field.index[S]), value, n_runs)
         for S, value, n_runs in zip(supports, values.tolist(), runs.tolist(), strict=True)

@@ -45,6 +45,7 @@ typedef struct {
     double *r, *less, *f, *lessf; /* (p) r, r-, f, f- */
     double *x;                    /* (p): of a large x'Hx, or zero */
     double *top, *rest;           /* (k TILE), (p^2 + 2p) scratch */
+    double most;                  /* excess beyond which no bound is sought */
     spca_stop stop;
     void *ctx;
     int stopped;
@@ -379,15 +380,21 @@ static spca_int divide(node_t *node, spca_int given, const spca_int *in, int kno
             double bound = bound_after_elimination(node), widest = 0;
             if (bound <= 1 || node->stopped) return children;
             if (node->count > m) {
-                int factored = node->count <= WHOLE;
+                int factored = node->count <= WHOLE, halvings = HALVINGS;
+                for (spca_int j = 0; j < node->count; j++) widest = fmax(widest, node->z[j]);
+                if (sharp == DBL_MAX) {
+                    double half = bound, most = 1 + node->most / widest;
+                    for (; half > most && halvings > 0; halvings--) half = (1 + half) / 2;
+                    factored = factored && half <= most && (half == bound || within(node, half));
+                    if (factored) bound = half;
+                }
                 if (factored && within(node, 1)) return children;
-                for (int h = 0; h < HALVINGS && factored && sharp == DBL_MAX; h++) {
+                for (; halvings > 0 && factored && sharp == DBL_MAX; halvings--) {
                     double half = (1 + bound) / 2;
                     if (!within(node, half)) break;
                     bound = half;
                 }
                 bound = sharp = fmin(sharp, bound);
-                for (spca_int j = 0; j < node->count; j++) widest = fmax(widest, node->z[j]);
                 excess[children] = (bound - 1) * widest;
                 with = branching(node);
             }
@@ -415,12 +422,12 @@ spca_int spca_branch_work(spca_int p, spca_int k)
     return p * (2 * p + TILE) + (k + 9) * p + k * k + k * TILE;
 }
 
-spca_status spca_branch(spca_int p, spca_int k, const double *N, spca_int count,
+spca_status spca_branch(spca_int p, spca_int k, const double *N, double most, spca_int count,
                         const spca_int *which, spca_int room, const spca_int *empty, spca_stop stop,
                         void *ctx, uint8_t *pool, double *work, spca_int *iwork,
                         spca_int *n_children, double *excess)
 {
-    node_t node = {.p = p, .at = iwork, .stop = stop, .ctx = ctx};
+    node_t node = {.p = p, .at = iwork, .most = most, .stop = stop, .ctx = ctx};
     node.ld = (p + TILE - 1) / TILE * TILE;
     spca_int *in = iwork + p;
     double *R = work, *Y = R + k * k;

@@ -347,11 +347,11 @@ typedef struct {
     real *score, *quick;
     void *race_work;
 #ifndef SPCA_SINGLE
-    float *rough_score, *rough_value;
+    float *rough, *rough_score, *rough_value; /* A in single precision, or NULL */
 #endif
 } search_t;
 
-static void search_room(search_t *s, int rough, int known, room_t *room)
+static void search_room(search_t *s, int known, room_t *room)
 {
     spca_int p = s->p, k = s->k, wide = min_int(p, LEADING * k), widest = wide > k ? wide : k;
     spca_int last = left_of(s->plan, min_int(p, s->plan->starts));
@@ -363,7 +363,7 @@ static void search_room(search_t *s, int rough, int known, room_t *room)
     parts_room(&s->parts, p, k, room);
     s->parts.A = s->A;
     s->work = s->parts.work;
-    s->iwork = TAKE(room, 2 * k + p, spca_int);
+    s->iwork = TAKE(room, 2 * k, spca_int);
     s->diagonal = TAKE(room, p, double);
     s->begin = TAKE(room, widest, real);
     s->image = TAKE(room, wide, real);
@@ -375,24 +375,31 @@ static void search_room(search_t *s, int rough, int known, room_t *room)
     s->blas_work = TAKE(room, 12 * k, blas_int);
     s->score = TAKE(room, p, real);
     s->quick = TAKE(room, 2 * p + k * k + 2 * k, real);
-    s->tree = (spca_tree){.p = p, .k = k, .most = s->nodes};
+    s->tree = (spca_tree){.p = p, .k = k, .most = s->nodes, .hopeless = s->plan->hopeless};
     if (s->nodes > 0) spca_tree_room(&s->tree, room);
 #ifndef SPCA_SINGLE
-    s->rough_score = TAKE(room, rough ? p : 0, float);
-    s->rough_value = TAKE(room, rough ? last * k : 0, float);
-    if (rough) s->race_work = take(room, (spca_int)spca_srace_work(p, k, known, s->plan), 1);
+    s->rough = NULL;
+    if (p > s->plan->exact) {
+        s->rough = TAKE(room, p * p, float);
+        s->rough_score = TAKE(room, p, float);
+        s->rough_value = TAKE(room, last * k, float);
+        s->race_work = take(room, (spca_int)spca_srace_work(p, k, known, s->plan), 1);
+        return;
+    }
 #endif
-    if (!rough) s->race_work = take(room, (spca_int)SPCA(race_work)(p, k, known, s->plan), 1);
+    s->race_work = take(room, (spca_int)SPCA(race_work)(p, k, known, s->plan), 1);
 }
 
-/* The first end: from nearly the leading vector of the variables whose scores are largest. */
+/* The first end: from nearly the leading vector of the variables whose columns are largest. */
 static spca_status lead(search_t *s)
 {
     spca_int p = s->p, k = s->k, wide = min_int(p, LEADING * k), nnz = wide, made = 0;
     real *x = s->begin, *y = s->image, objective = 0;
     spca_status status;
-    for (spca_int j = 0; j < p; j++) s->iwork[2 * k + j] = j;
-    SPCA(largest_norms)(p, k, p, s->iwork + 2 * k, s->A, s->work, s->iwork, s->score);
+    for (spca_int j = 0; j < p; j++) {
+        const real *a = s->A + j * p;
+        s->score[j] = sqrt(strands_dot(p, a, a));
+    }
     SPCA(select_largest)(p, s->score, wide, s->work, s->among);
     for (spca_int a = 0; a < wide; a++) {
         for (spca_int b = 0; b < wide; b++)
@@ -495,15 +502,16 @@ static spca_status begin_tree(search_t *s)
 }
 
 /* Where the race ends, each a run to its end. */
-static spca_status race(search_t *s, const float *rough, int known, real *score, spca_int *starts)
+static spca_status race(search_t *s, int known, real *score, spca_int *starts)
 {
     spca_int first = s->used, count = 0, k = s->k, *index = s->ends.index + first * k;
     spca_status status;
     *starts += min_int(s->p, s->plan->starts);
 #ifndef SPCA_SINGLE
-    if (rough) {
+    if (s->rough) {
+        for (spca_int i = 0; i < s->p * s->p; i++) s->rough[i] = (float)s->A[i];
         for (spca_int j = 0; known && j < s->p; j++) s->rough_score[j] = (float)score[j];
-        status = spca_srace(s->p, k, rough, s->rough_score, known, s->plan, s->stop, s->ctx,
+        status = spca_srace(s->p, k, s->rough, s->rough_score, known, s->plan, s->stop, s->ctx,
                             s->race_work, index, s->rough_value, s->ends.n_iter + first, &count);
         for (spca_int a = 0; a < count * k; a++)
             s->value[first * k + a] = (double)s->rough_value[a];
@@ -512,7 +520,6 @@ static spca_status race(search_t *s, const float *rough, int known, real *score,
 #endif
         status = SPCA(race)(s->p, k, s->A, score, known, s->plan, s->stop, s->ctx, s->race_work,
                             index, s->value + first * k, s->ends.n_iter + first, &count);
-    (void)rough;
     if (status < 0 && status != SPCA_STOPPED) return status;
     for (spca_int run = first; run < first + count; run++) {
         s->ends.runs[run] = 1;
@@ -547,24 +554,24 @@ static void put_in_order(search_t *s)
         order[first] = first > 0 ? order[first - 1] : chosen;
 }
 
-size_t SPCA(search_work)(spca_int p, spca_int k, int rough, int known, const spca_search_plan *plan)
+size_t SPCA(search_work)(spca_int p, spca_int k, int known, const spca_search_plan *plan)
 {
     search_t s = {.p = p, .k = k, .plan = plan};
     room_t room = {NULL, 0};
-    search_room(&s, rough, known, &room);
+    search_room(&s, known, &room);
     return room.used;
 }
 
-spca_status SPCA(search)(spca_int p, spca_int k, const real *A, const float *rough, real *score,
-                         int known, const spca_search_plan *plan, spca_stop stop, void *ctx,
-                         void *work, spca_int *index, double *value, spca_int *runs,
-                         spca_int *count, spca_search_counts *counts)
+spca_status SPCA(search)(spca_int p, spca_int k, const real *A, real *score, int known,
+                         const spca_search_plan *plan, spca_stop stop, void *ctx, void *work,
+                         spca_int *index, double *value, spca_int *runs, spca_int *count,
+                         spca_search_counts *counts)
 {
     search_t s = {.p = p, .k = k, .plan = plan, .stop = stop, .ctx = ctx, .A = A};
     room_t room = {work, 0};
     spca_status status = SPCA_OK;
     int proved = 0;
-    search_room(&s, rough != NULL, known, &room);
+    search_room(&s, known, &room);
     *counts = (spca_search_counts){0};
     for (spca_int j = 0; j < p; j++) s.diagonal[j] = (double)A[j * (p + 1)];
     if (s.nodes > 0) status = lead(&s);
@@ -575,7 +582,7 @@ spca_status SPCA(search)(spca_int p, spca_int k, const real *A, const float *rou
     if (status < 0 && status != SPCA_STOPPED) return status;
     if (status >= 0 && !proved) {
         spca_int before = s.n, first = s.used, tried, swapped;
-        status = race(&s, rough, known, score, &counts->starts);
+        status = race(&s, known, score, &counts->starts);
         if (status < 0 && status != SPCA_STOPPED) return status;
         counts->ends = s.n - before;
         s.n = different(&s.ends, s.n, s.n);

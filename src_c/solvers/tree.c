@@ -117,10 +117,11 @@ spca_status spca_tree_divide(spca_tree *tree, spca_int count, spca_stop stop, vo
     for (count = min_int(count, tree->most - tree->divided); count > 0 && is_open(tree); count--) {
         spca_int empty[CHILDREN], children, most = tree->divided == 0 && tree->k > 1 ? 1 : CHILDREN;
         double excess[CHILDREN], level = tree->level;
+        double hope = fmax(tree->hopeless * fabs(tree->value) - (level - tree->value), 0);
         spca_node node = tree->heap[0];
         spca_status status;
         for (int c = 0; c < CHILDREN; c++) empty[c] = tree->rows[tree->unused - 1 - c];
-        status = spca_branch(tree->p, tree->k, tree->N, 1, &node.slot, most, empty, stop, ctx,
+        status = spca_branch(tree->p, tree->k, tree->N, hope, 1, &node.slot, most, empty, stop, ctx,
                              tree->pool, tree->work, tree->iwork, &children, excess);
         if (status < 0) return status;
         (void)pop(tree);

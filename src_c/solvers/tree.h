@@ -14,6 +14,7 @@ typedef struct {
     double *N, *diagonal;   /* p x p: level I - A, and (p) of A; that of N is written for a level */
     double level;           /* what has no larger bound is left out */
     double value;           /* the best, on the variables of index (k, ascending) */
+    double hopeless;        /* share by which a bound may exceed it and be of use */
     spca_int *index;
     spca_node *heap; /* that wait, the largest bound first */
     spca_int waiting, unused, turn;

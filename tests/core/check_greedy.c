@@ -258,17 +258,15 @@ static double best_column(trial_t *t, spca_int p, spca_int k, const double *A, i
 
 /* The best support of a search by hand, of a matrix by rows. */
 static spca_int best_by(trial_t *t, spca_int p, spca_int k, const double *rows, double *scores,
-                        const spca_search_plan *plan, int rough, spca_int *index,
-                        spca_search_counts *counts)
+                        const spca_search_plan *plan, spca_int *index, spca_search_counts *counts)
 {
-    float *single = SCRATCH(t, p * p, float);
     spca_int *runs = SCRATCH(t, plan->ends, spca_int), count = -1, reached = 0;
     real *A = WORK(t, p * p), *score = WORK(t, p);
     double *value = SCRATCH(t, plan->ends, double);
-    spca_int bytes = (spca_int)SPCA(search_work)(p, k, rough, scores != NULL, plan);
-    for (spca_int a = 0; a < p * p; a++) single[a] = (float)(A[a] = (real)rows[a]);
+    spca_int bytes = (spca_int)SPCA(search_work)(p, k, scores != NULL, plan);
+    for (spca_int a = 0; a < p * p; a++) A[a] = (real)rows[a];
     for (spca_int j = 0; j < p; j++) score[j] = scores ? (real)scores[j] : (real)NAN;
-    CHECK(t, SPCA(search)(p, k, A, rough ? single : NULL, score, scores != NULL, plan, NULL, NULL,
+    CHECK(t, SPCA(search)(p, k, A, score, scores != NULL, plan, NULL, NULL,
                           SCRATCH(t, bytes / 8 + 1, double), index, value, runs, &count,
                           counts) == SPCA_OK);
     for (spca_int e = 0; e < count; e++) reached += runs[e];
@@ -287,25 +285,24 @@ static void by_hand(trial_t *t)
     const double beside[9] = {0.1, 3, 0, 3, 0.1, 0, 0, 0, 1}; /* norms of columns mislead */
     const spca_int expected[] = {0, 1, 2, 0, 1, 0, 2};
     double growing[64] = {0}, scores[8] = {0};
-    spca_search_plan plan = {.starts = 3, .max_iter = 9, .ends = 4, .tie = 1e-5};
+    spca_search_plan plan = {.starts = 3, .max_iter = 9, .ends = 4, .tie = 1e-5, .exact = 8};
     spca_int index[8];
     spca_search_counts counts;
     for (spca_int k = 1; k <= 2; k++) {
-        CHECK(t,
-              best_by(t, 3, k, k == 1 ? single : pairs, NULL, &plan, 0, index, &counts) == 4 - k);
+        CHECK(t, best_by(t, 3, k, k == 1 ? single : pairs, NULL, &plan, index, &counts) == 4 - k);
         for (spca_int a = 0; a < (4 - k) * k; a++) CHECK(t, index[a] == expected[3 * (k - 1) + a]);
     }
     plan.rounds = plan.steps[0] = plan.keep[0] = 1;
-    CHECK(t, best_by(t, 3, 1, beside, NULL, &plan, 0, index, &counts) == 1 && index[0] == 2);
+    CHECK(t, best_by(t, 3, 1, beside, NULL, &plan, index, &counts) == 1 && index[0] == 2);
     for (spca_int j = 0; j < 8; j++) growing[9 * j] = (double)(j + 1);
     plan.rounds = 0;
     plan.starts = 1;
-    CHECK(t, best_by(t, 8, 1, growing, NULL, &plan, 0, index, &counts) == 1 && index[0] == 7);
+    CHECK(t, best_by(t, 8, 1, growing, NULL, &plan, index, &counts) == 1 && index[0] == 7);
     plan.starts = 4; /* the best of the five that are looked at, by scores: the last, or all tie */
-    for (int rough = 0; rough <= !SINGLE; rough++)
+    for (plan.exact = 7; plan.exact <= 8; plan.exact++)
         for (spca_int last = 0; last <= 3; last += 3) {
             for (spca_int j = 0; j < 8; j++) scores[j] = last && j >= last;
-            CHECK(t, best_by(t, 8, 1, growing, scores, &plan, rough, index, &counts) == 4);
+            CHECK(t, best_by(t, 8, 1, growing, scores, &plan, index, &counts) == 4);
             for (spca_int e = 0; e < 4; e++)
                 CHECK(t, index[e] == last + 4 - e && counts.starts == 4);
             for (spca_int j = 0; j < 8; j++)
@@ -333,21 +330,18 @@ static void searching(trial_t *t, spca_int p, const double *A, const double *B, 
                              .gap = 1e-8,
                              .slack = SINGLE ? 1e-4 : 1e-9,
                              .tie = 1e-12,
+                             .exact = chance(t, 50) ? 0 : p,
                              .nodes = chance(t, 50) ? 0 : between(t, 1, 40),
                              .hopeless = 0.5};
     spca_int *index = SCRATCH(t, plan.ends * k, spca_int), *runs = SCRATCH(t, plan.ends, spca_int);
-    spca_int count = -1, rough = !SINGLE && chance(t, 50), known = chance(t, 50);
+    spca_int count = -1, known = chance(t, 50);
     double *value = SCRATCH(t, plan.ends, double);
-    float *single = SCRATCH(t, p * p, float);
     real *copy = WORK(t, p * p), *score = WORK(t, p);
     spca_search_counts counts;
-    size_t bytes = SPCA(search_work)(p, k, (int)rough, (int)known, &plan);
-    for (spca_int a = 0; a < p * p; a++) {
-        copy[a] = (real)A[a];
-        single[a] = (float)A[a];
-    }
+    size_t bytes = SPCA(search_work)(p, k, (int)known, &plan);
+    for (spca_int a = 0; a < p * p; a++) copy[a] = (real)A[a];
     for (spca_int j = 0; j < p; j++) score[j] = (real)below(t, 9);
-    CHECK(t, SPCA(search)(p, k, copy, rough ? single : NULL, score, (int)known, &plan, NULL, NULL,
+    CHECK(t, SPCA(search)(p, k, copy, score, (int)known, &plan, NULL, NULL,
                           SCRATCH(t, (spca_int)bytes / 8 + 1, double), index, value, runs, &count,
                           &counts) == SPCA_OK);
     CHECK(t, count >= 0 && count <= plan.ends && counts.starts <= p + 1);
@@ -366,9 +360,10 @@ static void searching(trial_t *t, spca_int p, const double *A, const double *B, 
     }
     if (definite && (plan.starts >= p || !known) &&
         (plan.rounds == 0 || max_int(plan.width[0], plan.rounds > 1 ? plan.width[1] : 0) <= k))
-        CHECK(t, count > 0 ? value[0] >= best_column(t, p, k, A, plan.starts >= p) -
-                                             (SINGLE || rough ? 1e-4 : 1e-8) * size * (double)p
-                           : size == 0);
+        CHECK(t, count > 0
+                     ? value[0] >= best_column(t, p, k, A, plan.starts >= p) -
+                                       (SINGLE || p > plan.exact ? 1e-4 : 1e-8) * size * (double)p
+                     : size == 0);
     by_hand(t);
     for (unsigned of = 0; counts.proved && p <= 10 && of < 1U << p; of++) { /* none is better */
         if (__builtin_popcount(of) != k) continue;

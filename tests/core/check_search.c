@@ -63,7 +63,7 @@ void SPCA(check_branch)(trial_t *t)
     }
     spca_int work = spca_branch_work(p, k);
     spca_status status =
-        spca_branch(p, k, n, nodes, which, room, empty, NULL, NULL, pool, WORK(t, work),
+        spca_branch(p, k, n, HUGE_VAL, nodes, which, room, empty, NULL, NULL, pool, WORK(t, work),
                     SCRATCH(t, p + k, spca_int), n_children, excess);
     CHECK(t, status == SPCA_OK);
     digest(t, n_children, (size_t)nodes * sizeof *n_children);
@@ -416,7 +416,7 @@ void SPCA(check_singular)(trial_t *t)
     for (spca_int a = 0; a < p * p; a++)
         N[a] = unit * (a % p == a / p ? 1 : -h * sign[a % p] * sign[a / p]);
     memset(pool + ROOM * p, 1, (size_t)p);
-    CHECK(t, spca_branch(p, p, N, 1, &which, ROOM, empty, NULL, NULL, pool,
+    CHECK(t, spca_branch(p, p, N, HUGE_VAL, 1, &which, ROOM, empty, NULL, NULL, pool,
                          WORK(t, spca_branch_work(p, p)), SCRATCH(t, 2 * p, spca_int), &n_children,
                          excess) == SPCA_OK);
     digest_int(t, n_children);
@@ -579,7 +579,7 @@ static spca_status branched(trial_t *t, spca_int p, const double *N, int kind, s
     uint8_t *pool = SCRATCH(t, (ROOM + 1) * p, uint8_t);
     (void)kind;
     memset(pool + ROOM * p, 1, (size_t)p);
-    return spca_branch(p, k, N, 1, &which, ROOM, empty, stop_at, stop, pool,
+    return spca_branch(p, k, N, HUGE_VAL, 1, &which, ROOM, empty, stop_at, stop, pool,
                        WORK(t, spca_branch_work(p, k)), SCRATCH(t, p + k, spca_int), &n_children,
                        WORK(t, ROOM));
 }

@@ -19,10 +19,12 @@ def plan(
     tried=40,
     swapped=4,
     tie=1e-12,
+    exact=400,
     nodes=1000,
     hopeless=9.0,
 ):
-    return starts, rounds, max_iter, tol, ends, tried, swapped, (1e-10, 1e-8, 1e-9, tie), nodes, hopeless
+    limits = 1e-10, 1e-8, 1e-9, tie
+    return starts, rounds, max_iter, tol, ends, tried, swapped, limits, exact, nodes, hopeless
 
 
 def values_of(A, supports):
@@ -109,8 +111,8 @@ def test_of_ties_the_first_variables():
 
 
 @pytest.mark.parametrize("known", [False, True])
-@pytest.mark.parametrize("rough", [False, True])
-def test_columns_of_large_norms_start(known, rough):
+@pytest.mark.parametrize("exact", [399, 400])
+def test_columns_of_large_norms_start(known, exact):
     """A block whose columns promise most; what is known of other columns may be old."""
     rng = np.random.default_rng(0)
     A = np.cov(rng.standard_normal((100, 400)).T)
@@ -121,9 +123,8 @@ def test_columns_of_large_norms_start(known, rough):
         largest = np.sort(np.abs(A), axis=1)[:, -10:]
         score = np.sqrt(np.square(largest).sum(axis=1))
         score[block[0]] *= 1.2  # which is corrected
-    way = plan(starts=20, rounds=((1, 15, 10), (2, 10, 10)), nodes=0)
-    single = A.astype(np.float32) if rough else None
-    found, values, _, told = _core.search(A, 10, way, score, known, single)
+    way = plan(starts=20, rounds=((1, 15, 10), (2, 10, 10)), exact=exact, nodes=0)
+    found, values, _, told = _core.search(A, 10, way, score, known)
     assert told[0] == 20
     assert found[0].tolist() == block.tolist()
     assert values[0] == pytest.approx(value_of(A, block), rel=1e-12)
@@ -132,17 +133,15 @@ def test_columns_of_large_norms_start(known, rough):
 
 
 @pytest.mark.parametrize("width", [8, 12, 16])
-@pytest.mark.parametrize("rough", [False, True])
-def test_all_columns_raced_are_as_good_as_run_to_their_ends(rough, width):
+@pytest.mark.parametrize("exact", [0, 200])
+def test_all_columns_raced_are_as_good_as_run_to_their_ends(exact, width):
     rng = np.random.default_rng(2)
     for _ in range(4):
         X = rng.standard_normal((60, 200)) @ (np.eye(200) + 0.2 * rng.standard_normal((200, 200)))
         A = np.cov(X.T)
         every = _core.search(A, 8, plan(rounds=(), ends=40, swapped=40, nodes=0))[1][0]
-        single = A.astype(np.float32) if rough else None
-        raced = _core.search(
-            A, 8, plan(rounds=((1, 100, width), (2, 40, min(width, 12))), nodes=0), rough=single
-        )[1][0]
+        rounds = (1, 100, width), (2, 40, min(width, 12))
+        raced = _core.search(A, 8, plan(rounds=rounds, exact=exact, nodes=0))[1][0]
         assert raced >= every * 0.995
         assert every >= raced * (1 - 1e-12)
 
