@@ -388,9 +388,9 @@ static spca_status move(joint_search_t *s, spca_int number)
 spca_int SPCA(joint_work)(spca_int p, spca_int r, spca_int room, int constraint,
                           const spca_supports *of)
 {
-    spca_int m = constraint ? r * (r + 1) / 2 : 0;
-    return (m + 3) * m + (constraint ? 4 * r * room : 0) + (5 * r + 5) * p + 14 * r * r + 9 * r +
-           (room + 4 * r + 13) * room + (of ? 2 * p + spca_unit_work(of, p) : 0);
+    spca_int m = constraint ? r * (r + 1) / 2 : 0, n = constraint ? joint_within(p, r, room) : 0;
+    return n * n + (m + 3) * m + (constraint ? 4 * r * room : 0) + (5 * r + 5) * p + 14 * r * r +
+           9 * r + (room + 4 * r + 13) * room + (of ? 2 * p + spca_unit_work(of, p) : 0);
 }
 
 spca_int SPCA(joint_iwork)(spca_int p, spca_int r, spca_int room)
@@ -439,6 +439,8 @@ static void divide(joint_search_t *s, double *work, spca_int *iwork)
         o->direction = work, work += r * room;
         o->earlier = work, work += r * room;
         o->moved = work, work += r * room;
+        o->within = (real *)work;
+        work += joint_within(o->p, r, room) * joint_within(o->p, r, room);
     }
     o->norm = work, work += p;
     o->kept = (uint8_t *)work;

@@ -16,6 +16,7 @@
 #define JOINT_SPAN 1e-9   /* of a squared norm outside of a span, below which nothing is */
 enum { JOINT_STEPS = 6 }; /* of conjugate directions on a support that is tried */
 enum { JOINT_TRIED = 8 }; /* exchanges whose value is computed */
+enum { JOINT_WHOLE = 2 }; /* variables over those in use, below which rows of A are used whole */
 enum { JOINT_ORTHOGONAL = 1, JOINT_UNCORRELATED = 2 }; /* constraints */
 
 /* Loadings by their nonzeros: nnz (r), index and value (r x room), index ascending. */
@@ -60,8 +61,12 @@ typedef struct {
     spca_int *place, *first;        /* (r x room), (equations) */
     double *K, *error, *multiplier; /* (equations^2), (equations) */
     double *gradient, *direction, *earlier, *moved; /* (r x room) */
+    real *within; /* A between the variables in use, if they are few: (joint_within, squared) */
 } joint_t;
 
+/* y (p) = the rows of A (p columns) at index, times x (nnz) */
+void SPCA(joint_rows)(spca_int p, const real *A, spca_int nnz, const spca_int *index,
+                      const double *x, double *y);
 /* A x (p). */
 void SPCA(joint_image)(joint_t *o, spca_int nnz, const spca_int *index, const double *x, double *y);
 /* The others of loading t, those with no nonzeros left out. */
@@ -99,6 +104,11 @@ spca_int SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int
 static inline double joint_sign(const joint_t *o, spca_int i)
 {
     return o->of && o->of->signs && o->of->signs[i] < 0 ? -1 : 1;
+}
+/* The most variables between which A is copied. */
+static inline spca_int joint_within(spca_int p, spca_int r, spca_int room)
+{
+    return min_int(p / JOINT_WHOLE, r * room);
 }
 static inline int joint_same(spca_int n, const spca_int *a, spca_int m, const spca_int *b)
 {

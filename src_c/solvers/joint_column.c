@@ -69,6 +69,12 @@ VECTORIZED(add_rows,
     }
 }
 
+void SPCA(joint_rows)(spca_int p, const real *A, spca_int nnz, const spca_int *index,
+                      const double *x, double *y)
+{
+    add_rows(p, A, nnz, index, x, y);
+}
+
 void SPCA(joint_image)(joint_t *o, spca_int nnz, const spca_int *index, const double *x, double *y)
 {
     add_rows(o->p, o->A, nnz, index, x, y);

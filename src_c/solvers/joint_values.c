@@ -20,14 +20,15 @@
 #define RISE 1e-8   /* share by which an exchange raises the variance */
 #define TINY 1e-13  /* entry that is zero */
 enum { CORRECTIONS = 30, CHORDS = 6, HALVINGS = 8 };
-enum { WHOLE = 4, ROUGH = 6, STEPS = 60, TRIED = 16, TRIAL = 3, PASSES = 60 };
+enum { ROUGH = 6, STEPS = 60, TRIED = 16, TRIAL = 3, PASSES = 60 };
 
 static spca_int pair_of(spca_int s, spca_int t)
 {
     return s < t ? t * (t + 1) / 2 + s : s * (s + 1) / 2 + t;
 }
 
-/* Which variables the loadings have: o->used, and the places of their nonzeros there. */
+/* Which variables the loadings have: o->used, and the places of their nonzeros there; of few, A
+ * between them. */
 static void unite(joint_t *o)
 {
     spca_int n = 0;
@@ -43,6 +44,12 @@ static void unite(joint_t *o)
     for (spca_int t = 0; t < o->r; t++)
         for (spca_int a = 0; a < o->V.nnz[t]; a++)
             o->place[t * o->room + a] = o->inside[o->V.index[t * o->room + a]];
+    if (o->p < JOINT_WHOLE * n) return;
+    for (spca_int i = 0; i < n; i++) {
+        const real *line = o->A + o->used[i] * o->p;
+        for (spca_int j = 0; j < n; j++) o->within[i * n + j] = line[o->used[j]];
+    }
+    o->spent += 2 * (double)n * (double)n;
 }
 
 /* W and Y (r x n_used): loadings of these entries, and A times these. */
@@ -50,22 +57,19 @@ static void spread(joint_t *o, const double *z, double *W, double *Y)
 {
     spca_int n = o->n_used;
     const spca_int *used = o->used;
-    for (spca_int j = 0; j < o->r * n; j++) W[j] = Y[j] = 0;
+    for (spca_int j = 0; j < o->r * n; j++) W[j] = 0;
     for (spca_int t = 0; t < o->r; t++) {
         const spca_int *index = o->V.index + t * o->room, *place = o->place + t * o->room;
         const double *x = z + t * o->room;
         double *y = Y + t * n;
         for (spca_int a = 0; a < o->V.nnz[t]; a++) W[t * n + place[a]] = x[a];
-        if (o->p < WHOLE * n) { /* whole rows are faster than some places of them */
+        if (o->p < JOINT_WHOLE * n) {
             SPCA(joint_image)(o, o->V.nnz[t], index, x, o->row);
             for (spca_int j = 0; j < n; j++) y[j] = o->row[used[j]];
-            continue;
+        } else {
+            SPCA(joint_rows)(n, o->within, o->V.nnz[t], place, x, y);
+            o->spent += (double)(o->V.nnz[t] * (n + 16 * o->r)) / 2;
         }
-        for (spca_int a = 0; a < o->V.nnz[t]; a++) {
-            const real *line = o->A + index[a] * o->p;
-            for (spca_int j = 0; j < n; j++) y[j] += x[a] * (double)line[used[j]];
-        }
-        o->spent += (double)(o->V.nnz[t] * (WHOLE * n + 16 * o->r));
     }
 }
 
