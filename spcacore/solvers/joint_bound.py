@@ -197,8 +197,8 @@ class _Ascent:
 
     def __init__(self, A: Matrix, sizes: tuple[int, ...], constraint: str | None, stop: Report):
         self.A, self.sizes, self.apart, self.stop, most = A, sizes, constraint is not None, stop, max(sizes)
-        self.C, self.Z, self.tau, self.H = A.copy(), np.zeros_like(A), 1.0, None
-        self.W = np.eye(len(A))
+        self.C, self.Z, self.tau, self.W = A.copy(), np.zeros_like(A), 1.0, np.eye(len(A))
+        self.H: Matrix | None = None
         self.UZ, self.UB, self.UA = np.zeros_like(A), np.zeros_like(A), np.zeros_like(A)
         self.Ud = np.zeros(len(A))
         self.counted = sorted(set(sizes)) if self.apart else list(range(1, most + 1))

@@ -27,10 +27,9 @@ def aligned(U, V):
 # ---- eigenpairs -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("a", "off"), [(2.0, 0.0), (2.02, 0.3)])
 @pytest.mark.parametrize("n", [12, 40])
-def test_a_step_of_jacobi_and_davidson_solves_the_bordered_system(n, a, off):
-    """Exactly for the a of the decomposition, nearly for one near by, also where Q grows."""
+def test_a_step_of_jacobi_and_davidson_solves_the_bordered_system(n):
+    """For the a of the decomposition, also where Q grows."""
     rng = np.random.default_rng(n)
     p, theta = 30, np.linspace(1, 5, 30)
     Y = rng.standard_normal((p, n))
@@ -39,17 +38,16 @@ def test_a_step_of_jacobi_and_davidson_solves_the_bordered_system(n, a, off):
         p, 0, lambda: Y, lambda a, V: V / (a + theta.reshape(-1, *[1] * (V.ndim - 1)))
     )
     x = orthogonal.project_out(rng.standard_normal(p), Q)
-    for q, b in ((0, 2.0), (2, 2.0), (3, a)):
-        K = b + theta
-        step = inverse.step(b, x, G @ x, theta * x, Q[:, :q], Q[:, :q] / K[:, None], 10)
-        if b == 2.0:
-            inverse.order = 10**6  # no other decomposition
+    K = 2 + theta
+    for q in (0, 2, 3):
+        step = inverse.step(2.0, x, G @ x, theta * x, Q[:, :q], Q[:, :q] / K[:, None], 10)
+        inverse.order = 10**6  # no other decomposition
     t = (x @ G @ x) / (x @ (K * x))
     border = np.column_stack([Q, K * x])
     whole = np.block([[G - np.diag(t * K), border], [border.T, np.zeros((4, 4))]])
     exact = np.linalg.solve(whole, np.r_[G @ x - t * K * x, np.zeros(4)])[:p]
     cosine = abs(step @ exact) / np.linalg.norm(step) / np.linalg.norm(exact)
-    assert cosine > 1 - max(off**2, 1e-12)
+    assert cosine > 1 - 1e-12
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -439,10 +439,12 @@ def test_loadings_without_variance_end():
     assert_allclose(found.T @ found, np.eye(2), atol=1e-12)
 
 
-@pytest.mark.parametrize(("seed", "twice"), [(4, False), (9, False), (1, True), (2, True), (3, True)])
+@pytest.mark.parametrize(("seed", "twice"), [(4, False), (9, False), (1, True), (2, True), (4, True)])
 def test_last_bits_decide_nothing(seed, twice):
-    """Of a search of many steps: rows in another order, and the last bit of each entry, up or down; of
-    columns that are there twice, last bits say which is the larger."""
+    """Of a search of many steps: rows in another order, and the last bit of each entry, up or down.
+
+    Of columns that are there twice, last bits say which is the larger.
+    """
     rng = np.random.default_rng(seed)
     p = int(rng.integers(10, 60 if twice else 150))
     X = rng.standard_normal((80, 8)) @ rng.standard_normal((8, p)) + rng.standard_normal((80, p))
