@@ -34,7 +34,7 @@ from .residual import Residual
 
 _LOG_2PI = math.log(2 * math.pi)
 _LEAST = 1e-300
-ROOT_STEP = 0.7  # of the logarithm of a: a longer step can miss a root, where several directions compete
+ROOT_STEP = 0.7  # of the logarithm of a: a longer step can miss a root, or all signal of a first direction
 SHIFTED_ENTRIES = 1 << 21  # of eigenvectors, for which as many systems are solved by conjugate gradients
 
 
@@ -241,8 +241,8 @@ class ExpectationMaximization:
             energy = max((e - trace) / w, _LEAST)
             return math.log(energy * (l / trace)) - t, energy, trace, Z
 
-        most = ROOT_STEP if self.span.size > 1 else 10 * ROOT_STEP
-        t, self.gain = root_beyond(lambda t: at(t)[0], math.log(max(y.a, _LEAST)), self.gain, most)
+        begin = math.log(max(y.a, _LEAST))
+        t, self.gain = root_beyond(lambda t: at(t)[0], begin, self.gain, ROOT_STEP)
         _, energy, trace, Z = at(t)
         m, g, Lm = math.sqrt(energy) * Z[:, -1] @ self.span.filled
         if self.span.full:
