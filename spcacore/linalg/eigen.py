@@ -174,6 +174,10 @@ class RitzSpan:
     Of a full span the leading half is kept: a thick restart (Wu and Simon 2000).
     """
 
+    exact: float
+    with_products: Callable[[Array], Array]
+    size: int
+
     def __init__(self, p: int, exact: float, with_products: Callable[[Array], Array]):
         self.exact, self.with_products, self.size = exact, with_products, 0
         self.parts: Array = np.empty((3, min(SPAN_SIZE, p), p))
@@ -235,6 +239,18 @@ class ShiftedInverse:
     is `K_a^-1 (Y W (diag(values) - t)^-1 W'Y'K_a^-1 - 1)/t`. They are found for one a, b, once there were as
     many further iterations as take their time; another a changes the values alone, to first order.
     """
+
+    order: int
+    factor: Callable[[], Array]
+    solve: Callable[..., Array]
+    waited: int
+    a: float
+    b: float
+    values: Array
+    falls: Array
+    YW: Array
+    FQ: Array
+    QKQ: Array
 
     def __init__(self, p: int, order: int, factor: Callable[[], Array], solve: Callable[..., Array]):
         self.order, self.factor, self.solve = order, factor, solve

@@ -30,6 +30,11 @@ class Residual:
     n: float
     orthogonal: bool
     wanted: int
+    B: Array
+    M: Array
+    AB: Array
+    inner: Array
+    MM: Array
 
     def __init__(
         self, problem: Problem, n: float, orthogonal: bool, wanted: int, prior: PriorMatrix | None = None
@@ -45,7 +50,7 @@ class Residual:
         self.square: float = self.total
         self.B = self.M = self.AB = np.zeros((problem.p, 0))
         self.inner = self.MM = np.zeros((0, 0))  # B'AB, M'M
-        self.crossed = 0.0  # Tr M'AB
+        self.crossed: float = 0.0  # Tr M'AB
         self._term: LowRank | None = LowRank.none(problem.p)
         self.FB: Array | None = None  # of the data, once it is asked for
         self.near: Array = np.zeros((problem.p, 0))  # what explained most beside the last component

@@ -83,6 +83,9 @@ class ExpectationMaximization:
 
     square: float
     entries: float
+    span: RitzSpan
+    grows: bool
+    a: float
 
     def __init__(
         self,
@@ -103,7 +106,7 @@ class ExpectationMaximization:
             self.product, self.prior, self.Q = product, prior, Q
         self.square, self.entries = square, entries
         self.dimension: int = prior.p - Q.shape[1]
-        self.gain = 4.0  # of the logarithm of a, over what that of the best a exceeds it by
+        self.gain: float = 4.0  # of the logarithm of a, over what that of the best a exceeds it by
         self.span, self.grows = RitzSpan(prior.p, exact, self._with_products), True
         self.share: Array = np.array([0.0, math.log(self.dimension / prior.p), 0.0])  # as `_note_share` says
         self.shifted: ShiftedInverse | None = None
