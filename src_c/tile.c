@@ -1,8 +1,8 @@
 /* tile.c - one tile of a matrix product, by one thread.
  *
  * Sums are made in order of depth or, along rows, as the partial sums of 64 bytes: vectors of any
- * length make the same bits.  This file alone is compiled with products and sums fused where the
- * processor can, which rounds once and takes half the time. */
+ * length make the same bits.  This file and dense_columns.c are compiled with products and sums
+ * fused where the processor can, which rounds once and takes half the time. */
 #include "products.h"
 
 #ifdef __GNUC__

@@ -45,7 +45,7 @@ static double share_of(const operator_t *A, spca_int k, const spca_int *index,
 /* Cuts the work into its arrays; returns their bytes. */
 static spca_int cut(const operator_t *A, spca_int k, char *work, scatter_t *s)
 {
-    spca_int across = !A->row_major, dense = across ? 0 : most_dense(k), bytes = 0;
+    spca_int across = !A->row_major, rows = across ? 0 : k, bytes = 0;
     s->capacity = A->p > ENTRIES ? A->p : ENTRIES;
 #define CUT(field, count)                                                                          \
     s->field = work ? (void *)(work + bytes) : NULL;                                               \
@@ -65,13 +65,11 @@ static spca_int cut(const operator_t *A, spca_int k, char *work, scatter_t *s)
     CUT(position, A->p);
     CUT(length, across ? A->n : 0);
     CUT(place, s->capacity);
-    CUT(list, dense);
-    CUT(among, dense ? k : 0);
-    CUT(row, dense ? s->capacity : 0);
-    CUT(entry, dense ? s->capacity : 0);
-    CUT(across, k * dense);
-    CUT(inside, dense * dense);
-    CUT(room, dense ? SPCA(products_work)(A, dense) : 0);
+    CUT(from, rows);
+    CUT(list, rows);
+    CUT(begin, across ? 0 : SLICES * (k + 1));
+    CUT(entry, across ? 0 : s->capacity);
+    CUT(row, across ? 0 : s->capacity);
 #undef CUT
     return bytes;
 }
@@ -96,6 +94,7 @@ static void begin_block(const operator_t *A, scatter_t *s, spca_int most, spca_i
     s->i0 = i0;
     s->rows = i - i0;
     s->step = (s->rows - 1) / SECTIONS + 1;
+    if (s->stored) s->step = (s->step + SLICE - 1) / SLICE * SLICE;
 }
 
 /* That becomes entry e of the block. */
@@ -105,38 +104,6 @@ static inline void copy_entry(const products_t *g, const scatter_t *s, const sec
     s->value[e] = scaled(g, q, i, a);
     s->place[e] = (uint16_t)a;
     f->total[a] += (double)s->value[e] * (double)row_center(g->A, i);
-}
-
-/* With the entries of dense variables in rows of their own.  Each entry is written to both places,
- * one of which is written again: which it is no processor can guess. */
-static void copy_mixed_rows(const products_t *g, const products_t *dense, const scatter_t *s,
-                            const section_t *f)
-{
-    const operator_t *A = g->A;
-    const int32_t *among = s->among;
-    int32_t e = f->first[0];
-    real *y = dense->W + f->r0 * dense->k, *value = s->value, beside;
-    uint16_t *place = s->place;
-    memset(y, 0, (size_t)(f->rows * dense->k) * sizeof(real));
-    for (spca_int r = 0; r < f->rows; r++, y += dense->k) {
-        spca_int i = s->i0 + f->r0 + r, last = at(A->indptr, A->wide, i + 1);
-        double center = (double)row_center(A, i);
-        f->first[r] = e;
-        for (spca_int q = at(A->indptr, A->wide, i); q < last; q++) {
-            spca_int a = s->position[at(A->indices, A->wide, q)], c;
-            real x, *to;
-            if (a < 0) continue;
-            c = among[a];
-            x = scaled(g, q, i, a);
-            f->total[a] += (double)x * center;
-            to = c < 0 ? &beside : y + c;
-            *to = x;
-            value[e] = x;
-            place[e] = (uint16_t)a;
-            e += c < 0;
-        }
-    }
-    f->first[f->rows] = e;
 }
 
 /* Of each row, the entries of the first m variables are first. */
@@ -200,9 +167,6 @@ static double order_entries(const products_t *g, const scatter_t *s, const secti
             s->where[t] = e;
             s->last[t] = last;
             pairs += last - e;
-            if (!s->dense) continue;
-            s->row[t] = (int32_t)(f->r0 + r);
-            s->entry[t] = s->value[e];
         }
     }
     return pairs;
@@ -241,8 +205,8 @@ static void section_part(void *context, spca_int part)
     memset(f.total, 0, (size_t)g->k * sizeof(*f.total));
     if (!g->A->row_major)
         copy_columns(g, s, &f);
-    else if (s->dense)
-        copy_mixed_rows(g, b->dense, s, &f);
+    else if (s->stored)
+        SPCA(copy_slices)(g, b->dense, s, &f);
     else
         copy_rows(g, s, &f);
     if (b->full)
@@ -307,8 +271,8 @@ static spca_status add_block(products_t *g, products_t *dense, scatter_t *s, int
     if (full) return SPCA(add_products)(g, stop, ctx);
     status =
         do_parts(g->A->run, pairs * PAIR, pairs_part, &b, (g->m + b.step - 1) / b.step, stop, ctx);
-    if (status < 0 || !s->dense) return status;
-    return SPCA(add_across)(dense, s, g->k, stop, ctx);
+    if (status < 0 || !s->stored) return status;
+    return SPCA(add_dense)(dense, g, s, stop, ctx);
 }
 
 /* And the triangles become one: the entries of a row are in order of column, not of a list. */
@@ -316,7 +280,8 @@ static void remove_means(const products_t *g, const scatter_t *s)
 {
     double count = 0;
     for (spca_int a = 0; g->index && g->A->row_major && a < g->m; a++)
-        for (spca_int b = a + 1; b < g->m; b++) g->G[a * g->k + b] += g->G[b * g->k + a];
+        for (spca_int b = max_int(a + 1, s->dense); b < g->m; b++)
+            g->G[a * g->k + b] += g->G[b * g->k + a];
     for (spca_int i = 0; i < g->A->n; i++) {
         double center = (double)row_center(g->A, i);
         count += center * center;
@@ -367,13 +332,14 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
     }
     most = full ? SPCA_GROUP : BLOCK;
     if (A->row_major && !full && m == k) dense = SPCA(choose_dense)(&g, &s);
-    if (s.dense) most = min_int(most, dense.rows);
+    if (s.stored) most = min_int(most, dense.rows);
     for (spca_int i0 = 0; i0 < A->n; i0 += s.rows) {
         begin_block(A, &s, most, i0);
         status = add_block(&g, &dense, &s, full, stop, ctx);
         if (status < 0) return status;
     }
-    if (s.dense) SPCA(join_dense)(&g, &s);
     if (!full) remove_means(&g, &s);
-    return SPCA(finish_products)(&g);
+    status = SPCA(finish_products)(&g);
+    if (s.stored) SPCA(restore_order)(&s, k, G);
+    return status;
 }

@@ -1,26 +1,26 @@
 /* dense_columns.c - sums of products of the rows of CSR, where variables with many entries are
  * dense.
  *
- * With d of k variables dense, and e entries of the others in a row, the sums are those of e^2 / 2
- * pairs, of d numbers for each of the e entries, side by side, and of d^2 / 2 products of matrices:
- * much less than of all pairs where some columns have most of the entries. */
+ * Variables in which many rows have an entry are put first, and dense rows of them are kept, by
+ * strips.  Sums of products of an entry with a strip of its row stay in registers over all entries
+ * of its variable in a slice of the rows, whose strip stays in the first cache.  That takes less
+ * time than as many pairs of entries, and where nearly all entries are stored, products of matrices
+ * take still less.  Compiled with products and sums fused, as tile.c is. */
 #include "scatter.h"
 #include <string.h>
 
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),
-    MANY = 12,                   /* vectors of sums that stay in registers; or */
-    SOME = 4,                    /* so many, or one */
-    AHEAD = 3,                   /* rows that are fetched before their turn */
-    LINE = 64 / sizeof(lanes_t), /* vectors of a line of memory */
-    SAMPLE = 1 << 18,            /* entries that show how many each column has, about */
-    LEVELS = 20                  /* shares of a column from which it is dense are tried, */
+    CHUNK = 128,      /* with so many variables, whose sums stay in cache */
+    SAMPLE = 1 << 18, /* entries that show how many each column has, about */
+    LEVELS = 20       /* shares of a column from which it is dense are tried, */
 };
 
-static const double STEP = 0.85,     /* each so much less than the one before */
-    BESIDE = 0.0125 * sizeof(real),  /* one of d numbers takes, of a pair's time, */
-    WITHIN = 0.00625 * sizeof(real), /* one of d^2 products, */
-    CLEAR = 0.8;                     /* and all together less than all pairs */
+static const double STEP = 0.85, /* each so much less than the one before */
+    OFTEN = 0.25,                /* share from which products of matrices are faster */
+    BESIDE = 4,                  /* time of an entry with a strip, in that of a pair, */
+    VISIT = 0.3,                 /* of a variable and a strip, of each row, */
+    CLEAR = 0.8;                 /* and all together less than all pairs */
 
 /* Entries of each variable in some rows, as many as there are of each part of the data; how many
  * rows. */
@@ -52,8 +52,9 @@ static double least_entries(const products_t *g, const int32_t *count, spca_int 
                 d++;
                 rest -= (double)count[a] / (double)rows;
             }
-        time = rest * rest / 2 + BESIDE * rest * d + WITHIN * d * d;
-        if (d >= LANES && d <= (double)most_dense(g->k) && time < cost) {
+        time = rest * rest / 2 +
+               d / STRIP * (BESIDE * (all + rest) / 2 + VISIT * ((double)g->k - d / 2));
+        if (d >= STRIP && time < cost) {
             cost = time;
             best = level;
         }
@@ -61,69 +62,150 @@ static double least_entries(const products_t *g, const int32_t *count, spca_int 
     return best;
 }
 
-products_t SPCA(choose_dense)(const products_t *g, scatter_t *s)
+products_t SPCA(choose_dense)(products_t *g, scatter_t *s)
 {
     products_t dense = *g;
     int32_t *count = s->start;
-    spca_int found = 0;
-    double least;
-    s->dense = 0;
-    if (!most_dense(g->k)) return dense;
-    least = least_entries(g, count, count_entries(g, s, count));
-    for (spca_int a = 0; a < g->k; a++) found += (double)count[a] >= least;
+    spca_int rows = count_entries(g, s, count), most;
+    double least = least_entries(g, count, rows), often = fmax(least, OFTEN * (double)rows);
+    s->dense = s->stored = s->moved = 0;
     if (least == 0) return dense;
-    found = found / LANES * LANES;
-    for (spca_int a = 0; a < g->k; a++) {
-        int is_dense = (double)count[a] >= least && s->dense < found;
-        s->among[a] = is_dense ? (int32_t)s->dense : -1;
-        if (is_dense) s->list[s->dense++] = a;
+    for (spca_int a = 0; a < g->k; a++) s->list[a] = a;
+    for (int kind = 0; kind < 2; kind++) {
+        for (spca_int a = s->moved; a < g->k; a++) {
+            spca_int b = s->list[a];
+            if ((double)count[b] < (kind == 0 ? often : least)) continue;
+            s->list[a] = s->list[s->moved];
+            s->list[s->moved] = b;
+            s->from[s->moved++] = a;
+        }
+        s->stored = s->moved / STRIP * STRIP;
+        if (kind == 0) s->dense = s->stored;
     }
-    memset(s->across, 0, (size_t)(g->k * s->dense) * sizeof(double));
-    return SPCA(products_of)(g->A, s->dense, s->dense, s->list, s->room, s->inside);
+    for (spca_int a = 0; g->index && a < g->k; a++) s->list[a] = g->index[s->list[a]];
+    most = g->rows * filled(g->k) / s->stored / SPCA_GROUP * SPCA_GROUP;
+    *g = SPCA(products_of)(g->A, g->m, g->k, s->list, s->work, g->G);
+    for (spca_int a = 0; a < g->k; a++) s->position[s->list[a]] = (int32_t)a;
+    dense = *g;
+    dense.m = dense.k = s->dense;
+    dense.side = STRIP;
+    dense.layout = IN_STRIPS;
+    dense.width = s->stored;
+    dense.rows = max_int(g->rows, min_int(most, SLICES * SLICE));
+    return dense;
 }
 
-/* out_c += sum_i x_ia w_ic over entries of a, of `groups` vectors from c0. */
-INLINE void add_vectors(const int groups, const products_t *g, const scatter_t *s, int32_t begin,
-                        int32_t end, spca_int c0, double *out)
+/* Row r of a block, and how far its strips are apart. */
+static real *row_of(const products_t *dense, const scatter_t *s, spca_int r, spca_int *apart)
 {
-    lanes_t sum[MANY] = {0};
-    const real *W = g->W + c0;
-    for (int32_t t = begin; t < end; t++) {
-        const lanes_t *w = (const lanes_t *)(W + s->row[t] * g->k);
-        real x = s->entry[t];
-        const real *next = W + s->row[t + AHEAD < end ? t + AHEAD : t] * g->k;
-        for (int c = 0; c < groups; c += LINE) FETCH_CLOSE(next + c * LANES);
-        for (int c = 0; c < groups; c++) sum[c] += x * w[c];
+    spca_int group = r / SPCA_GROUP * SPCA_GROUP;
+    *apart = STRIP * min_int(SPCA_GROUP, s->rows - group);
+    return dense->W + group * dense->width + (r - group) * STRIP;
+}
+
+/* Where the entries of each variable in a slice begin; returns where they end. */
+static int32_t begin_slice(const operator_t *A, const scatter_t *s, spca_int i, spca_int end,
+                           spca_int k, int32_t entries, int32_t *begin)
+{
+    memset(begin, 0, (size_t)(k + 1) * sizeof(*begin));
+    for (spca_int q = at(A->indptr, A->wide, i), last = at(A->indptr, A->wide, end); q < last; q++)
+        begin[s->position[at(A->indices, A->wide, q)] + 1]++;
+    begin[0] = entries;
+    for (spca_int a = 0; a < k; a++) begin[a + 1] += begin[a];
+    return begin[k];
+}
+
+/* Each entry of a row is written to both places, one of which is written again: which it is no
+ * processor can guess. */
+static int32_t copy_row(const products_t *g, const scatter_t *s, const section_t *f, spca_int i,
+                        spca_int in_slice, int32_t *next, real *y, spca_int apart, int32_t e)
+{
+    const operator_t *A = g->A;
+    double center = (double)row_center(A, i);
+    real beside;
+    for (spca_int q = at(A->indptr, A->wide, i), last = at(A->indptr, A->wide, i + 1); q < last;
+         q++) {
+        spca_int a = s->position[at(A->indices, A->wide, q)];
+        real x, *to;
+        int32_t t;
+        if (a < 0) continue;
+        x = scaled(g, q, i, a);
+        t = next[a]++;
+        f->total[a] += (double)x * center;
+        to = a < s->stored ? y + a / STRIP * apart + a % STRIP : &beside;
+        *to = x;
+        s->entry[t] = s->value[e] = x;
+        s->row[t] = (uint8_t)in_slice;
+        s->place[e] = (uint16_t)a;
+        e += a >= s->stored;
     }
-    for (int c = 0; c < groups * LANES; c++) out[c0 + c] += (double)((const real *)sum)[c];
+    return e;
+}
+
+void SPCA(copy_slices)(const products_t *g, const products_t *dense, const scatter_t *s,
+                       const section_t *f)
+{
+    int32_t e = f->first[0], entries = e;
+    for (spca_int r0 = f->r0; r0 < f->r0 + f->rows; r0 += SLICE) {
+        spca_int rows = min_int(SLICE, f->r0 + f->rows - r0), apart;
+        int32_t *begin = s->begin + r0 / SLICE * (g->k + 1);
+        real *y = row_of(dense, s, r0, &apart);
+        entries = begin_slice(g->A, s, s->i0 + r0, s->i0 + r0 + rows, g->k, entries, begin);
+        memcpy(f->start, begin, (size_t)g->k * sizeof(*begin));
+        for (spca_int c = 0; c < s->stored / STRIP; c++)
+            memset(y + c * apart, 0, (size_t)(rows * STRIP) * sizeof(*y));
+        for (spca_int r = 0; r < rows; r++) {
+            f->first[r0 - f->r0 + r] = e;
+            e = copy_row(g, s, f, s->i0 + r0 + r, r, f->start, y + r * STRIP, apart, e);
+        }
+    }
+    f->first[f->rows] = e;
 }
 
 typedef struct {
-    const products_t *g;
+    const products_t *g, *dense;
     const scatter_t *s;
-    spca_int k, step; /* variables in all, and of a part */
 } across_t;
 
-/* Some columns of W at a time, of a section, whose part of these stays in cache. */
+/* sum_c += x_ia w_ic over entries of a in a slice, of the columns of a strip. */
+INLINE void add_entries(const real *entry, const uint8_t *row, int32_t count, const real *w,
+                        lanes_t *sum)
+{
+    enum { COUNT = STRIP / LANES };
+    lanes_t z[COUNT];
+    for (int v = 0; v < COUNT; v++) z[v] = sum[v];
+    for (int32_t t = 0; t < count; t++) {
+        const lanes_t *y = (const lanes_t *)(w + (uintptr_t)row[t] * STRIP);
+        for (int v = 0; v < COUNT; v++) z[v] += entry[t] * y[v];
+    }
+    for (int v = 0; v < COUNT; v++) sum[v] = z[v];
+}
+
+/* A strip and a chunk of variables, except those before it and pairs that are dense both; of each
+ * section of the rows, sums in real. */
 VECTORIZED(add_part, (const across_t *f, spca_int part), (f, part))
 {
     const scatter_t *s = f->s;
-    spca_int d = f->g->k, a0 = part * f->step, last = min_int(f->k, a0 + f->step), width;
-    for (spca_int q = 0; q < sections_of(s); q++) {
-        const int32_t *start = section_of(s, q, f->k).start;
-        for (spca_int c = 0; c < d; c += width) {
-            width = LANES * (c + MANY * LANES <= d ? MANY : c + SOME * LANES <= d ? SOME : 1);
-            for (spca_int a = a0; a < last; a++) {
-                double *out = s->across + a * d;
-                int32_t from = start[a], to = start[a + 1];
-                if (from == to) continue;
-                if (width == MANY * LANES)
-                    add_vectors(MANY, f->g, s, from, to, c, out);
-                else if (width == SOME * LANES)
-                    add_vectors(SOME, f->g, s, from, to, c, out);
-                else
-                    add_vectors(1, f->g, s, from, to, c, out);
-            }
+    spca_int k = f->g->k, chunks = (k - 1) / CHUNK + 1, c0 = part / chunks * STRIP;
+    spca_int a0 = part % chunks * CHUNK, a1 = min_int(k, a0 + CHUNK);
+    _Alignas(64) lanes_t sums[CHUNK * STRIP / LANES];
+    a0 = max_int(a0, max_int(c0, s->dense));
+    for (spca_int q = 0; q < sections_of(s) && a0 < a1; q++) {
+        section_t z = section_of(s, q, k);
+        memset(sums, 0, (size_t)((a1 - a0) * STRIP) * sizeof(real));
+        for (spca_int r = z.r0; r < z.r0 + z.rows; r += SLICE) {
+            spca_int apart;
+            const int32_t *begin = s->begin + r / SLICE * (k + 1);
+            const real *w = row_of(f->dense, s, r, &apart) + c0 / STRIP * apart;
+            for (spca_int a = a0; a < a1; a++)
+                if (begin[a] < begin[a + 1])
+                    add_entries(s->entry + begin[a], s->row + begin[a], begin[a + 1] - begin[a], w,
+                                sums + (a - a0) * (STRIP / LANES));
+        }
+        for (spca_int a = a0; a < a1; a++) {
+            const real *x = (const real *)sums + (a - a0) * STRIP;
+            double *G = f->g->G + a * k + c0;
+            for (spca_int c = 0; c < min_int(STRIP, a - c0 + 1); c++) G[c] += (double)x[c];
         }
     }
 }
@@ -133,25 +215,28 @@ static void across_part(void *context, spca_int part)
     add_part(context, part);
 }
 
-spca_status SPCA(add_across)(products_t *g, const scatter_t *s, spca_int k, spca_stop stop,
-                             void *ctx)
+spca_status SPCA(add_dense)(products_t *dense, const products_t *g, const scatter_t *s,
+                            spca_stop stop, void *ctx)
 {
-    int threads = threads_of(g->A->run);
-    across_t f = {g, s, k, threads > 1 ? k / (2 * threads) + 1 : k}; /* each reads all rows */
-    double numbers = (double)s->entries * (double)g->k;
-    spca_status status = do_parts(g->A->run, as_bytes(numbers), across_part, &f,
-                                  (k + f.step - 1) / f.step, stop, ctx);
-    return status < 0 ? status : SPCA(add_products)(g, stop, ctx);
+    across_t f = {g, dense, s};
+    double numbers = (double)s->entries * (double)s->stored / 2;
+    spca_int parts = s->stored / STRIP * ((g->k - 1) / CHUNK + 1);
+    spca_status status = do_parts(g->A->run, as_bytes(numbers), across_part, &f, parts, stop, ctx);
+    return status < 0 || !s->dense ? status : SPCA(add_products)(dense, stop, ctx);
 }
 
-void SPCA(join_dense)(const products_t *all, const scatter_t *s)
+static void swap(double *x, double *y)
 {
-    spca_int k = all->k, d = s->dense;
-    for (spca_int c = 0; c < d; c++) {
-        spca_int b = s->list[c];
-        for (spca_int e = c; e < d; e++) all->G[b * k + s->list[e]] = s->inside[c * d + e];
-        for (spca_int a = 0; a < k; a++)
-            if (s->among[a] < 0)
-                all->G[min_int(a, b) * k + (a > b ? a : b)] += s->across[a * d + c];
-    }
+    double z = *x;
+    *x = *y;
+    *y = z;
+}
+
+void SPCA(restore_order)(const scatter_t *s, spca_int k, double *G)
+{
+    for (spca_int a = 0; a < k; a++)
+        for (spca_int t = s->moved - 1; t >= 0; t--) swap(G + a * k + t, G + a * k + s->from[t]);
+    for (spca_int t = s->moved - 1; t >= 0; t--)
+        for (spca_int b = 0; b < k && s->from[t] != t; b++)
+            swap(G + t * k + b, G + s->from[t] * k + b);
 }

@@ -45,7 +45,8 @@ products_t SPCA(products_of)(const operator_t *A, spca_int m, spca_int k, const 
                              real *work, double *G)
 {
     real *weight = work + filled(k), *W = cache_line(weight + filled(k));
-    products_t g = {A, m, k, index, G, work, weight, W, 0, rows_of(A, k, 1), ACROSS, k, side_of(k)};
+    products_t g = {A,      m, k,          index, G, work, weight, W, 0, rows_of(A, k, 1),
+                    ACROSS, k, side_of(k), k};
     for (spca_int a = k; a < filled(k); a++) g.mean[a] = g.weight[a] = 0;
     for (spca_int a = 0; a < k; a++) {
         spca_int j = index ? index[a] : a;
@@ -74,17 +75,19 @@ static void tile_part(void *context, spca_int part)
     spca_int k = g->k, across = (k - 1) / g->side + 1;
     spca_int a0 = part / across * g->side, b0 = part % across * g->side;
     spca_int m = min_int(g->side, g->m - a0), n = min_int(g->side, k - b0);
-    double *G = g->G + a0 * k + b0;
+    double *G = g->G + a0 * g->ld + b0;
     real sums[TILE * TILE];
     int wide = sizeof(real) == sizeof(double); /* then the sums are made in G */
     if (b0 < a0) return;
     for (spca_int r = 0; r < g->rows; r += SPCA_GROUP) {
         spca_int rows = min_int(SPCA_GROUP, g->rows - r);
-        spca_int apart = g->layout == ACROSS ? 1 : rows, ld = g->layout == ACROSS ? k : rows;
+        spca_int apart = g->layout == ACROSS ? 1 : rows;
+        spca_int ld = g->layout == ACROSS ? k : g->layout == IN_STRIPS ? STRIP : rows;
         const real *W = g->W + r * g->width;
-        SPCA(add_tile)(g->layout, a0 == b0, m, n, rows, W + a0 * apart, ld, W + b0 * apart, ld,
-                       wide, wide ? (void *)G : sums, wide ? k : n);
-        if (!wide) add_sums(a0 == b0, m, n, sums, k, G);
+        SPCA(add_tile)(g->layout == IN_STRIPS ? ACROSS : g->layout, a0 == b0, m, n, rows,
+                       W + a0 * apart, ld, W + b0 * apart, ld, wide, wide ? (void *)G : sums,
+                       wide ? g->ld : n);
+        if (!wide) add_sums(a0 == b0, m, n, sums, g->ld, G);
     }
 }
 

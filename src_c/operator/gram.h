@@ -4,6 +4,8 @@
 #include "centring.h"
 #include "products.h"
 
+/* Another layout of W: of each group of rows, strips of columns, each ACROSS. */
+enum { IN_STRIPS = IN_GROUPS + 1, STRIP = 6 * TOGETHER };
 enum { SPCA_GROUP = SPCA_LEAST(2048 / sizeof(real)) }; /* rows whose products are summed in real */
 
 typedef struct {
@@ -15,7 +17,7 @@ typedef struct {
     real *W;             /* rows x k; or by groups of rows, of columns */
     spca_int i0, rows;   /* of F in W */
     int layout;
-    spca_int width, side; /* numbers of a row in W; columns of a tile */
+    spca_int width, side, ld; /* numbers of a row in W; columns of a tile; numbers of a row of G */
 } products_t;
 
 /* Reals: mean, weight and W. */

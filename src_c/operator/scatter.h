@@ -8,8 +8,10 @@ enum {
     SECTIONS = 4,  /* of the rows of a block, at most, */
     PARTS = 64,    /* of the variables of a block, */
     PAIR = 8,      /* and bytes of loops that do_parts knows which take as long as a pair */
-    SHORT = 256,   /* rows of a block of strips: one stays in the first cache */
-    WIDE = 16      /* variables made dense at a time, and the centers of rows */
+    SLICE = SPCA_GROUP / 2, /* rows whose entries are in order of variables, */
+    SLICES = 16,            /* of a block, at most */
+    SHORT = 256,            /* rows of a block of strips: one stays in the first cache */
+    WIDE = 16               /* variables made dense at a time, and the centers of rows */
 };
 
 typedef struct {
@@ -31,14 +33,13 @@ typedef struct {
     double *strips;    /* (strips x SHORT x WIDE), of CSC: of all, WIDE of them in a strip */
     spca_int *end;     /* (k), of CSC: where the entries in the block end */
     real *work;        /* of products_of */
-    spca_int dense;    /* variables of CSR with so many entries that they are made dense */
-    spca_int *list;    /* (dense): which, ascending, */
-    int32_t *among;    /* (k): and where each variable is among them; -1 if it is not */
-    int32_t *row;      /* (capacity): rows in the block, and */
-    real *entry;       /* (capacity): values of the entries variable by variable, */
-    double *across;    /* (k x dense): sums with each of the others, */
-    double *inside;    /* (dense x dense): and with each other */
-    real *room;        /* of products_of these */
+    spca_int stored, dense; /* variables of CSR, the first of all, that are made dense, and of these
+                             * the first, for products of matrices */
+    spca_int moved, *from;  /* so many changed places, in turn, with one behind (k), */
+    spca_int *list;         /* (k): after which these are the columns */
+    int32_t *begin;         /* (SLICES x (k + 1)): of its entries in each slice of the rows, */
+    real *entry;            /* (capacity): which are these, */
+    uint8_t *row;           /* and their rows in the slice */
 } scatter_t;
 
 /* Of all arrays that have places for the entries of a block, a section has those of its rows. */
@@ -83,20 +84,18 @@ static inline void first_entries(const products_t *g, const scatter_t *s)
         s->next[a] = at(g->A->indptr, g->A->wide, g->index ? g->index[a] : a);
 }
 
-/* At most, of k. */
-static inline spca_int most_dense(spca_int k)
-{
-    enum { LANES = sizeof(lanes_t) / sizeof(real), QUARTER = 4 };
-    return k / QUARTER / LANES * LANES;
-}
-
-/* Which variables of CSR are made dense, none if it is no gain; their sums, 0, and rows. */
-products_t SPCA(choose_dense)(const products_t *g, scatter_t *s);
-/* Products of the rows in g->W with each other and with the entries of the other variables of k. */
-spca_status SPCA(add_across)(products_t *g, const scatter_t *s, spca_int k, spca_stop stop,
-                             void *ctx);
-/* To the sums of all. */
-void SPCA(join_dense)(const products_t *all, const scatter_t *s);
+/* Which variables of CSR are made dense, none if it is no gain; then they are first.  Their rows.
+ */
+products_t SPCA(choose_dense)(products_t *g, scatter_t *s);
+/* The entries of a section: of dense variables in W, of the others row by row, and of all by
+ * slices. */
+void SPCA(copy_slices)(const products_t *g, const products_t *dense, const scatter_t *s,
+                       const section_t *f);
+/* Sums of products of dense variables with each other and with the entries of all others. */
+spca_status SPCA(add_dense)(products_t *dense, const products_t *g, const scatter_t *s,
+                            spca_stop stop, void *ctx);
+/* Rows and columns as they were before some were put first. */
+void SPCA(restore_order)(const scatter_t *s, spca_int k, double *G);
 
 /* Sums of the entries of few variables with those of all, of CSC. */
 spca_status SPCA(multiply_few)(const products_t *g, const scatter_t *s, spca_stop stop, void *ctx);
