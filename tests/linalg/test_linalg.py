@@ -155,6 +155,8 @@ def test_bases_span_what_is_given():
         grown = orthogonal.append_orthonormal(grown, v)
     assert_allclose(np.abs(grown.T @ expected), np.eye(4), atol=1e-13)
     assert_allclose(orthogonal.project_out(V, expected), 0, atol=1e-14)
+    many = scipy.linalg.qr(rng.standard_normal((400, 120)), mode="economic")[0]
+    assert_allclose(orthogonal.orthonormal(many), many, atol=1e-15)
 
 
 @given(st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=8), st.booleans())
