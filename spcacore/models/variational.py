@@ -110,6 +110,7 @@ class ExpectationMaximization:
         self.span, self.grows = RitzSpan(prior.p, exact, self._with_products), True
         self.share: Array = np.array([0.0, math.log(self.dimension / prior.p), 0.0])  # as `_note_share` says
         self.shifted: ShiftedInverse | None = None
+        self.earlier: list[float] = []
         self.guess: list[Array | None] = [None, None]
 
     def _with_products(self, v: Array) -> Array:
@@ -184,8 +185,8 @@ class ExpectationMaximization:
     ) -> tuple[Posterior, Component]:
         """From the direction v: the posterior, and the component of it, with F after each iteration."""
         x = self.start(v if self.U is None else self.U.T @ v)
-        x = self.best_combination(replace(x, a=self.m_step(x)[2]))
-        x = self.e_step(x).scaled(self.dimension)
+        begun = [self.e_step(self.best_combination(replace(x, a=a))) for a in (self.m_step(x)[2], *self.earlier)]
+        x = max(begun, key=lambda x: self.m_step(x)[3]).scaled(self.dimension)
         F, rounding = self.m_step(x)[3], 1e-15 * self.entries
         path: list[float] = []
         converged, idle, least = False, 0, math.inf
@@ -193,7 +194,7 @@ class ExpectationMaximization:
             if float(x.m @ x.m) < 1e-14 * x.trace:  # no signal beside the prior
                 converged = True
                 break
-            z = self.best_combination(x)
+            z = best = self.best_combination(x)
             y = self.e_step(z)
             after = self.m_step(y)[3]
             if z is not x and after < F - rounding:
@@ -207,7 +208,7 @@ class ExpectationMaximization:
             idle = idle + 1 if stuck and after - max([F, *path[-1:]]) <= rounding else 0
             converged |= idle == 3
             if not converged:
-                self.correct(z, len(path))
+                self.correct(best, len(path))
             least = min(least, step)
             path.append(max([after, *path[-1:]]))
             report()
@@ -225,8 +226,7 @@ class ExpectationMaximization:
         It is m = c u with the leading eigenvector u of (Z'Z, K_a), u'K_a u = 1. With f = u'Z'Z u, w = u'u and
         l = u'Lu, F is largest in c where `e^2 s2 = f Tr S/l`; the best weights then have `a = c^2 l/Tr S`.
         """
-        always = self.shifted is None or not self.shifted.known
-        self.grows = self.span.append(np.stack([y.m, y.g, y.Lm]), always)
+        self.grows = self.span.append(np.stack([y.m, y.g, y.Lm]))
         within = self.span.eigenvectors()
         last, share, slope = self.share
 
@@ -258,8 +258,7 @@ class ExpectationMaximization:
         """Add to the span what leads from x nearly to an eigenvector, once many steps have not."""
         if self.shifted is None:
             return
-        KQ = self.Q if self.guess[1] is None else self.guess[1]
-        d = self.shifted.step(x.a, x.m, x.g, x.Lm, self.Q, KQ, steps)
+        d = self.shifted.step(x.a, x.m, x.g, x.Lm, self.Q, steps)
         if d is not None:
             self.grows |= self.span.append(d[None])
 
@@ -396,12 +395,14 @@ class Search:
         v = residual.leading() if isinstance(self.prior, Isotropic) else None
         if v is None:
             em.take(residual.near)
+            em.earlier = residual.a
             em.shifted = residual.shifted = residual.shifted or self._shifted(prior)
         else:
             em.product = _near_eigenvector(em.product, v, self.tol)
         _, found = em.run(self.start() if v is None else v, self.max_iter, self.tol, self.report)
         if v is None:
             residual.near = em.rest()
+            residual.a = [em.a]
         m = found.m if U is None else U @ found.m
         return replace(found, m=m, free_energy=found.free_energy + em.constant())
 
@@ -413,7 +414,7 @@ class Search:
             return None
         if isinstance(prior, Sparse) and op.p * order > SHIFTED_ENTRIES:
             return None
-        return ShiftedInverse(op.p, order, self.residual.whole_factor, prior.solve)
+        return ShiftedInverse(order, self.residual.whole_factor, prior.solve)
 
     def on_support(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
         """The better of two: from the support of truncated power, and from that of EM on all variables."""
