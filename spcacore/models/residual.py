@@ -55,7 +55,6 @@ class Residual:
         self.FB: Array | None = None  # of the data, once it is asked for
         self.near: Array = np.zeros((problem.p, 0))  # what explained most beside the last component
         self.shifted: ShiftedInverse | None = None
-        self.a: list[float] = []
 
     @property
     def basis(self) -> Array:

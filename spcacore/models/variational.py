@@ -110,7 +110,6 @@ class ExpectationMaximization:
         self.span, self.grows = RitzSpan(prior.p, exact, self._with_products), True
         self.share: Array = np.array([0.0, math.log(self.dimension / prior.p), 0.0])  # as `_note_share` says
         self.shifted: ShiftedInverse | None = None
-        self.earlier: list[float] = []
         self.guess: list[Array | None] = [None, None]
 
     def _with_products(self, v: Array) -> Array:
@@ -185,8 +184,8 @@ class ExpectationMaximization:
     ) -> tuple[Posterior, Component]:
         """From the direction v: the posterior, and the component of it, with F after each iteration."""
         x = self.start(v if self.U is None else self.U.T @ v)
-        begun = [self.e_step(self.best_combination(replace(x, a=a))) for a in (self.m_step(x)[2], *self.earlier)]
-        x = max(begun, key=lambda x: self.m_step(x)[3]).scaled(self.dimension)
+        x = self.best_combination(replace(x, a=self.m_step(x)[2]))
+        x = self.e_step(x).scaled(self.dimension)
         F, rounding = self.m_step(x)[3], 1e-15 * self.entries
         path: list[float] = []
         converged, idle, least = False, 0, math.inf
@@ -395,14 +394,12 @@ class Search:
         v = residual.leading() if isinstance(self.prior, Isotropic) else None
         if v is None:
             em.take(residual.near)
-            em.earlier = residual.a
             em.shifted = residual.shifted = residual.shifted or self._shifted(prior)
         else:
             em.product = _near_eigenvector(em.product, v, self.tol)
         _, found = em.run(self.start() if v is None else v, self.max_iter, self.tol, self.report)
         if v is None:
             residual.near = em.rest()
-            residual.a = [em.a]
         m = found.m if U is None else U @ found.m
         return replace(found, m=m, free_energy=found.free_energy + em.constant())
 
