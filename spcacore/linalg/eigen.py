@@ -233,8 +233,8 @@ class ShiftedInverse:
 
     Orthogonal to Q and to K_a x, with the Ritz value t of x there, that is the step of Jacobi and Davidson
     (Sleijpen and van der Vorst 1996), exact for a = b. By eigenvectors W of Y'K_b^-1 Y, the inverse is
-    `K_b^-1 (Y W (diag(values) - t)^-1 W'Y'K_b^-1 - 1)/t`. They are found for one a, b, once there were as many
-    further iterations as take their time.
+    `K_b^-1 (Y W (diag(values) - t)^-1 W'Y'K_b^-1 - 1)/t`. They are found for one a, b, once there were so
+    many further iterations that these took as long.
     """
 
     order: int
