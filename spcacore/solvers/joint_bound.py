@@ -14,8 +14,9 @@ orthonormal. So for X >= 0, Z = A^(1/2)XA^(1/2), C = A - Z and F no less than an
     sum_t a_t = sum_t v_t'Zv_t + sum_t v_t'Cv_t <= F (r largest eigenvalues of X) + sum_t F(k_t).
 
 *Any V.* Where no two supports share a variable, the loadings are orthogonal. Else let J be the variables in
-more than one support, s >= 1 of them, and n_t how many the support of v_t has: sum_t n_t >= 2s. Without J the loadings have disjoint supports. So their unit vectors w_t, and e_j of
-each j in J, are orthonormal, and span a space that holds that of V: with Q the projection onto it, P <= Q.
+more than one support, s >= 1 of them, and n_t how many the support of v_t has: sum_t n_t >= 2s. Without J
+the loadings have disjoint supports. So their unit vectors w_t, and e_j of each j in J, are orthonormal, and
+span a space that holds that of V: with Q the projection onto it, P <= Q.
 Hence for any B >= 0 and Z >= 0, and C = B - Z
 
     Tr(PA) = Tr P(A - B) + Tr(PB) <= Tr P(A - B) + Tr(QB)
