@@ -16,6 +16,7 @@ from .._limits import (
     FIELD_AT_ONCE,
     FIELD_GAIN,
     FIELD_IMAGE_WORK,
+    FIELD_INSIDE,
     FIELD_LEADS,
     FIELD_LEADS_LEAST,
     FIELD_LIFTED,
@@ -65,7 +66,6 @@ from .refitting import is_better, refit
 from .solution import Begin, Report, Solution, Tally, ended
 from .starts import extreme_samples, variances_tie
 from .swaps import swap_search
-
 
 Race = tuple[list[End], int, int]  # its ends, the best first, starts, and steps to the best
 
@@ -157,21 +157,25 @@ class FieldSearch:
 
         A part of A lacks variables that the best support has, and what has little variance is told by no
         other variable.  So the ends of a race in a part name the variables with which they have most in
-        common, and the next race runs among these.
+        common, and the next race runs among these.  Where variances tell whom to try, that is so if the best
+        before has many variables outside.
         """
         ground, state, deep, at_once = self.ground, self.state, count == 0, self.at_once()
         field = ground.field(self.problem, state, most, deep, self.seed)
         if field is None or ended(self.hook):
             return best
         last = leads = DEEP_ENDS if deep else RACE_ENDS
-        rounds, few = FIELD_ROUNDS * deep, deep or not at_once  # where variances tell, and of what is likely
-        if field.whole:
-            rounds = 0
-        elif deep or at_once or ground.partial < PROBES:
+        few = deep or not at_once  # where variances tell, and of what is likely
+        if field.whole or deep:
+            rounds = 0 if field.whole else FIELD_ROUNDS
+        else:
+            outside = best is not None and np.isin(best.index, field.index).mean() < FIELD_INSIDE
+            rounds = int(at_once or (outside and ground.partial < PROBES))
+        if rounds:
             leads = min(FIELD_LEADS, max(FIELD_LEADS_LEAST, int(FIELD_IMAGE_WORK / self.problem.cost)))
         race, lifted = self._ends(field, count, leads), FIELD_LIFTED // (1 + few)
         if not (deep or field.whole):
-            best, rounds = self._from(field, best, race, lifted), at_once or ground.partial < PROBES
+            best = self._from(field, best, race, lifted)
             if not rounds:
                 return best
         made = 0
