@@ -88,7 +88,7 @@ products_t SPCA(choose_dense)(products_t *g, scatter_t *s)
     for (spca_int a = 0; a < g->k; a++) s->position[s->list[a]] = (int32_t)a;
     dense = *g;
     dense.m = dense.k = s->dense;
-    dense.side = STRIP;
+    dense.side = min_int(STRIP, TILE);
     dense.layout = IN_STRIPS;
     dense.width = s->stored;
     dense.rows = max_int(g->rows, min_int(most, SLICES * SLICE));

@@ -68,6 +68,13 @@ VECTORIZED(add_sums, (int half, spca_int m, spca_int n, const real *C, spca_int 
     }
 }
 
+/* Column a of a group of rows. */
+static const real *column_of(const products_t *g, const real *W, spca_int rows, spca_int a)
+{
+    if (g->layout == IN_STRIPS) return W + a / STRIP * STRIP * rows + a % STRIP;
+    return W + (g->layout == ACROSS ? a : a * rows);
+}
+
 /* G_ab += sum_i w_ia w_ib over all groups, of a tile with b >= a. */
 static void tile_part(void *context, spca_int part)
 {
@@ -81,12 +88,11 @@ static void tile_part(void *context, spca_int part)
     if (b0 < a0) return;
     for (spca_int r = 0; r < g->rows; r += SPCA_GROUP) {
         spca_int rows = min_int(SPCA_GROUP, g->rows - r);
-        spca_int apart = g->layout == ACROSS ? 1 : rows;
         spca_int ld = g->layout == ACROSS ? k : g->layout == IN_STRIPS ? STRIP : rows;
         const real *W = g->W + r * g->width;
         SPCA(add_tile)(g->layout == IN_STRIPS ? ACROSS : g->layout, a0 == b0, m, n, rows,
-                       W + a0 * apart, ld, W + b0 * apart, ld, wide, wide ? (void *)G : sums,
-                       wide ? g->ld : n);
+                       column_of(g, W, rows, a0), ld, column_of(g, W, rows, b0), ld, wide,
+                       wide ? (void *)G : sums, wide ? g->ld : n);
         if (!wide) add_sums(a0 == b0, m, n, sums, g->ld, G);
     }
 }
