@@ -357,11 +357,13 @@ file formats:
                    of its cells but the first is a number. The first column names the rows if none of its
                    cells is one, or if its numbers count or identify the rows. Notes tell how numbers that
                    may be names were read. Semicolons and tabs are recognized; --decimal , reads 1,5 and
-                   --thousands , 10,500. Columns of words are left out, as are the columns of --drop; true
-                   is 1 and false 0. Missing entries are left out by methods that can, and named in a note.
+                   --thousands , 10,500. Columns of words are left out, as are the columns of --drop;
+                   true is 1 and false 0. Missing entries are left out by methods that can, and named in a
+                   note.
   .npy             A NumPy array, 2-D. It is read from disk as needed.
   .npz             Several NumPy arrays: the only 2-D one, the one called X, or the one that --array names.
-                   An array of words of the right length gives the names. Or a matrix of scipy.sparse.save_npz.
+                   An array of words of the right length gives the names. Or a matrix of
+                   scipy.sparse.save_npz.
   .mtx             A Matrix Market file, sparse or dense, also compressed (.mtx.gz).
   .parquet         Columns of numbers (needs pandas and pyarrow), otherwise as .csv.
   .h5ad            Annotated data (needs anndata): X, or the layer of --array; "raw" is the raw X.
