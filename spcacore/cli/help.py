@@ -48,29 +48,20 @@ refine
 support NAME
   common: the same -k variables in all components; disjoint: no variable in two (default: free)
 ridge R
-  the weight of squared loadings; for sparse_cca: the share of the mean variance that is added to all
-  variances, one number for both sides or two
-shrinkage A
-  from 0 to 1, towards uncorrelated variables within classes (default: auto)
-other FILE
-  the other side, of the same samples, read as FILE is
-labels FILE
-  the class of each sample, one per line
+  the weight of squared loadings
 certify
   bound what any other components can explain
 loadings FILE
   loadings as written by fit -o (.csv or .npz); for compare, one file after another
 reference I
   number of the file that the others are matched with (default: 1, the first)
-exact
-  requires --cardinality; find and prove the best, by branch and bound
 relaxation
   also bound by the semidefinite relaxation (default: up to 100 variables)
 [matrix]
 covariance
   FILE is a covariance or correlation matrix
 scale
-  divide variables by their standard deviations (default: no; for sparse_cca: yes)
+  divide variables by their standard deviations (default: no)
 center
   subtract the means (default: yes; for sma: no)
 float32
@@ -118,8 +109,6 @@ tol TOL
   stop at this relative change, or for branch_and_bound at this gap (tpower: 1e-8; --float32: 1e-5)
 rng --seed N
   seed of random choices (default: fixed)
-rng.certify --seed N
-  requires --exact; seed of random choices (default: fixed)
 n_starts N
 swaps
 renormalize
@@ -141,8 +130,6 @@ threshold NAME
   how small loadings become zero (default: soft)
 time_limit S
   seconds for each component, after which an exact search ends, or the search of --certify
-time_limit.certify S
-  requires --exact; seconds for each component, after which the search ends
 [what you know about the variables]
 include NAMES
 exclude NAMES
@@ -285,36 +272,31 @@ or, with --select, with
 @stability.description
 Would other samples choose the same variables? Find sparse principal components of many random subsets of the
 samples. Print how often each variable is chosen, with quantiles of its loading, and star the stable ones.
-With halves of the samples, there is a bound on how many stable variables are false. Methods sparse_cca and
-sparse_lda do the same for canonical pairs of FILE and --other, by --l1-bound or -k, and for directions that
-separate the classes of --labels. For sparse_cca, one number is for both sides, and of two numbers each is
-for one side. A variable of --other has "(other)" after its name where FILE has that name too.
+With halves of the samples, there is a bound on how many stable variables are false.
 @stability.examples
 examples:
   spcacore stability data.csv                         2 components, 50 pairs of halves
   spcacore stability data.csv -n 1 -k 20 --max-false 0.1 --plot stable.png
   spcacore stability data.csv -k 7,4 --resampling bootstrap --resamples 200 --jobs 4 -o frequencies.csv
-  spcacore stability genes.csv --method sparse_cca --other proteins.csv --scale --l1-bound 4,2
-  spcacore stability genes.csv --method sparse_lda --labels classes.txt -k 20 --shrinkage auto
 @stability.json
-  other, other_names                                 with --other: that file, and its variables
   frequencies  for each that is ever chosen: variable, component (from 1), loading, frequency, low and high
                of its interval, and stable
 @certify.description
 Compute an upper bound on the variance that any component of K variables can explain, whatever the method,
 and compare it with the best component found. With --loadings, print what given loadings explain, and how far
 together they may be from the best ones of as many variables each. With -k, what you know of the variables
-restricts the components that are compared.
+restricts the components that are compared. `spcacore fit -n 1
+--method branch_and_bound --certify` finds the best one, and proves it.
 @certify.examples
 examples:
   spcacore certify data.csv -k 10
-  spcacore certify data.csv -k 5:9 --exact --time-limit 60    search all supports, for at most a minute each
+  spcacore certify data.csv -k 5:9
   spcacore certify data.csv --loadings loadings.csv           loadings that `spcacore fit data.csv -o` wrote
   spcacore certify data.csv -k 10 --exclude a,b --signs 1         components without a, b and minus
                                                               signs
 @certify.json
-  components   for each cardinality: cardinality, the bounds by name or (with --exact) nodes, upper_bound,
-               value, gap, and loadings: index, variable and loading of each that is not zero
+  components   for each cardinality: cardinality, the bounds by name, upper_bound, value, gap, and
+               loadings: index, variable and loading of each that is not zero
 or with --loadings, besides loadings and total_variance,
   components   for each: component, cardinality, the variances cumulative, adjusted and raw
   value, upper_bound, bounds, gap                    of all together: the variance, and what none exceed

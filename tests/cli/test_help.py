@@ -55,7 +55,7 @@ def test_every_option_has_a_help_text_and_the_name_that_python_has():
     ("command", "calls"),
     [
         ("path", [("-k1:3",), ("-k1:3", "--select", "cv"), ("-k2/3", "--select", "cv")]),
-        ("certify", [("-k3", "--exact"), ("--loadings", "l.csv")]),
+        ("certify", [("-k3",), ("--loadings", "l.csv")]),
         ("transform", [("--loadings", "l.csv")]),
         ("info", [()]),
     ],
@@ -77,7 +77,7 @@ def test_the_command_imports_what_it_needs_and_no_more():
     script = (
         "import sys; from spcacore.cli import options;"
         "print(*{'matplotlib', 'pandas', 'pyarrow', 'h5py', 'spcacore.plot', "
-        "'spcacore.cli.info'} & set(sys.modules))"
+        "'spcacore.cli.runs'} & set(sys.modules))"
     )
     assert output_of(script) == "\n"
 
