@@ -39,7 +39,7 @@ class Option:
 OPTIONS: dict[str, Option] = {
     "n_components": Option("how many components", 1),
     "cardinality": Option("the number of nonzeros of each component", 1),
-    "l1_bound": Option("the l1 norm of each component, between 1 and the square root of the number of variables"),
+    "l1_bound": Option("the l1 norm of each component, from 1 to the square root of the number of variables"),
     "penalty": Option("how much each component must gain by a variable"),
     "sample_l1_bound": Option("the l1 norm of the scores of each component", None),
     "method": Option("how a component is sought: a name, or a record with options"),
