@@ -234,8 +234,9 @@ FIELD_JOINING = 1024  # variables for which there is room in the first matrix th
 # Times that a part of A gives way to the variables with which the ends of its race have most in common, where
 # a signal may be weak; how many ends these are, and how many times k variables of each
 FIELD_ROUNDS, FIELD_LEADS, FIELD_PARTNERS = 2, 50, 2
-FIELD_IMAGES, FIELD_IMAGE_ENTRIES = 16, 1 << 22  # products with A at a time, and their entries
+FIELD_IMAGES, FIELD_IMAGE_ENTRIES = 25, 1 << 22  # products with A at a time, and their entries
 FIELD_IMAGE_WORK, FIELD_LEADS_LEAST = 1e9, 8  # multiplications of them, and of how many ends at least
+FIELD_INSIDE = 0.8  # share of the best support in a part of A, from which its ends tell of no others outside
 FIELD_GAIN = 2e-3  # of a component by such a race, below which it has found nothing
 TALLY_TIE = 1e-6  # share of a value by which a run may be below it and count as one that reached it
 FIELD_TIE = 1e-6  # swaps between values this close are ties
@@ -397,6 +398,7 @@ JOINT_ITERATIONS = 240  # of alternating directions for a bound on several compo
 JOINT_EFFORT = 5e9  # times the cube of the variables, at most,
 JOINT_ROUNDS, JOINT_FREE_ROUNDS = 8, 2  # and a third of them again, from supports that trees find
 JOINT_CHECK = 10  # of them between looks at the bound that they give, and for other supports
+JOINT_STEP = 1.5  # times as far as each of them would go
 JOINT_ENTERING = 10  # of those
 JOINT_STALL = 2e-4  # share by which four such looks, or a round, must lower it
 JOINT_NODES, JOINT_TREE = 40_000, 4e8  # of the tree for each number of nonzeros, and times the square of p
