@@ -378,9 +378,9 @@ IN_SHORT = """\
 * Taken one at a time, components that reach into noise take longer than others under a prior: with 25
   planted in 500×1000, 40 components take 2.3 times as long as 20, and 80 take 2.0 (C = I) or 2.2 times (dense
   C) as long as 40; in 2000×300 with a dense C, 2.4 times each. With a sparse precision of 1600 points of a
-  grid, 20 take 1.9 times as long as 10, which are planted, and with `soppca` 20 and 40 take the same each. Joint
-  EM finds all at once, from principal components on; of ten and more it takes about half of the time. One at
-  a time, you need not know beforehand how many you want.
+  grid, 20 take 1.9 times as long as 10, which are planted; with `soppca` in 2000×300, 40 take twice the
+  iterations of 20. Joint EM finds all at once, from principal components on; of ten and more it takes about
+  half of the time. One at a time, you need not know beforehand how many you want.
 """
 
 
