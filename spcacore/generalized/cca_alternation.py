@@ -86,8 +86,7 @@ class Alternation:
             return
         dtype = common_dtype(self.x, self.y)
         self.pencil: list[Pencil] = [
-            Pencil(Form.of(factor=np.zeros((1, B.p))), B, dtype=dtype, advice="use ridge")
-            for B in self.metric
+            Pencil(Form.of_rows(np.zeros((1, B.p))), B, dtype=dtype, advice="use ridge") for B in self.metric
         ]
         self.supports: list[Supports] = [s.supports.within(k) for s, k in zip(sides, self.most, strict=True)]
         self._keep_rows()

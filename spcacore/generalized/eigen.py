@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _core
 from .._labels import columns_of, symmetric
 from .._limits import (
     CERTIFIED_NODES,
@@ -20,7 +19,6 @@ from .._limits import (
     PENCIL_ALL_SWAPS_WORK,
     PENCIL_LEFT,
     SIGNED_ORDER,
-    SYMMETRY,
     TIE,
 )
 from .._messages import counted, few, warn
@@ -29,18 +27,14 @@ from .._types import AnyArray, Array, Index, Mask, MatrixLike
 from .._validation import (
     Hook,
     column_names,
-    float_type,
     integer,
     is_sparse,
-    raise_not_finite,
-    real_array,
-    refuse_not_finite,
 )
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
 from ..methods import RatioSearch
-from ..operators.dense import blas_layout
-from ..operators.sparse import canonical_arrays, compressed
+from ..operators.dense import DenseCovariance
+from ..operators.sparse import CompressedCovariance
 from ..progress import Callback, Progress, check_callback
 from ..readable import Named
 from ..solvers.base import hook_of_component, progress_hook
@@ -184,34 +178,19 @@ def sparse_eigen(
 
 def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], np.dtype]:
     """Validate both matrices."""
-    arrays = []
     A = symmetric(A, None, "A")
-    for x, name in ((A, "A"), (symmetric(B, columns_of(A), "B", "the variables of A"), "B")):
-        if is_sparse(x):
-            a, parts = canonical_arrays(compressed(x, name))
-            a = type(a)(parts, shape=a.shape).tocsr()  # indices and indptr of one width, as SciPy needs
-            a = a.astype(float_type(a.dtype), copy=False)
-        else:
-            a = blas_layout(real_array(x, name, ndim=2, finite=False))
-        if a.shape[0] != a.shape[1]:
-            raise ValueError(f"{name} must be square, not of shape {a.shape}")
-        if is_sparse(a):
-            refuse_not_finite(a.data, f"{name}.data")
-            largest = float(np.abs(a.data).max(initial=0))
-            asymmetry = float(np.abs((a - a.T).data).max(initial=0))
-        else:
-            largest, asymmetry, _ = _core.symmetry(a)
-        if not math.isfinite(largest):
-            raise_not_finite(a, name)
-        if asymmetry > largest * SYMMETRY.of(a.dtype):
-            raise ValueError(
-                f"{name} must be symmetric; it differs from its transpose by up to {asymmetry:.3g}"
-            )
-        arrays.append(a)
-    if arrays[0].shape != arrays[1].shape:
-        raise ValueError(f"A and B must be of one size, not {arrays[0].shape} and {arrays[1].shape}")
-    single = all(a.dtype == np.float32 for a in arrays)
-    return (Form.of(arrays[0]), Form.of(arrays[1])), np.dtype(np.float32 if single else np.float64)
+    given = (A, "A"), (symmetric(B, columns_of(A), "B", "the variables of A"), "B")
+    stores = [
+        (CompressedCovariance if is_sparse(x) else DenseCovariance)(x, definite=False, called=name)
+        for x, name in given
+    ]
+    for one in stores:
+        one.largest()  # which refuses what is not finite or not symmetric
+    x, y = stores
+    if x.shape != y.shape:
+        raise ValueError(f"A and B must be of one size, not {x.shape} and {y.shape}")
+    single = x.dtype == y.dtype == np.float32
+    return (Form.of_storage(x), Form.of_storage(y)), np.dtype(np.float32 if single else np.float64)
 
 
 def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEigenResult:

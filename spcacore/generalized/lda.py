@@ -301,7 +301,7 @@ def sparse_lda(
         ledoit_wolf_shrinkage(within, float(sizes.sum())) if shrinkage == "auto" else float(shrinkage or 0.0)
     )
     B = within.form(coefficient)
-    A = Form.of(factor=np.sqrt(proportions)[:, None] * apart)
+    A = Form.of_rows(np.sqrt(proportions)[:, None] * apart)
     try:
         advice = "use shrinkage" if shrinkage is None else "use more shrinkage"
         pencil = Pencil(A, B, dtype=data.dtype, advice=advice)

@@ -181,10 +181,10 @@ class WithinRows:
     def gram(self, columns: bool) -> Array:
         """Z'Z, or ZZ'."""
         R, o = self.rows, self.offset
+        if columns:
+            return self._multiple(1.0).block(np.arange(self.p))
         if o is None:
-            return inner_products(R if columns else R.T)
-        if columns:  # the rows of a class have the mean that is subtracted
-            return (R.T @ R).toarray() - (o.means.T * o.terms()) @ o.means
+            return inner_products(R.T)
         cross = o.times(R)
         return (R @ R.T).toarray() - cross - cross.T + o.times(o.weight[:, None] * o.means[o.labels])
 
@@ -197,14 +197,13 @@ class WithinRows:
         """(1 - a) S_w + a D D."""
         if self.p <= SUBMATRIX_ORDER:
             return _shrunk(self.gram(True), amount, self.spread)
-        root = math.sqrt(1 - amount)
-        ridge = np.full(self.p, amount) if amount > 0 else None
-        if self.offset is None:
-            form = Form.of(factor=self.rows * self.rows.dtype.type(root), ridge=ridge)
-        else:
-            o, form = self.offset, Form.of(factor=self.rows * root, ridge=ridge)
-            form = form + LowRank(o.means.T, -(1 - amount) * np.diag(o.terms()), o.means.T)
+        form = self._multiple(1 - amount, np.full(self.p, amount) if amount > 0 else None)
         return form.in_units(self.spread)
+
+    def _multiple(self, factor: float, ridge: Array | None = None) -> Form:
+        """Z'Z times the factor, and a ridge."""
+        form, o = Form.of_rows(self.rows, factor, ridge), self.offset
+        return form if o is None else form + LowRank(o.means.T, -factor * np.diag(o.terms()), o.means.T)
 
 
 def _within_spread(squares: Array, between: Array) -> Array:
@@ -221,7 +220,7 @@ def _within_spread(squares: Array, between: Array) -> Array:
 def _shrunk(matrix: Array, amount: float, spread: Array) -> Form:
     """D ((1 - amount) matrix + amount I) D, in place."""
     matrix *= 1 - amount
-    return Form.with_level(matrix, amount).in_units(spread)
+    return Form.of(matrix, amount).in_units(spread)
 
 
 class BlockScatter:

@@ -132,6 +132,7 @@ class CovarianceStorage(Storage):
     """A symmetric p x p matrix."""
 
     covariance = True
+    called = "X"  # in words of errors
 
     @abstractmethod
     def largest(self) -> float:
@@ -149,9 +150,16 @@ class CovarianceStorage(Storage):
 # ---- from the statistics to the problem
 
 
-def refuse_oblong(shape: tuple[int, ...]) -> None:
+def refuse_oblong(shape: tuple[int, ...], called: str = "X") -> None:
     if shape[0] != shape[1]:
-        raise ValueError(f"a covariance must be square, not of shape {shape}; use kind='data' for data")
+        what, more = ("a covariance", "; use kind='data' for data") if called == "X" else (called, "")
+        raise ValueError(f"{what} must be square, not of shape {shape}{more}")
+
+
+def refuse_asymmetric(asymmetry: float, most: float, called: str) -> None:
+    if asymmetry > most:
+        what = "a covariance" if called == "X" else called
+        raise ValueError(f"{what} must be symmetric; it differs from its transpose by up to {asymmetry:.3g}")
 
 
 def column_statistics(

@@ -59,7 +59,7 @@ def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, AnyArray
         yield part, X[part].toarray() if is_sparse(X) else X[part]
 
 
-def _operator(block: Any, *affine: Any) -> _core.Operator:
+def operator_of(block: Any, *affine: Any) -> _core.Operator:
     """X'X, or of X - 1 mean', or what else an `Affine` makes of X but for the weights of rows."""
     if is_sparse(block):
         arrays = block.data, block.indices, block.indptr
@@ -92,7 +92,7 @@ def moments(block: Any, weight: Array | None) -> tuple[Statistics | None, Array 
         return found, None
     X = as_kernel_input(block)
     mean = found.mean.astype(X.dtype)
-    op = _operator(X, mean)
+    op = operator_of(X, mean)
     if weight is not None:
         op = op.row_weighted(np.sqrt(weight).astype(X.dtype), True)
     M = op.gram()
@@ -110,7 +110,7 @@ def whole_sums(block: Any) -> tuple[AnyArray, ...] | None:
     found, X = statistics(block), as_kernel_input(block)
     if found is None or max(found.high.max(), -found.low.min()) >= WHOLE**0.5:
         return None
-    M = _operator(X.astype(np.float64)).gram()
+    M = operator_of(X.astype(np.float64)).gram()
     assert M is not None
     if M.diagonal().max() >= WHOLE:
         return None
@@ -186,13 +186,13 @@ def forward(block: Any, index: Index | None, W: AnyArray, shift: AnyArray, range
     if X.shape[0] == 0:
         return np.zeros((0, len(shift)), W.dtype)
     if index is not None and W.shape == (len(index), 1):
-        U = _operator(X).forward(index, np.ascontiguousarray(W[:, 0]))[:, None]
+        U = operator_of(X).forward(index, np.ascontiguousarray(W[:, 0]))[:, None]
     elif is_sparse(X):
         if index is not None:
             full = np.zeros((X.shape[1], len(shift)), W.dtype, order="F")
             full[index] = np.diag(W) if W.ndim == 1 else W
             W = full
-        U = _operator(X).forward_block(W)
+        U = operator_of(X).forward_block(W)
     elif index is None:
         U = X @ W
     else:
@@ -227,9 +227,9 @@ def backward(block: Any, U: AnyArray) -> tuple[AnyArray, Array]:
     if X.shape[0] == 0:
         return np.zeros((X.shape[1], b), U.dtype), np.zeros(b)
     if is_sparse(X) and b == 1:  # by entries that lie side by side
-        Y = _operator(X).backward(np.ascontiguousarray(U[:, 0]))[:, None]
+        Y = operator_of(X).backward(np.ascontiguousarray(U[:, 0]))[:, None]
     else:
-        Y = _operator(X).backward_block(U) if is_sparse(X) or b < 8 else X.T @ U
+        Y = operator_of(X).backward_block(U) if is_sparse(X) or b < 8 else X.T @ U
     return Y, U.sum(axis=0, dtype=np.float64)
 
 
@@ -245,7 +245,7 @@ def submatrix(
 ) -> tuple[AnyArray]:
     """The first rows of U U', U' = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
     X = as_kernel_input(block)
-    U = _operator(X).columns(index) if X.shape[0] else np.zeros((len(index), 0), W.dtype)
+    U = operator_of(X).columns(index) if X.shape[0] else np.zeros((len(index), 0), W.dtype)
     if double:
         U, W, shift = U.astype(np.float64), W.astype(np.float64), shift.astype(np.float64)
     U *= W[:, None]
@@ -264,7 +264,7 @@ def extreme_rows_of(
     if X.shape[0] == 0:
         return np.zeros(0), np.zeros(X.shape, X.dtype)
     return extreme_rows(
-        affine._replace(row_weight=row_weight).weighted(_operator(X, *affine[:4])), index, k, levels
+        affine._replace(row_weight=row_weight).weighted(operator_of(X, *affine[:4])), index, k, levels
     )
 
 
