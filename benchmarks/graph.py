@@ -65,32 +65,24 @@ def accuracy(loadings, block, k):
     return table[linear_sum_assignment(-table)].sum() / len(block)
 
 
-def by_degrees(X):
-    """X_ij over the roots of the sums of its row and column, to which their means are added."""
-    import scipy.sparse
-
-    row, column = (scipy.sparse.diags_array((d + d.mean()) ** -0.5) for d in (X.sum(axis=1), X.sum(axis=0)))
-    return row @ X @ column
-
-
-def one(method, n, p, nonzeros, k, order, scaled):
+def one(method, n, p, nonzeros, k, order, scale):
     import spcacore
 
     function = getattr(spcacore, method)
     small, _, _ = block_model(2000, 3000, 60000, k)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        function(small, k, max_iter=2)  # libraries are loaded, BLAS has its buffers
+        function(small, k, max_iter=2, scale=scale)  # libraries are loaded, BLAS has its buffers
     X, row_block, column_block = block_model(n, p, nonzeros, k)
-    X = (by_degrees(X) if scaled else X).asformat(order)
+    X = X.asformat(order)
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     times = [time.process_time()]
-    options = {"center": False, "callback": lambda _: times.append(time.process_time())}
+    options = {"scale": scale, "center": False, "callback": lambda _: times.append(time.process_time())}
     above, result = memory.above(lambda: function(X, k, **options))
     whole = time.process_time() - times[0]
     steps = np.diff(times)
     return {
-        "method": method, "format": order, "scaled": scaled, "n": n, "p": p, "nnz": int(X.nnz), "k": k,
+        "method": method, "format": order, "scale": scale, "n": n, "p": p, "nnz": int(X.nnz), "k": k,
         "matrix MB": size / 1e6, "above MB": above / 1e6, "above/matrix": above / size,
         "above/(n+p)k": above / (8 * k * (n + p)),
         "seconds": whole, "before the second step": float(steps[0]), "iteration": float(np.median(steps[1:])),
@@ -114,7 +106,7 @@ def main():
     parser.add_argument("--components", type=int, default=20)
     parser.add_argument("--methods", default="sca,sma")
     parser.add_argument("--format", default="csr", choices=("csr", "csc"))
-    parser.add_argument("--no-degree", action="store_true", help="entries as they are")
+    parser.add_argument("--no-degree", action="store_true", help="without scale='degree'")
     parser.add_argument("--save", help="append the measurements to this file, a JSON object a line")
     o = parser.parse_args()
     for method in o.methods.split(","):
@@ -130,6 +122,6 @@ def main():
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         method, *sizes, order, degree = sys.argv[2:]
-        print(json.dumps(one(method, *map(int, sizes), order, degree == "1")))
+        print(json.dumps(one(method, *map(int, sizes), order, "degree" if degree == "1" else False)))
     else:
         main()

@@ -100,8 +100,8 @@ class LoadingsResult(Named):
         True
         """
         X_ = aligned(X, self.names)
-        missing = getattr(self, "missing_entries", 0) > 0
-        return framed(X, scores_of(X_, self.loadings, self.mean, self.scale, missing=missing))
+        row_weight, missing = self._row_weight(X_), getattr(self, "missing_entries", 0) > 0
+        return framed(X, scores_of(X_, self.loadings, self.mean, self.scale, row_weight, missing=missing))
 
     def reconstruct(self, scores: ArrayLike) -> AnyArray:
         """Rows from their scores, by orthogonal projection onto the span of the loadings.
@@ -133,6 +133,10 @@ class LoadingsResult(Named):
     def inverse_transform(self, scores: ArrayLike) -> AnyArray:
         """The same as `reconstruct`, under the name that scikit-learn uses."""
         return self.reconstruct(scores)
+
+    def _row_weight(self, X: Any) -> AnyArray | None:
+        """What multiplies each row of X before it is centered."""
+        return None
 
     def _rows_of_scores(self) -> AnyArray:
         """A centered and scaled row for a score of 1 of each component, of shape (r, p)."""

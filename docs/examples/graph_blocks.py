@@ -67,9 +67,7 @@ def planted(sizes=(600, 400), n_blocks=4, inside=0.2, outside=0.08, seed=0):
 def analyze(A, n_blocks=10, sparsity=0.7):
     d, g = A.sum(axis=1), A.sum(axis=0)
     bounds = [sparsity * np.sqrt(n * n_blocks) for n in A.shape]
-    row, column = (sparse.diags_array((x + x.mean()) ** -0.5) for x in (d, g))
-    scaled = row @ A @ column  # so that nodes with many links do not decide everything
-    result = spcacore.sma(scaled, n_blocks, sample_l1_bound=bounds[0], l1_bound=bounds[1])
+    result = spcacore.sma(A, n_blocks, sample_l1_bound=bounds[0], l1_bound=bounds[1], scale="degree")
     partner = linear_sum_assignment(-abs(result.middle.T))[1]
     rows, row_order = clusters(result.scores[:, partner])
     columns, column_order = clusters(result.loadings)

@@ -428,6 +428,10 @@ def _common_option(name: str, labels: tuple[str, ...], given: list[Any]) -> Any:
     """What all results say that say it."""
     found: dict[Any, str] = {}
     for label, result in zip(labels, given, strict=True):
+        if getattr(result, "row_shift", None) is not None:
+            raise ValueError(
+                f"results[{label!r}] is of data scaled by degrees: pass its loadings, and X so scaled"
+            )
         says = hasattr(result, "loadings") and hasattr(result, "mean")
         if says and not hasattr(result, "kind"):  # one component: without means it may be of a covariance
             says = result.mean is not None or (name == "scale" and result.scale is not None)

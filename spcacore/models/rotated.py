@@ -15,6 +15,7 @@ from .._records import frozen_record
 from .._types import AnyArray, Array, Kind, MatrixLike, Rotation, Switch, ThresholdRule, Weights
 from .._validation import (
     Hook,
+    check_bool,
     check_choice,
     has_only_products,
     integer,
@@ -23,6 +24,7 @@ from .._validation import (
     several,
 )
 from ..linalg.orthogonal import inner_products, inverse_root, polar_factor
+from ..operators.degrees import degree_problem, degree_weight, row_shift
 from ..operators.gram import cheap_dense_shares, leading_vectors, negligible
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -41,7 +43,8 @@ class RotatedResult(VariancesResult):
     """Sparse loadings of a rotated basis, from `sca` or `sma`.
 
     `transform` gives the weighted sums of the variables of each row; for `sma` these are not Z. `reconstruct`
-    is the projection onto the loadings.
+    is the projection onto the loadings. With ``scale="degree"``, `transform` first divides each row by the
+    square root of its sum plus `row_shift`, and `reconstruct` returns rows that are divided in this way.
 
     Attributes
     ----------
@@ -69,6 +72,8 @@ class RotatedResult(VariancesResult):
         What was subtracted from each column, and what then divided it. None if not applied.
     total_variance : float
         Trace of the covariance matrix of the centered and scaled data.
+    row_shift : float or None
+        tau of ``scale="degree"``.
     dense_ratio : ndarray of shape (r,) or None
         As in `SparsePCAResult`.
     kind : {"data", "covariance"}
@@ -86,6 +91,7 @@ class RotatedResult(VariancesResult):
     n_iter: int
     converged: bool
     middle: Array | None = None
+    row_shift: float | None = None
     dense_ratio: Array | None = None
     missing_entries: int = 0
 
@@ -93,6 +99,9 @@ class RotatedResult(VariancesResult):
     def pve(self) -> Array:
         """Proportion of the variance explained, (r,): cumulative, after each loading."""
         return np.cumsum(self.explained_variance_ratio)
+
+    def _row_weight(self, X: Any) -> AnyArray | None:
+        return None if self.row_shift is None else degree_weight(X, self.row_shift)
 
     def _facts(self) -> list[str]:
         return [*super()._facts(), convergence(self.converged, self.n_iter)]
@@ -157,7 +166,7 @@ def sca(
     rotation: Rotation = "varimax",
     threshold: ThresholdRule = "soft",
     start: str | ArrayLike | None = None, max_iter: int = 1000, tol: float = 1e-5,
-    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
+    kind: Kind = "data", center: Switch | None = None, scale: Switch = False, sample_weight: Weights = None,
     callback: Callback | None = None,
 ) -> RotatedResult:  # fmt: skip
     """Sparse component analysis: sparse loadings Y of a rotated basis, all at once.
@@ -187,13 +196,17 @@ def sca(
     tol : float, default 1e-5
         Stop when the sine of the angle by which a loading turns is at most this, for all loadings.
     kind : {"data", "covariance"}, default "data"
-    center : bool or array-like of shape (p,), default True
-        Subtract the column means, or these numbers, implicitly. True is ignored for a covariance. Of a graph,
-        the leading direction also tells blocks apart, and the means hold most of it, so centering would lose
-        a block.
-    scale : bool or array-like of shape (p,), default False
+    center : bool or array-like of shape (p,), optional
+        Subtract the column means, or these numbers, implicitly. True is ignored for a covariance. Default:
+        True, but False with ``scale="degree"``. In a scaled graph the leading direction also tells blocks
+        apart, and the means hold most of it, so centering would lose a block.
+    scale : bool, "degree" or array-like of shape (p,), default False
         Divide each column by its standard deviation, or by these positive numbers. If `center` is False or
-        an array, the deviation is the root mean square about 0 or about it, with divisor n - 1.
+        an array, the deviation is the root mean square about 0 or about it, with divisor n - 1. "degree" is
+        for nonnegative X such as the adjacency matrix of a graph: entries become
+        `X_ij / sqrt((d_i + tau) (g_j + tau'))`, where d and g are the sums of rows and columns, tau is the
+        mean of d, and tau' the mean of g (for square X, tau' = tau).
+        `center` subtracts the means of the scaled matrix, which is a copy of X.
     {sample_weight}
     {each_iteration}
 
@@ -208,7 +221,7 @@ def sca(
     ------
     ValueError
         For infinite or empty input, NaN except in dense data, X without variance, an indefinite covariance,
-        a start that explains nothing in some direction, or an option out of
+        negative entries with "degree", a start that explains nothing in some direction, or an option out of
         range. If the rank of X is below r, there are fewer components, with a RuntimeWarning.
     TypeError
         For input that is not real numbers, or an option of the wrong type.
@@ -220,6 +233,8 @@ def sca(
     References
     ----------
     F. Chen and K. Rohe (2020). A new basis for sparse principal component analysis. arXiv:2007.00596.
+    T. Qin and K. Rohe (2013). Regularized spectral clustering under the degree-corrected stochastic
+    blockmodel. Advances in Neural Information Processing Systems 26, section 2: tau.
 
     Examples
     --------
@@ -240,7 +255,7 @@ def sca_path(
     rotation: str = "varimax",
     threshold: str = "soft",
     max_iter: int = 1000, tol: float = 1e-5,
-    kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
+    kind: Kind = "data", center: Switch | None = None, scale: Switch = False, sample_weight: Weights = None,
     callback: Callback | None = None,
 ) -> list[RotatedResult]:  # fmt: skip
     """`sca` for several bounds, from the largest to the smallest, with warm starts.
@@ -298,6 +313,8 @@ def _sca(
     callback: Any, start: Any = None, **treatment: Any,
 ) -> list[RotatedResult]:  # fmt: skip
     """The results for all bounds, in their order; they are found from the largest to the smallest."""
+    if treatment["center"] is None:
+        treatment["center"] = not isinstance(treatment["scale"], str)
     problem = _problem(X, **treatment, missing=True, form=True)
     shrinks = []
     for name, given in bounds.items():
@@ -343,7 +360,7 @@ def _result(
     return RotatedResult.of(
         problem, Y + 0.0, variances, np.asarray(problem.in_units(variances)),  # no zero with a sign
         scores=scores, n_iter=ended[0], converged=ended[1], method=method, middle=middle,
-        dense_ratio=cheap_dense_shares(problem, Y.shape[1]),
+        row_shift=row_shift(problem), dense_ratio=cheap_dense_shares(problem, Y.shape[1]),
         kind="covariance" if problem.n_samples is None else "data", missing_entries=problem.missing_entries,
     )  # fmt: skip
 
@@ -366,13 +383,13 @@ def sma(
     Parameters
     ----------
     X : array-like of shape (n, p), sparse matrix, RowBlocks or dask array
-        Not copied. Each iteration reads blocks of rows twice.
+        Not copied. Each iteration reads blocks of rows twice; these cannot be scaled by "degree".
     n_components : int
         r, in [1, min(n, p)].
     l1_bound, sample_l1_bound : float, optional
         Positive, at most `r sqrt(p)` and `r sqrt(n)`. Default: `sqrt(p r)` and `sqrt(n r)`.
     rotation, threshold, max_iter, tol, scale, callback
-        As in `sca`.
+        As in `sca`. With "degree", Z and Y are factors of the scaled matrix.
     center : bool or array-like of shape (p,), default False
         Subtract the column means, or these numbers, implicitly.
 
@@ -400,7 +417,7 @@ def sma(
     >>> sorted((result.loadings != 0).astype(int).T.tolist())
     [[0, 0, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0, 0]]
     """
-    problem = _problem(X, kind="data", center=center, scale=scale)
+    problem = _problem(X, "data", center, scale, form=False)
     if problem.is_matrix:
         raise TypeError("sma scores samples, which need the rows of X, and X has their moments alone")
     op = problem.operator
@@ -454,12 +471,23 @@ def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int
     return r, number(bound, name, np.finfo(float).tiny, r * math.sqrt(size))
 
 
-def _problem(X: Any, **treatment: Any) -> Problem:
+def _problem(
+    X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None, **options: Any
+) -> Problem:
     if has_only_products(X):
         raise TypeError("X must be an array or a sparse matrix; the total variance of an operator is unknown")
-    problem = as_problem(X, **treatment)
-    problem.reported(problem.trace)
-    return problem
+    if not isinstance(scale, str):
+        problem = as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, **options)
+        problem.reported(problem.trace)
+        return problem
+    check_choice(kind, "kind", ("data", "covariance"))
+    if scale != "degree":
+        raise ValueError(f"scale must be True, False or 'degree', not {scale!r}")
+    if kind == "covariance":
+        raise ValueError("scale='degree' is for data, not for a covariance")
+    if sample_weight is not None:
+        raise ValueError("scale='degree' cannot be combined with sample_weight: it scales rows by sums")
+    return degree_problem(X, center=check_bool(center, "center"))
 
 
 def _check_start(problem: Problem, r: int, start: Any) -> Array:

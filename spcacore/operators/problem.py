@@ -91,6 +91,8 @@ class Problem:
         What the operator multiplies each centered column by, besides `range`**2.
     row_weight : ndarray of shape (n,) or None
         What it multiplies each row by, after it is centered: the root of the weight of a sample.
+    degree_weight : ndarray of shape (n,) or None
+        What it multiplies each row by, before it is centered: of a graph scaled by its degrees.
     range : float
     total_weight : float or None
         Samples that the rows stand for: n, or the sum of their weights; None for a covariance.
@@ -127,6 +129,7 @@ class Problem:
     supports: Supports
     weight: AnyArray | None = None
     row_weight: AnyArray | None = None
+    degree_weight: AnyArray | None = None
     range: float = 1.0
     total_weight: float | None = None
     screening: Callable[[], Screening] = Screening
@@ -249,7 +252,7 @@ def of_matrix(problem: Problem, A: AnyArray, supports: Supports | None = None) -
     diagonal, anyone = A.diagonal().copy(), Supports.any_of(len(A), positive=problem.supports.positive)
     return replaced(
         problem, operator=operator, diagonal=diagonal, moment=diagonal, mean=None, scale=None, names=None,
-        weight=None, cost=A.size, supports=supports or anyone,
+        weight=None, degree_weight=None, cost=A.size, supports=supports or anyone,
         working_set=None, form=False, data=None,
     )  # fmt: skip
 

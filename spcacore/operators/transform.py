@@ -29,10 +29,11 @@ def scores(
     loadings: AnyArray,
     mean: AnyArray | None,
     scale: AnyArray | None,
+    row_weight: AnyArray | None = None,
     sound: bool = False,
     missing: bool = False,
 ) -> AnyArray:
-    """((X - mean) / scale) @ loadings, reading only the columns that some loading uses.
+    """((diag(row_weight) X - mean) / scale) @ loadings, reading only the columns that some loading uses.
 
     Where sparse X is known to be `sound` and finite, it is not looked through for that. With `missing`,
     entries of dense X that are NaN count as the mean.
@@ -42,6 +43,11 @@ def scores(
         from . import partition
 
         return partition.scores(X, loadings, mean, scale)
+    if row_weight is not None:
+        result = row_weight[:, None] * scores(X, loadings, None, scale, sound=sound)
+        if mean is not None:
+            result -= mean @ (loadings if scale is None else loadings / scale[:, None])
+        return result
     used = used_variables(loadings)
     V = loadings[used]
     if scale is not None:
@@ -140,4 +146,4 @@ def fitted_scores(X: Any, problem: Problem, loadings: AnyArray) -> AnyArray | No
         return scores(problem.filled.array, loadings, None, None)
     sound = problem.compressed is not None
     rows = problem.compressed if sound else X
-    return scores(rows, loadings, problem.mean, problem.scale, sound)
+    return scores(rows, loadings, problem.mean, problem.scale, problem.degree_weight, sound)

@@ -135,7 +135,7 @@ def cross_validated_eigenvalues(
         Columns of "normal" are centered; counts are not, so that the first component is mostly the mean.
     scale : {False, "degree"}, default False
         "degree": directions are found in X_1 with entries divided by the square roots of the sums of their
-        row and column, to which the means of these are added (Qin and Rohe 2013). For unequal degrees.
+        row and column, regularized as in `sca`. For unequal degrees.
     noise : float, optional
         Positive, s of "normal". Default: from the median singular value, as if at most half of the
         directions were more than noise (Gavish and Donoho 2014).

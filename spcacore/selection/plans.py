@@ -309,6 +309,8 @@ class FitPlan(Plan):
         self.seed, self.method = as_seed(rng), model.name
         super().__init__(X, model.seeded(None if rng is None else self.seed), grid)
         center, scale = model.said("center", True), model.said("scale", False)
+        if center is None:  # `sca` centers, but for a graph scaled by degrees
+            center = not isinstance(scale, str)
         self.treatment: dict[str, Any] = {"center": center, "scale": scale}
         self.weight: Any | None = model.keywords.get("sample_weight")
         if not all(isinstance(value, bool) for value in self.treatment.values()):

@@ -254,7 +254,7 @@ class SCA(Components):
 
     See Also
     --------
-    spcacore.sca : The function.
+    spcacore.sca : The function; it also scales graphs by degrees.
 
     References
     ----------
@@ -288,6 +288,11 @@ class SCA(Components):
     scale: bool = False
 
     _function = staticmethod(sca)
+
+    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
+        if isinstance(self.scale, str):
+            raise TypeError(f"scale must be True or False, not {self.scale!r}")
+        return super()._components(X, r, sample_weight, callback)
 
 
 # ---- probabilistic components with a prior on their loadings --------------------------------------------

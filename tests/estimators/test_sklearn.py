@@ -306,7 +306,7 @@ BAD = [
     (SparsePCA(method=spcacore.TPower), TypeError, "call it"),
     (SparsePCA(choice={"include": [0]}), TypeError, "choice must be Choice"),
     (SparsePCA(random_state="x"), TypeError, "rng"),
-    (SCA(scale="degree"), TypeError, "scale must be True"),
+    (SCA(scale="degree"), TypeError, "scale must be True or False"),
     (SparseLDA(2), ValueError, "classes - 1"),
     (SparseCCA(scale="no"), TypeError, "scale"),
 ]

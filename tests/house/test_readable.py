@@ -8,12 +8,13 @@ from functools import partial
 import flat
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from calls import CLEAN, LABELS, pca
 from html_tools import Columns, balanced
 from oracles import covariance, optimum
 
 import spcacore
-from spcacore import _limits, choice, methods
+from spcacore import _limits, choice, methods, row_blocks
 
 NAMES = ("topdiam", "<script>alert('&1')</script>", "länge", "a\nb\x1b[31m", "e", '"f" & g', "g" * 60, "h")
 RNG = np.random.default_rng(5)
@@ -120,6 +121,29 @@ def test_rotated_scores_and_rows(rotation, scale):
     A = covariance(X, scale=scale)
     additional = spcacore.explained_variance(A, result.loadings, kind="covariance")
     np.testing.assert_allclose(result.explained_variance_ratio, additional / np.trace(A), rtol=1e-10)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_scores_of_a_graph(container, dtype):
+    """Rows are divided by the root of their degree plus the mean degree of the fit, also new ones."""
+    G, new = RNG.poisson(1.0, (30, 12)).astype(dtype), RNG.poisson(2.0, (7, 12)).astype(dtype)
+    result = spcacore.sca(container(G), 2, scale="degree", center=True, l1_bound=3.0)
+    tol = 1e-12 if dtype == np.float64 else 1e-5
+    d, g = G.sum(axis=1), G.sum(axis=0)
+    divided, width = new / np.sqrt(new.sum(axis=1) + d.mean())[:, None], np.sqrt(g + g.mean())
+    mean = (G / np.sqrt(d + d.mean())[:, None] / width).mean(axis=0)
+    scores, rows = result.transform(container(new)), rows_by_least_squares(result, divided)
+    np.testing.assert_allclose(scores, (divided / width - mean) @ result.loadings, atol=tol)
+    np.testing.assert_allclose(result.reconstruct(scores), rows, atol=tol)
+    with pytest.raises(ValueError, match="nonnegative"):
+        result.transform(-new)
+
+
+def test_rows_of_a_graph_in_blocks_are_refused():
+    result = spcacore.sca(RNG.poisson(1.0, (30, 12)).astype(float), 2, scale="degree")
+    with pytest.raises(TypeError, match="in memory"):
+        result.transform(row_blocks(np.ones((4, 12))))
 
 
 @pytest.mark.parametrize("function", [spcacore.oppca, lambda X, r: spcacore.soppca(X, r, 4)])

@@ -1,6 +1,8 @@
 """prs, sca and sma against the authors' package, and what they promise."""
 
+import importlib
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -120,6 +122,56 @@ def test_a_loose_bound_gives_the_principal_subspace():
     assert result.pve[-1] == pytest.approx(np.linalg.eigvalsh(A)[-3:].sum() / np.trace(A), rel=1e-9)
 
 
+# ---- degrees ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("p", [30, 400])
+def test_degrees_against_the_normalized_matrix(center, p):
+    """Dense in either order, CSR and CSC with either index, integers and float32; few columns and many."""
+    X = counts(p, n=60, p=p)
+    L = normalized(X)
+    wide = scipy.sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    sparse = scipy.sparse.csr_array(X)
+    inputs = [X, np.asfortranarray(X), X.astype(int), sparse, sparse.tocsc(), wide]
+    inputs += [X.astype(np.float32), sparse.astype(np.float32)]
+    bound = 0.6 * np.sqrt(3 * p)
+    plain = sca(L, 3, l1_bound=bound, center=center, tol=1e-7)
+    both = sma(L, 3, l1_bound=bound, sample_l1_bound=8, center=center, tol=1e-7)
+    for M in inputs:
+        single = M.dtype == np.float32
+        atol = 5e-4 if single else 1e-6
+        options = {"l1_bound": bound, "center": center, "scale": "degree", "tol": 1e-5 if single else 1e-7}
+        result = sca(M, 3, **options)
+        assert_allclose(result.loadings, plain.loadings, atol=atol)
+        assert_allclose(result.scores, (L - center * L.mean(axis=0)) @ plain.loadings, atol=atol)
+        assert_allclose(result.pve, plain.pve, atol=atol)
+        assert not result.loadings[7].any()
+        other = sma(M, 3, sample_l1_bound=8, **options)
+        assert_allclose(other.loadings, both.loadings, atol=atol)
+        assert_allclose(other.scores, both.scores, atol=atol)
+        assert_allclose(other.middle, both.middle, atol=atol)
+        assert not other.scores[5].any() or center
+
+
+@pytest.mark.parametrize(("blocks", "lost"), [(2, 0.7), (3, 0.85)])
+def test_a_graph_scaled_by_degrees_is_not_centered_by_default(blocks, lost, monkeypatch):
+    """Adjusted Rand indices of the graphs of a benchmark, with small sizes."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    X, _, block = importlib.import_module("graph").block_model(400, 600, 12_000, blocks)
+
+    def agreement(**options):
+        found = np.abs(sca(X, blocks, scale="degree", **options).loadings).argmax(axis=1)
+        return adjusted_rand_score(block, found)
+
+    assert agreement() == agreement(center=False) > 0.98
+    assert agreement(center=True) < lost
+    (of_path,) = sca_path(X, blocks, [20.0], scale="degree")
+    assert_array_equal(of_path.loadings, sca(X, blocks, l1_bound=20.0, scale="degree").loadings)
+
+
 # ---- rotation by the l1 norm, starts, paths -----------------------------------------------------------
 
 
@@ -196,8 +248,9 @@ def test_more_components_than_the_rank(function, p):
     X = rng.poisson(1.0, (30, 2)).astype(float) @ rng.poisson(1.0, (2, p))
     X[3] = X[:, 4] = 0
     for M in (X, scipy.sparse.csr_array(X), scipy.sparse.csc_array(X), X.astype(np.float32)):
-        with pytest.warns(RuntimeWarning, match="only 2 of the 5 components"):
-            result = function(M, 5, center=False)
-        assert result.loadings.shape == (p, 2)
-        for a in (result.loadings, result.scores, result.pve):
-            assert np.isfinite(a).all()
+        for scale in (False, "degree"):
+            with pytest.warns(RuntimeWarning, match="only 2 of the 5 components"):
+                result = function(M, 5, scale=scale, center=False)
+            assert result.loadings.shape == (p, 2)
+            for a in (result.loadings, result.scores, result.pve):
+                assert np.isfinite(a).all()

@@ -346,6 +346,8 @@ def test_what_needs_the_data_in_memory_says_so(monkeypatch):
     blocks = spcacore.row_blocks(data())
     with pytest.raises(ValueError, match="sample_l1_bound needs the data in memory"):
         spcacore.sparse_pca(blocks, 1, method=spcacore.PMD(l1_bound=2.0, sample_l1_bound=3.0))
+    with pytest.raises(TypeError, match="scale='degree' needs the data in memory"):
+        spcacore.sca(blocks, 1, l1_bound=2.0, scale="degree")
     with pytest.raises(TypeError, match="criterion='permutation' needs the data in memory"):
         spcacore.select_sparsity(blocks, spcacore.sparse_pca, [2, 4], criterion="permutation")
     monkeypatch.setattr(module, "BLOCKS_SUBMATRIX_ORDER", 200)
