@@ -9,8 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
-from .console import say
-from .source import UserError
+from .source import UserError, say
 
 __all__ = ["main"]
 __dir__: Callable[[], list[str]] = __all__.copy

@@ -48,14 +48,7 @@ refine
 support NAME
   common: the same -k variables in all components; disjoint: no variable in two (default: free)
 ridge R
-  the weight of squared loadings; of sparse_cca the share of the mean variance that is added to all, one
-  for both sides or two
-shrinkage A
-  from 0 to 1, towards uncorrelated variables within classes (default: auto)
-other FILE
-  the other side, of the same samples, read as FILE is
-labels FILE
-  the class of each sample, one per line
+  the weight of squared loadings
 certify
   bound what any other components can explain
 loadings FILE
@@ -70,7 +63,7 @@ relaxation
 covariance
   FILE is a covariance or correlation matrix
 scale
-  divide variables by their standard deviations (default: no; of sparse_cca: yes)
+  divide variables by their standard deviations (default: no)
 center
   subtract the means (default: yes; of sma: no)
 float32
@@ -285,19 +278,13 @@ or, with --select, with
 @stability.description
 Would other samples choose the same variables? Find sparse principal components of many random subsets of the
 samples. Print how often each variable is chosen, with quantiles of its loading, and star the stable ones.
-With halves of the samples, there is a bound on how many stable variables are false. Methods sparse_cca and
-sparse_lda do the same for canonical pairs of FILE and --other, by --l1-bound or -k, and for directions that
-separate the classes of --labels. One number of sparse_cca is for both sides, and two are for one each. A
-variable of --other has "(other)" after its name where FILE has that name too.
+With halves of the samples, there is a bound on how many stable variables are false.
 @stability.examples
 examples:
   spcacore stability data.csv                         2 components, 50 pairs of halves
   spcacore stability data.csv -n 1 -k 20 --max-false 0.1 --plot stable.png
   spcacore stability data.csv -k 7,4 --resampling bootstrap --resamples 200 --jobs 4 -o frequencies.csv
-  spcacore stability genes.csv --method sparse_cca --other proteins.csv --scale --l1-bound 4,2
-  spcacore stability genes.csv --method sparse_lda --labels classes.txt -k 20 --shrinkage auto
 @stability.json
-  other, other_names                                 with --other: that file, and its variables
   frequencies  for each that is ever chosen: variable, component (from 1), loading, frequency, low and high
                of its interval, and stable
 @certify.description

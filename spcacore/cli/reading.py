@@ -1,13 +1,20 @@
-"""Files as tables: a matrix with the names of its columns and rows, or one line that says what is wrong."""
+"""Files as tables: a matrix with the names of its columns and rows, or one line that says what is wrong.
+
+The first line of a text is a header if none of its cells but the first is a number, and the first column
+names the rows if none of its cells is one. Where numbers may be names, a note says how they were read.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import io
 import re
+import shlex
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -15,10 +22,14 @@ import pandas
 import scipy.io
 import scipy.sparse
 
+from .._labels import wrong_labels
+from .._limits import INDEX_ROWS, INFO_NAMES
 from .._messages import counted, listed, repeated
-from .._records import replaced
-from .._types import AnyArray
+from .._records import record, replaced
+from .._rendering import shortened
+from .._types import AnyArray, Array
 from ..linalg.scaling import beyond_range
+from ..readable import labels
 from .source import (
     PICKLED,
     Arguments,
@@ -27,11 +38,187 @@ from .source import (
     UserError,
     compressed,
     needed,
+    picked,
     place,
     refusing,
     source_of,
+    unquoted,
 )
-from .text import read_text, table_of
+
+# ---- text -------------------------------------------------------------------------------------------
+
+# What says that a cell is missing, besides what pandas knows.
+_MISSING = re.compile(
+    r"(?i)|[(<]?(na|null|missing)[)>]?|n/a|n\.a\.?|none|nil|nat|[+-]?nan|\?|-{1,3}|[–—*]|\.{1,2}|\\n|"
+    r"#(n/a|na|n/a n/a|div/0!|value!|ref!|name\?|num!|null!)|-?1\.#(qnan|ind)"
+)
+_TRUTH = {"true": "1", "false": "0"}
+_WRITTEN = re.compile(r"[-+$€£ ]*\d[\d.,' ]*[%$€£ ]*")  # a number, as people may write it
+_IDENTIFIER = re.compile(
+    r"(?i:(.*[\W_])?(id|ids|index|idx|key|nr|no|case|sample|subject|patient|participant|obs|observation|row|"
+    r"barcode)|unnamed: \d+)|.*[a-z]I[Dd]"
+)
+_Cells = tuple[list[str], list[float | None]]
+
+
+def number(cell: str, decimal: str = ".", thousands: str | None = None) -> float | None:
+    """What the cell holds: a number, 1 for true, NaN if it is missing, and None if it holds words."""
+    cell = re.sub("[\u00a0\u202f]", " ", cell).strip().replace("−", "-")
+    if _MISSING.fullmatch(cell):
+        return np.nan
+    mark = re.escape(thousands or "")
+    if mark and re.match(rf"[+-]?\d{{1,3}}({mark}\d{{2,3}})*{mark}\d{{3}}(?!\d|{mark})", cell):
+        cell = cell.replace(str(thousands), "")
+    if decimal == ",":
+        cell = cell.replace(".", "_").replace(",", ".")
+    try:
+        return None if "_" in cell else float(_TRUTH.get(cell.lower(), cell))
+    except ValueError:
+        return None
+
+
+def _read(cells: Any, args: Arguments) -> _Cells:
+    """Cells as words, and as numbers."""
+    words = ["" if cell is None or cell != cell else str(cell) for cell in cells]
+    return words, [number(word, args.decimal, args.thousands) for word in words]
+
+
+def _are_words(cells: _Cells) -> bool:
+    """Whether there are words, and no number, however it is written."""
+    numbers = any(value == value for value in cells[1] if value is not None)
+    return None in cells[1] and not numbers and not any(map(_WRITTEN.fullmatch, cells[0]))
+
+
+def _are_whole(cells: _Cells) -> bool:
+    return all(value is not None and value % 1 == 0 for value in cells[1])
+
+
+def _top(source: Source, args: Arguments) -> tuple[str, list[list[str]]]:
+    """What separates cells, and the cells of the first two lines that are not blank."""
+    lines = (line.split(args.comment)[0] if args.comment else line for line in source.lines())
+    first, second = (next((line for line in lines if line.strip()), "") for _ in range(2))
+    marks = "\t" if source.kind == ".tsv" else ";\t," if args.thousands == "," else ",;\t"
+    quoted = re.search(r'"[^",]*\d,\d', first + second)  # 1,5 in quotes, between commas
+    marks = marks.replace(args.decimal, "") + "," * bool(quoted)
+    bare = re.sub('"[^"]*"', "", first)
+    delimiter = args.delimiter or next((mark for mark in marks if mark in bare), marks[0])
+    rows = csv.reader(chain([first, second], lines), delimiter=delimiter)
+    return delimiter, list(islice((cells for cells in rows if any(map(str.strip, cells))), 2))
+
+
+def _read_text(source: Source, args: Arguments) -> Table:
+    """What the arguments do not say of the layout is told from the first two lines."""
+    delimiter, top = _top(source, args)
+    if not top:
+        raise UserError(f"{source} is empty")
+    names, second = top[0], top[-1]
+    cells = _read(names[1:] or names, args)
+    blank = len(names) > 1 and not names[0].strip()
+    more = len(second) - len(names)
+    by_name = more == 1 and (args.row_names or number(second[0]) is None)  # as R writes
+    header = _are_words(cells) or by_name or blank if args.header is None else args.header
+    if header and len(top) == 1:
+        raise UserError(f"{source} has a header but no rows")
+    if args.header is None and (not _are_words(_read(names, args)) if header else _are_whole(cells)):
+        what, flag = ("a header", "--no-header") if header else ("data", "--header")
+        args.notes.append(f"line 1 of {source} was read as {what}; if it is not, say {flag}")
+    width = len(names) + max(more, 0) * header
+    try:
+        frame = pandas.read_csv(
+            source.lines(), sep=delimiter, header=0 if header else None, names=range(width), index_col=False,
+            decimal=args.decimal, comment=args.comment, float_precision="round_trip", low_memory=False,
+            converters=dict.fromkeys(range(1 if args.thousands is None else width), str),
+        )  # fmt: skip
+    except pandas.errors.ParserError as error:
+        wrong = str(error).strip().rpartition("error: ")[2]
+        raise UserError(f"{source}: {wrong}; --comment says how lines of comments begin") from None
+    if not header:
+        return _table_of(frame, None, source, args)
+    titles = ["", *names] if by_name else [*names, *[""] * (width - len(names))]
+    while len(titles) > 1 and not titles[-1].strip() and frame[len(titles) - 1].isna().all():
+        titles.pop()  # a comma ends each line
+    if len(titles) > len(names) + by_name:
+        raise UserError(
+            f"{source}: the header has {counted(len(names), 'cell')}, the next line {len(second)}; "
+            "--comment says how lines of comments begin, --row-names that column 1 names the rows"
+        )
+    return _table_of(frame.iloc[:, : len(titles)], titles, source, args)
+
+
+def _index(frame: Any, names: Sequence[str] | None, source: Source, args: Arguments) -> list[int]:
+    """The columns that name the rows: those that are given, or the first if it looks like that."""
+    if args.index_column is not None:
+        return [place(source, one, names, frame.shape[1], "index-column") for one in args.index_column]
+    if args.row_names is not None or frame.shape[1] < 2:
+        return [0] * bool(args.row_names)
+    cells, title = _read(frame[0], args), names[0].strip() if names else "?"
+    if not title or _are_words(cells):
+        return [0]
+    if len(frame) < INDEX_ROWS or not _are_whole(cells) or not frame[0].is_unique:
+        return []
+    if not _IDENTIFIER.fullmatch(title) and (np.diff(np.array(cells[1], np.float64)) != 1).any():
+        return []
+    args.notes.append(f"column 1 of {source} was read as names of the rows; if it is not, say --no-row-names")
+    return [0]
+
+
+def _table_of(
+    frame: Any, names: list[str] | None, source: Source, args: Arguments, index: Sequence[int] | None = None
+) -> Table:
+    """Columns of numbers as a matrix. Those without any are left out; others must have nothing else."""
+    width = frame.shape[1]
+    titles = [names[j].strip() if names else "" for j in range(width)]
+    index = _index(frame, names, source, args) if index is None else index
+    left = {*index, *(place(source, one, names, width, "drop") for one in args.drop or ())}
+    args.drop = None  # is done
+    kept, words = list[int](), list[str]()  # what is left out, with the first cell that is no number
+    for j in (j for j in range(width) if j not in left):
+        if getattr(frame[j].dtype, "kind", "O") not in "fiub":
+            cells = _read(frame[j].astype(object).where(frame[j].notna(), None), args)
+            if None in cells[1]:
+                i, title = cells[1].index(None), titles[j] or str(j + 1)
+                shown = f"{shortened(cells[0][i])!r}"
+                if not _are_words(cells) and not args.keep_going:
+                    advice = _advice(cells[0][i], title, width, i == 0 and not names)
+                    raise UserError(
+                        f"{source}: row {i + 1}, column {title!r} is not a number: {shown}{advice}"
+                    )
+                words.append(f"{title!r} ({shown})")
+                continue
+            frame[j] = np.array(cells[1], np.float64)
+        kept.append(j)
+    shown = ", ".join([*words[:INFO_NAMES], *["..."] * (len(words) > INFO_NAMES)])
+    written = "--decimal and --thousands say how numbers are written"
+    if not kept:
+        what = f": {shown}; {written}" if words else ""
+        raise UserError(f"{source} has no column of numbers, but names of rows, or words{what}")
+    if words:
+        args.notes.append(
+            f"left out {counted(len(words), 'column')} of {source} without numbers: {shown}; --index-column "
+            f"takes one as names of the rows; {written}"
+        )
+    single = all(dtype.name in ("float32", "float16") for dtype in frame[kept].dtypes)
+    rows = zip(*(_read(frame[j], args)[0] for j in index), strict=True)
+    return Table(
+        frame[kept].to_numpy(np.float32 if single else np.float64),
+        None if names is None else tuple(names[j] for j in kept),
+        tuple(map(" ".join, rows)) if index else None,
+    )  # fmt: skip
+
+
+def _advice(cell: str, title: str, width: int, is_first: bool) -> str:
+    """What may be wrong with a cell among numbers that is no number, as a clause."""
+    mark = re.search(r"\d([,.' \u00a0])\d", cell)
+    if width == 1:
+        return "; commas, semicolons or tabs must separate cells, or say --delimiter"
+    if mark:
+        sign, comma = shlex.quote(mark[1]), "; if the comma is the decimal mark, say --decimal ,"
+        other = " --decimal ," * (mark[1] == ".")
+        return f"; if {sign} separates thousands, say --thousands {sign}{other}{comma * (mark[1] == ',')}"
+    layout = "; if line 1 is a header, say --header" * is_first
+    layout += "; if column 1 names the rows, say --row-names" * (title == "1")
+    return f"{layout}; correct it, or leave the column out: --drop {shlex.quote(title)}"
+
 
 # ---- formats ----------------------------------------------------------------------------------------
 
@@ -83,7 +270,7 @@ def _read_parquet(source: Source, args: Arguments) -> Table:
         index = range(frame.index.nlevels)
         frame = frame.reset_index(names=[f"-{i}" for i in index])
         names = [""] * len(index) + names
-    return table_of(frame, names, source, args, index=index, order="F")
+    return _table_of(frame.set_axis(range(len(names)), axis=1), names, source, args, index)
 
 
 def _read_h5ad(source: Source, args: Arguments) -> Table:
@@ -104,7 +291,7 @@ _ROWS = "row_names index_column"
 _TEXT = f"header delimiter decimal thousands comment {_ROWS}"
 # Of each extension, what reads such files, and options that are not for all.
 _READERS: dict[str, tuple[Callable[[Source, Arguments], Table], str]] = {
-    ".csv": (read_text, _TEXT), ".tsv": (read_text, _TEXT), ".npy": (_read_npy, ""),
+    ".csv": (_read_text, _TEXT), ".tsv": (_read_text, _TEXT), ".npy": (_read_npy, ""),
     ".npz": (_read_npz, "array"), ".mtx": (_read_mtx, ""), ".parquet": (_read_parquet, _ROWS),
     ".h5ad": (_read_h5ad, "array"),
 }  # fmt: skip
@@ -126,7 +313,8 @@ def read(args: Arguments) -> Table:
             raise UserError(f"{source}: real numbers are needed, not dtype {X.dtype}")
     if args.drop:  # of what is no text
         dropped = {place(source, one, table.variables(), X.shape[1], "drop") for one in args.drop}
-        table = table.with_columns([j for j in range(X.shape[1]) if j not in dropped])
+        kept = [j for j in range(X.shape[1]) if j not in dropped]
+        table = replaced(table, matrix=X[:, kept], names=picked(table.names, kept))
     if args.float32:
         with beyond_range():
             table = replaced(table, matrix=table.matrix.astype(np.float32, copy=False))
@@ -201,7 +389,7 @@ def places_in(X: Any, found: Callable[[Any], Any]) -> AnyArray:
 
 def _imputed(table: Table, args: Arguments) -> Table:
     """The table with what is missing filled in or dropped, and a note of that."""
-    X, mean, rows = table.matrix, args.impute == "mean", args.impute == "drop-rows"
+    X, rows = table.matrix, args.impute == "drop-rows"
     if args.impute and (args.covariance or scipy.sparse.issparse(X)):
         raise UserError("argument --impute: for dense data, not a covariance or a sparse matrix")
     many = len(places_in(X, np.isnan))
@@ -211,15 +399,106 @@ def _imputed(table: Table, args: Arguments) -> Table:
     if args.impute is None:
         args.notes.append(f"{note}, left out by the method; --impute fills or drops")
         return table
-    gaps, what = np.isnan(X), "sample" if rows else "variable"
-    touched = gaps.any(axis=int(rows))
-    if gaps.all(axis=0).any() if mean else touched.all():
-        wrong = "a variable has no entry" if mean else f"every {what} has a missing entry"
+    frame, what = pandas.DataFrame(X), "sample" if rows else "variable"
+    touched = int(frame.isna().any(axis=int(rows)).sum())
+    if args.impute == "mean":
+        filled, done, wrong = frame.fillna(frame.mean()), "filled with means", "a variable has no entry"
+    else:
+        filled, done = frame.dropna(axis=int(not rows)), "dropped"
+        wrong = f"every {what} has a missing entry"
+    if filled.empty or filled.isna().any(axis=None):
         raise UserError(f"argument --impute: {wrong}")
-    args.notes.append(
-        f"{note}: {counted(int(touched.sum()), what)} {'filled with means' if mean else 'dropped'}"
-    )
-    if mean:
-        return replaced(table, matrix=np.where(gaps, np.nanmean(X, axis=0), X))
-    kept = np.flatnonzero(~touched).tolist()
-    return table.transposed().with_columns(kept).transposed() if rows else table.with_columns(kept)
+    args.notes.append(f"{note}: {counted(touched, what)} {done}")
+    names = picked(table.names, filled.columns), picked(table.row_names, filled.index)
+    return Table(filled.to_numpy(), *names)
+
+
+# ---- loadings, as `fit -o` and other programs write them --------------------------------------------
+
+_BESIDE = {"center": "mean", "scale": "scale", "kind": "kind"}  # columns of .csv: what the fit did
+
+
+@record
+class Saved:
+    """Loadings, a row for each variable, the kind of matrix that was fitted, and the fields of the file."""
+
+    path: str
+    kind: str  # nothing where the file does not say
+    names: list[str] | None
+    loadings: AnyArray
+    fields: dict[str, Any]
+
+
+def read_saved(path: str) -> Saved:
+    refused = f"argument --loadings: {path}"
+    with refusing(path):
+        source = source_of(path)
+        if source.kind == ".npz":
+            fields = dict(np.load(source.file(), allow_pickle=False))
+        elif source.kind == ".csv":
+            frame = pandas.read_csv(
+                source.lines(), index_col=0, converters={0: str}, float_precision="round_trip"
+            )
+            fields = {"names": frame.index.to_numpy()}
+            beside = frame.columns.intersection(list(_BESIDE) if "kind" in frame else [])
+            fields |= {_BESIDE[name]: frame.pop(name).to_numpy() for name in beside}
+            fields["loadings"] = frame.to_numpy()
+        else:
+            raise UserError(f"{refused} is neither .csv nor .npz")
+    if "loadings" not in fields:
+        raise UserError(f"{refused} has no array 'loadings', but: {', '.join(fields) or 'nothing'}")
+    V = fields["loadings"]
+    for name in {"loadings", "weights", "mean", "scale"} & fields.keys():
+        values = fields[name]
+        numbers = values.dtype.kind in "fiub" and values.shape[:1] == V.shape[:1]
+        if not numbers or not np.isfinite(values).all():
+            raise UserError(f"{refused}: {name} must be finite numbers, a row for each variable")
+    names = [*map(str, fields["names"])] if "names" in fields else None
+    return Saved(path, str(np.ravel(fields.get("kind", ""))[0]), names, V.reshape(len(V), -1), fields)
+
+
+def adopt(args: Arguments, files: Sequence[Saved]) -> None:
+    """Take the matrix as the loadings were fitted; refuse options that contradict that."""
+    for name, field, kinds in (("center", "mean", ["data"]), ("scale", "scale", ["data", "covariance"])):
+        known = {field in one.fields: one.path for one in files if one.kind in kinds}
+        asked = getattr(args, name)
+        if known and (len(known) > 1 if asked is None else asked not in known):
+            flag = {how: f"--{'no-' * (not how)}{name}" for how in (False, True)}
+            said = ", ".join(f"{path} was fitted with {flag[how]}" for how, path in known.items())
+            raise UserError(f"argument {flag[asked is not False]}: {said}")
+        if asked is None:
+            setattr(args, name, next(iter(known), name == "center"))
+    if not args.covariance and {one.kind for one in files} == {"covariance"}:
+        args.covariance = "auto"
+
+
+def places(saved: Saved, table: Table, source: object) -> list[int]:
+    """Where the variables of the loadings are in the table: by name or, where one has no names, in order."""
+    names, wanted = table.variables(), labels(saved.names, len(saved.loadings))
+    if not set(wanted) <= set(names):
+        wanted = list(map(unquoted, wanted))
+    nameless = not set(wanted) <= set(names) and (table.names is None or saved.names is None)
+    if nameless and len(wanted) != len(names):
+        here, there = (counted(len(one), "variable") for one in (names, wanted))
+        raise UserError(
+            f"{source} has {here}, {saved.path} has {there}, and they cannot be matched without names"
+        )
+    if nameless or wanted == names:  # though some may be the same
+        return [*range(len(names))]
+    wrong = wrong_labels([name for name in names if name in set(wanted)], wanted)
+    if wrong:
+        raise UserError(f"{source} does not have the variables of {saved.path}: it is {wrong}")
+    return [names.index(name) for name in wanted]
+
+
+def rows_for(saved: Saved, table: Table, source: object) -> Array:
+    """The loadings with a row for each variable of the table, whatever the order of the file."""
+    V, path, p = saved.loadings, saved.path, table.matrix.shape[1]
+    if len(V) != p:
+        raise UserError(f"argument --loadings: {path} has {counted(len(V), 'variable')}, {source} has {p}")
+    empty = np.flatnonzero(~V.any(axis=0))
+    if len(empty):
+        raise UserError(
+            f"argument --loadings: component {empty[0] + 1} of {path} has no loading that is not zero"
+        )
+    return V.astype(np.float64)[np.argsort(places(saved, table, source))]

@@ -107,7 +107,7 @@ def fields_of(result: Any) -> dict[str, Any]:
 def check_outputs(args: Arguments) -> None:
     """Refuse before the work what could not be written after it."""
     allowed = _EXTENSIONS | ({"output": (".csv", ".html")} if args.command == "compare" else {})
-    read = [args.file, *np.atleast_1d(args.loadings or []), args.other, args.labels, args.names, args.groups]
+    read = [args.file, *np.atleast_1d(args.loadings or []), args.names, args.groups]
     named = [os.path.realpath(one) for one in read if one]
     for name in allowed:
         path = getattr(args, name)

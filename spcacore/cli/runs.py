@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +13,13 @@ import numpy as np
 import pandas
 import scipy.sparse
 
-from .. import datasets
-from .._limits import COMMAND_RELAXATION_ORDER
+from .. import _core, datasets
+from .._limits import COMMAND_RELAXATION_ORDER, INFO_ENTRIES, INFO_NAMES, INFO_VARIANCE_RATIO
 from .._messages import counted
 from .._records import replaced
-from .._rendering import gap, percent, significant
+from .._rendering import gap, percent, printable, significant
 from .._types import Definition
+from ..linalg.threads import get_num_threads
 from ..methods import BranchAndBound
 from ..models.comparison import compare as side_by_side
 from ..models.components import sparse_pca
@@ -29,13 +33,11 @@ from ..selection.stable_variables import stability as chosen_again
 from ..solvers.certificates import optimality_bound
 from ..solvers.exact import branch_and_bound
 from ..solvers.truncated_power import tpower
-from .console import Work
-from .loadings import adopt, places, read_saved, rows_for
-from .models import FILES, SPARSITY, long_flag, refuse, takes
-from .reading import read, read_lines
-from .report import Outcome, entries, fields_of, text_of, write_frame
-from .source import STDIN, Arguments, Table, UserError
-from .task import Task
+from .options import SPARSITY, long_flag, refuse, takes
+from .reading import adopt, places, places_in, read, read_saved, rows_for, symmetric
+from .report import Outcome, entries, fields_of, print_json, text_of, write_frame
+from .source import Arguments, Table, UserError
+from .task import Task, Work
 
 _KNOWN = ("include", "exclude", "groups", "signs", "count")
 _DEFINITIONS: tuple[Definition, ...] = ("adjusted", "raw")
@@ -126,25 +128,10 @@ def path(args: Arguments) -> None:
 
 
 def stability(args: Arguments) -> None:
-    option = FILES.get(args.method, "")
-    path = getattr(args, option)
-    if option and path in (None, STDIN):
-        why = "a file is needed, not the standard input" if path else f"method {args.method} needs it"
-        raise UserError(f"argument --{option}: {why}")
-    if option and args.impute == "drop-rows":
-        raise UserError(f"argument --impute: drop-rows would leave no row for some of those of --{option}")
     task = Task(args)
-    names, Y, fields = task.names, None, {}
-    if option == "other":
-        table = _other(task)
-        Y, other = table.matrix, table.variables("y")
-        fields = {"other": path, "other_names": other}
-        task.names = [*names, *(f"{name} (other)" if name in set(names) else name for name in other)]
-    elif option == "labels":
-        Y = np.array(read_lines(args, option, task.n, "sample"), np.str_)
-    model = task.model(1 if option == "labels" else 2)
+    model = task.model(2)
     with task.work() as work:
-        found = chosen_again(task.matrix, model, Y, callback=work, **args.of_function)
+        found = chosen_again(task.matrix, model, callback=work, **args.of_function)
     found = replace(found, names=tuple(task.names))
     table, arrays = found.to_frame(), fields_of(found) | {"names": np.array(task.names, np.str_)}
     files = {"output": {".csv": table.astype({"stable": int}), ".npz": arrays}}
@@ -154,24 +141,8 @@ def stability(args: Arguments) -> None:
         for t, ax in enumerate(np.atleast_1d(figure.subplots(1, r))):
             plot.stability(found, t, ax=ax)
 
-    fields |= {"result": found, "frequencies": table}
+    fields = {"result": found, "frequencies": table}
     task.finish(Outcome("Stability", found.summary(), fields, files, draw, 5.5 * r))
-
-
-def _other(task: Task) -> Table:
-    """The other side of canonical pairs, whose rows are those of the matrix."""
-    args = Arguments(**vars(task.args) | {"file": task.args.other})
-    args.drop = args.format = args.names = args.array = None
-    table = read(args)
-    here, there = task.table.row_names, table.row_names
-    wrong = "" if table.matrix.shape[0] == task.n else f"it has {counted(table.matrix.shape[0], 'sample')}"
-    if here and there and not wrong and here != there:
-        i = int(np.argmin(np.equal(here, there)))
-        wrong = f"its sample {i + 1} is {there[i]!r}, not {here[i]!r}"
-    if wrong:
-        which = f"the {counted(task.n, 'sample')} of {task.args.source}"
-        raise UserError(f"argument --other: {args.file} must have {which}; {wrong}")
-    return table
 
 
 def transform(args: Arguments) -> None:
@@ -282,3 +253,99 @@ def _of_loadings(task: Task, V: Any, relaxed: bool) -> Any:
         "bounds": best.bounds, "upper_bound": bound, "gap": below,
     }  # fmt: skip
     return pandas.DataFrame(columns).to_dict("records"), text, fields
+
+
+# ---- what to know of a file before a fit ---------------------------------------------------------------
+
+
+def info(args: Arguments) -> None:
+    if bool(args.build) == (args.file is not None):
+        raise UserError("info needs either FILE or --build; see spcacore info --help")
+    facts = {"spcacore": version("spcacore"), **_build()} if args.build else _facts_of_file(args)
+    if args.json:
+        print_json({"command": "info", **facts})
+        return
+    width, known = max(map(len, facts)), {name: value for name, value in facts.items() if value is not None}
+    for name, value in known.items():
+        print(f"  {name.replace('_', ' '):{width}}  {_shown(value)}")
+
+
+def _build() -> dict[str, Any]:
+    """What decides how fast the package is here, and the last bits of its numbers."""
+    blas = scipy.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+    return {
+        "python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__,
+        "blas": f"{blas.get('name')} {blas.get('version')}", "threads": get_num_threads(),
+        "clone": _core.clone(), "clones": list(_core.clones()),
+    }  # fmt: skip
+
+
+def _facts_of_file(args: Arguments) -> dict[str, Any]:
+    table = read(args)
+    size = None if args.source.content is not None else os.path.getsize(args.file)
+    facts = {"file": args.file, "format": args.source.kind.lstrip("."), "bytes_on_disk": size}
+    facts |= {"orientation": args.orientation} | facts_of(table)
+    return facts | {"notes": [*args.notes, *_notes(facts)]}
+
+
+def facts_of(table: Table) -> dict[str, Any]:
+    X, names = table.matrix, table.variables()
+    n, p = X.shape
+    sparse, as_covariance = X.format if scipy.sparse.issparse(X) else None, symmetric(X)
+    entries, columns = (X.data, X.tocsc()) if sparse else (X, X)
+    parts, step = [], max(1, INFO_ENTRIES // n)
+    for start in range(0, p, step):
+        block = columns[:, start : start + step]
+        known = pandas.DataFrame(block.toarray() if sparse else block, dtype=np.float64)
+        known = known[np.isfinite(known)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts.append([known.count(), known.min(), known.max(), known.var()])
+    count, low, high, variance = np.concatenate(parts, axis=1)
+    constant = (count > 0) & (low == high)
+    sizes = variance[(count > 1) & ~constant & np.isfinite(variance)]
+    bad = min(places_in(X, lambda x: ~np.isfinite(x)).tolist(), default=None)
+    return {
+        "samples": n, "variables": p, "sample_names": table.row_names and table.samples(),
+        "names": table.names and names, "dtype": str(X.dtype), "sparse": sparse,
+        "nonzeros": int(np.count_nonzero(entries)), "missing": int(np.isnan(entries).sum()),
+        "infinite": int(np.isinf(entries).sum()),
+        "first_not_finite": bad and [table.samples()[bad[0]], names[bad[1]]],
+        "constant_variables": [names[j] for j in np.flatnonzero(constant)],
+        "empty_variables": [names[j] for j in np.flatnonzero(count == 0)],
+        "smallest_variance": sizes.min(initial=np.inf), "largest_variance": sizes.max(initial=-np.inf),
+        "median_variance": np.median(sizes) if len(sizes) else None,
+        "symmetric": as_covariance, "unit_diagonal": as_covariance and bool(np.allclose(X.diagonal(), 1)),
+    }  # fmt: skip
+
+
+def _notes(facts: dict[str, Any]) -> list[str]:
+    median = facts["median_variance"]
+    ratio = facts["largest_variance"] / median if median else 0
+    what = "correlations" if facts["unit_diagonal"] else "covariances"
+    known = {
+        "missing entries of dense data are left out by --method tpower, pmd, spca, sca and ppca, and "
+        "filled in or dropped by --impute":
+            facts["missing"],
+        "infinite entries must be replaced or dropped before a fit": facts["infinite"],
+        f"the matrix is symmetric; if it holds {what}, say --covariance": facts["symmetric"],
+        f"the largest variance is {ratio:.2g} times the median: such variables will make up the components, "
+        "unless --scale gives all of them the same weight":
+            ratio > INFO_VARIANCE_RATIO and not facts["symmetric"],
+        "no variable varies": facts["samples"] > 1 and median is None,
+    }  # fmt: skip
+    return [advice for advice, holds in known.items() if holds]
+
+
+def _shown(value: Any) -> str:
+    """As a word, or the first few and their number; notes are lines."""
+    if isinstance(value, float):
+        return significant(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, list):
+        return printable(str(value))
+    words = [printable(str(one).strip()) or "?" for one in value]
+    if any(" " in word for word in words):
+        return "".join(f"\n    {word}" for word in words)
+    more = f", ... ({len(words)})" * (len(words) > INFO_NAMES)
+    return (", ".join(words[:INFO_NAMES]) or "none") + more

@@ -10,7 +10,7 @@ import lzma
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +18,7 @@ from typing import Any
 
 from .._limits import ERROR_LETTERS
 from .._records import record, replaced
+from .._rendering import printable
 from ..readable import labels
 
 STDIN = "-"
@@ -31,6 +32,13 @@ _MAGIC = {
     b"\x93NUMPY": ".npy", b"PK\3\4": ".npz", b"\x89HDF": ".h5ad", b"PAR1": ".parquet", b"%%MatrixM": ".mtx",
 }  # fmt: skip
 PICKLED = "{} holds pickled Python objects, which are not loaded, for safety; save an array of numbers"
+
+
+def say(message: str) -> None:
+    """One line on stderr, whatever is in the message; nothing without a stderr."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(f"spcacore: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
 
 
 class Arguments(SimpleNamespace):
@@ -142,10 +150,6 @@ class Table:
     def transposed(self) -> Table:
         return replaced(self, matrix=self.matrix.T, names=self.row_names, row_names=self.names)
 
-    def with_columns(self, index: Sequence[int]) -> Table:
-        names = self.names and tuple(self.names[j] for j in index)
-        return replaced(self, matrix=self.matrix[:, index], names=names)
-
     def variables(self, letter: str = "x") -> list[str]:
         """A name for each column."""
         plain = labels(None, self.matrix.shape[1], letter)
@@ -154,6 +158,11 @@ class Table:
     def samples(self) -> list[str]:
         """A name for each row."""
         return self.transposed().variables("")
+
+
+def picked(names: tuple[str, ...] | None, index: Iterable[int]) -> tuple[str, ...] | None:
+    """Some of the names, if there are any."""
+    return names and tuple(names[j] for j in index)
 
 
 def place(source: object, wanted: str, names: Sequence[str] | None, width: int, option: str) -> int:

@@ -1,21 +1,64 @@
-"""What the commands that compute have in common."""
+"""What the commands that compute have in common: a file, what is done with it, and what is said meanwhile."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
+import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from .._messages import counted
 from ..choice import Choice
-from .console import Work, say
-from .models import SPARSITY, call_of, in_flags, refusal
+from ..progress import Progress
+from .options import SPARSITY, call_of, in_flags, refusal
 from .reading import read, read_lines
 from .report import Outcome, check_outputs, print_json, write_all
-from .source import Arguments, Table, UserError
+from .source import Arguments, Table, UserError, say
+
+_PATIENCE = 1.0  # seconds before the first line of progress
+
+
+class Work:
+    """Long work: a `callback` that says what is under way once that takes over a second, the time that it
+    took, and what it warned of."""
+
+    started: float
+    seconds: float
+    warnings: list[str]
+    next: float
+
+    def __init__(self, quiet: bool):
+        self.quiet = quiet
+        self.task = ""  # said first
+        self.caught: Any = warnings.catch_warnings(record=True)
+
+    def __enter__(self) -> Work:
+        self.started = time.perf_counter()
+        self.next = self.started + _PATIENCE
+        self.log: Any = self.caught.__enter__()
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", RuntimeWarning)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.caught.__exit__(*exception)  # type: ignore[arg-type]
+        self.seconds = time.perf_counter() - self.started
+        self.warnings = list(dict.fromkeys(str(w.message) for w in self.log))
+
+    def __call__(self, progress: Any) -> None:
+        now = time.perf_counter()
+        if self.quiet or now < self.next:
+            return
+        if isinstance(progress, Progress):
+            which = f"component {progress.component + 1} of {progress.n_components}"
+            progress = f"{which}, iteration {progress.n_iter}"
+        elif not isinstance(progress, str):
+            progress = f"{progress.done} of {progress.total} done"
+        say(f"{self.task}{progress}, {now - self.started:.0f} s")
+        self.next = now + 5
 
 
 class Task:
@@ -70,7 +113,7 @@ class Task:
         r = len(several[0]) if by_numbers else min(default, self.n, self.p)
         return partial(function, **{"n_components": r} | keywords | self.choice(known))
 
-    @contextmanager
+    @contextlib.contextmanager
     def work(self) -> Iterator[Work]:
         """Time it, and turn what is wrong with the matrix or the options into one line."""
         try:

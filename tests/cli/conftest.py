@@ -12,7 +12,7 @@ import scipy.sparse
 
 import spcacore
 from spcacore import cli
-from spcacore.cli import console
+from spcacore.cli import task
 
 if any(find_spec(package) is None for package in ("click", "pandas")):
     collect_ignore_glob = ["test_*.py"]
@@ -23,7 +23,7 @@ else:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """Nothing is said of progress because a machine is slow."""
-    monkeypatch.setattr(console, "_PATIENCE", np.inf)
+    monkeypatch.setattr(task, "_PATIENCE", np.inf)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def counts():
 def slow_clock(monkeypatch):
     """Each look at the clock takes a second."""
     ticks = iter(range(10**9))
-    monkeypatch.setattr(console, "_PATIENCE", 1.0)
+    monkeypatch.setattr(task, "_PATIENCE", 1.0)
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
 
 

@@ -28,7 +28,7 @@ from in_turn import examples
 
 import spcacore
 from spcacore.cli import options, report, task
-from spcacore.cli.models import FIT, RESAMPLED, call_of, takes
+from spcacore.cli.options import FIT, RESAMPLED, call_of, takes
 from spcacore.methods import METHODS
 from spcacore.selection import stable_variables
 
@@ -143,7 +143,8 @@ def test_every_option_of_every_method_is_a_flag_that_reaches_it(method):
 
 
 def test_every_method_is_offered():
-    assert {*RESAMPLED} == {*METHODS, *stable_variables.RESAMPLED} - {"sparse_pca"}
+    others = {"sparse_pca", "sparse_cca", "sparse_lda"}  # which the command does not fit
+    assert {*RESAMPLED} == {*METHODS, *stable_variables.RESAMPLED} - others
 
 
 def fit(cardinality=4, method="tpower", **options):
@@ -403,66 +404,40 @@ def test_path_equals_the_api_to_the_bit(run, tmp_path, file, X, argv, options, c
 # ---- stability --------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def sides(tmp_path, monkeypatch):
-    """A file, another of the same samples, and their classes."""
-    monkeypatch.chdir(tmp_path)
-    X, _ = spcacore.datasets.make_spiked(40, 30, cardinality=4, rng=0)
-    rng = np.random.default_rng(1)
-    Y = np.round(X[:, :2] @ rng.standard_normal((2, 6)) + rng.standard_normal((40, 6)), 3)
-    labels = np.where(X[:, 0] > 0, "up", "down")
-    header = ",".join(["x1", *(f"b{j}" for j in range(1, 6))])
-    np.savetxt("Y.csv", Y, delimiter=",", header=header, comments="", fmt="%.3f")
-    Path("labels.txt").write_text("\n".join(labels) + "\n")
-    np.save("X.npy", X)
-    return X, Y, labels
-
-
-CCA, LDA = ("--method", "sparse_cca"), ("--method", "sparse_lda")
-
-
-@pytest.mark.share(5)
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
-    ("argv", "options"),
+    ("argv", "model"),
     [
-        (["-k4"], {"cardinality": 4}),
+        (["-k4"], pca(2, 4)),
         (["--method", "spca", "--penalty", "0.1", "--tol", "0.001", "--no-center"],
-         {"penalty": 0.1, "tol": 0.001, "center": False}),
-        (["--method", "sca", "--l1-bound", "3", "--scale"], {"l1_bound": 3.0, "scale": True}),
-        ([*CCA, "-k", "4,2", "--scale", "--ridge", "0.1"],
-         {"cardinality": [4, 2], "method": "generalized", "ridge": 0.1}),
-        ([*LDA, "--shrinkage", "auto"], {"shrinkage": "auto"}),
+         partial(spcacore.spca, n_components=2, penalty=0.1, tol=0.001, center=False)),
+        (["--method", "sca", "--l1-bound", "3", "--scale"],
+         partial(spcacore.sca, n_components=2, l1_bound=3.0, scale=True)),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:component")
-def test_every_model_as_the_function_finds_it(sides, as_json, output, argv, options):
-    X, Y, labels = sides
-    name = argv[1] if argv[0] == "--method" else "sparse_pca"
-    r, other, names = 1 + (name != "sparse_lda"), None, [f"x{j + 1}" for j in range(30)]
-    if name == "sparse_cca":
-        argv, other = [*argv, "--other", "Y.csv"], Y
-        names += ["x1 (other)", *(f"b{j}" for j in range(1, 6))]
-    elif name == "sparse_lda":
-        argv, other = [*argv, "--labels", "labels.txt"], labels
-    model = pca(r, 4) if name == "sparse_pca" else partial(getattr(spcacore, name), n_components=r, **options)
-    found = spcacore.stability(X, model, other, n_resamples=6, rng=3)
+def test_every_model_as_the_function_finds_it(tmp_path, monkeypatch, as_json, output, argv, model):
+    monkeypatch.chdir(tmp_path)
+    X, _ = spcacore.datasets.make_spiked(40, 30, cardinality=4, rng=0)
+    np.save("X.npy", X)
+    found = spcacore.stability(X, model, n_resamples=6, rng=3)
     argv = ["X.npy", *argv, "--resamples", "6", "--seed", "3"]
     told = as_json("stability", *argv, "-o", "f.npz")
-    assert (told["result"]["model"], told["variables"]) == (name, X.shape[1])
+    assert (told["result"]["model"], told["variables"]) == (found.model, 30)
     np.testing.assert_array_equal(
         np.array(told["result"]["threshold"], float),
         np.where(np.isinf(found.threshold), np.nan, found.threshold),
     )
-    frequency, stable = np.zeros((2, len(names), r))
+    frequency, stable = np.zeros((2, 30, 2))
     for one in told["frequencies"]:
-        place = names.index(one["variable"]), one["component"] - 1
+        place = int(one["variable"][1:]) - 1, one["component"] - 1
         frequency[place], stable[place] = one["frequency"], one["stable"]
     np.testing.assert_array_equal(frequency, found.selection_frequency)
     np.testing.assert_array_equal(stable, found.stable)
-    np.testing.assert_array_equal(loadings_of(told["result"]["loadings"], len(names)), found.loadings)
+    np.testing.assert_array_equal(loadings_of(told["result"]["loadings"], 30), found.loadings)
     arrays = results("f.npz")
     np.testing.assert_array_equal(arrays["loading_interval"], found.loading_interval)
-    assert arrays["names"].tolist() == names
+    assert arrays["names"].tolist() == [f"x{j + 1}" for j in range(30)]
     text = output("stability", *argv, "-o", "f.csv")
     assert "frequency %" in text
     assert len(re.findall("yes$", text, re.M)) == found.stable.sum()
@@ -495,7 +470,7 @@ WRONG = [
     ("fit", ["--names", "twice.txt", "--exclude", "a"], "--exclude: more than one variable is called 'a'"),
     ("fit", ["--include", "x1", "--exclude", "x2,x1"], "argument --exclude: 'x1' is in --include too"),
     ("fit", ["--count", "groups"], "argument --count: requires --groups"),
-    ("fit", ["--groups", "labels.txt"], "argument --groups: labels.txt has 40 groups for 9 variables"),
+    ("fit", ["--groups", "labels.txt"], "argument --groups: labels.txt has 4 groups for 9 variables"),
     ("fit", ["--plot", "picture.gif"], "picture.gif: unknown extension; .png, .pdf and .svg can be written"),
     ("fit", ["-o", "out.txt"], "out.txt: unknown extension; .csv and .npz can be written"),
     ("fit", ["-o", "no/out.csv"], "cannot write no/out.csv: no is not a directory"),
@@ -513,46 +488,21 @@ WRONG = [
     ("path", ["--select", "cv", "--covariance"], "--criterion cv needs data; for a covariance, use"),
     ("stability", ["--assumption", "unimodal", "--resampling", "half"], "--assumption unimodal is for compl"),
     ("stability", ["--covariance"], "there is no option --covariance"),
-    ("stability", ["--other", "Y.csv"], "--other: not for method tpower, but sparse_cca"),
-    ("stability", [*CCA, "-k3"], "--other: method sparse_cca needs it"),
-    ("stability", [*CCA, "-k3", "--other", "-"], "--other: a file is needed, not the standard input"),
-    ("stability", [*CCA, "-k3,7", "--other", "Y.csv"], "--cardinality: of Y.csv must be in [1, 6], not 7"),
-    ("stability", [*CCA, "-k2", "--impute", "drop-rows", "--other", "Y.csv"], "drop-rows would leave no row"),
-    ("stability", [*CCA, "-k2", "--other", "m.npy"], "must have the 40 samples of X.npy; it has 30 samples"),
-    ("stability", [*CCA, "-k2", "--other", "gap.csv"], "gap.csv has 1 entry that is NaN"),
-    ("stability", [*CCA, "-k2", "--other", "Y.csv", "-o", "Y.csv"], "Y.csv: another argument names it"),
-    ("stability", [*LDA, "-k3"], "--labels: method sparse_lda needs it"),
-    ("stability", [*LDA, "-k3", "--labels", "Y.csv"], "--labels: Y.csv has 41 labels for 40 samples"),
-    ("stability", [*LDA, "-k3", "--labels", "one.txt"], "one.txt has one class only, a; at least two are"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("command", "argv", "words"), WRONG)
-def test_wrong_arguments(sides, run, X, command, argv, words):
+def test_wrong_arguments(run, tmp_path, monkeypatch, X, command, argv, words):
+    monkeypatch.chdir(tmp_path)
     np.save("m.npy", X)
-    Path("gap.csv").write_text("b1,b2\n1,2\n,2\n" + "3,1\n" * 38)
-    Path("one.txt").write_text("a\n" * 40)
+    Path("labels.txt").write_text("a\n" * 4)
     for name in ("twice.txt", "twice.csv"):
         Path(name).write_text("\n".join("aabcdefgh"))
     Path("dir.csv").mkdir()
     os.symlink("/dev/full", "full.csv")
     before = sorted(os.listdir())
-    other = command == "stability" and ("--method" in argv or "--other" in argv)
-    assert words in one_error_line(run(command, "X.npy" if other else "m.npy", *argv))
+    assert words in one_error_line(run(command, "m.npy", *argv))
     assert sorted(os.listdir()) == before
-
-
-def test_samples_of_both_sides_are_the_same(sides, run):
-    X, Y, _ = sides
-    for name, data, first in (("left.csv", X, "s1"), ("right.csv", Y, "s0")):
-        samples = [first, *(f"s{i + 1}" for i in range(1, 40))]
-        lines = [",".join([sample, *map(str, row)]) for sample, row in zip(samples, data, strict=True)]
-        head = ",".join(["", *(f"{name[0]}{j}" for j in range(data.shape[1]))])
-        Path(name).write_text("\n".join([head, *lines]))
-    argv = [*CCA, "--l1-bound", "2", "--resamples", "4", "--other", "right.csv"]
-    error = one_error_line(run("stability", "left.csv", *argv))
-    assert "right.csv must have the 40 samples of left.csv; its sample 1 is 's0', not 's1'" in error
-    assert run("stability", "X.npy", *argv)[0] == 0  # whose samples have no names
 
 
 def test_what_is_written_is_checked_before_the_work(run, tmp_path, file, monkeypatch):

@@ -77,7 +77,7 @@ def test_the_command_imports_what_it_needs_and_no_more():
     script = (
         "import sys; from spcacore.cli import options;"
         "print(*{'matplotlib', 'pandas', 'pyarrow', 'h5py', 'spcacore.plot', "
-        "'spcacore.cli.info'} & set(sys.modules))"
+        "'spcacore.cli.runs'} & set(sys.modules))"
     )
     assert output_of(script) == "\n"
 

@@ -12,7 +12,7 @@ from in_turn import examples
 
 import spcacore
 from spcacore import _core, cli
-from spcacore.cli import info
+from spcacore.cli import runs
 from spcacore.cli.source import Table
 
 
@@ -32,7 +32,7 @@ def test_info_of_the_build(as_json, output, run):
 @pytest.mark.parametrize("orientation", ["rows", "columns"])
 @pytest.mark.parametrize("form", ["dense", "fortran", "csr", "csc"])
 def test_info_counts_what_numpy_counts(as_json, output, tmp_path, X, form, orientation, monkeypatch):
-    monkeypatch.setattr(info, "INFO_ENTRIES", 40)
+    monkeypatch.setattr(runs, "INFO_ENTRIES", 40)
     X[np.abs(X) < 1] = 0
     X[:, 5] = X[1:, 6] = 2.5
     X[0, 6] = 0
@@ -99,7 +99,7 @@ def test_info_never_fails_on_numbers(tmp_path_factory, data):
     X = np.array([[data.draw(cells) for _ in range(p)] for _ in range(n)])
     path = tmp_path_factory.getbasetemp() / "numbers.npy"
     np.save(path, X)
-    facts = info.facts_of(Table(X))
+    facts = runs.facts_of(Table(X))
     assert facts["missing"] + facts["infinite"] == np.count_nonzero(~np.isfinite(X))
     assert cli.main(["info", str(path)]) == 0
     assert cli.main(["info", str(path), "--json"]) == 0

@@ -14,7 +14,7 @@ from cli_tools import COMMAND, OPTIONS, results, saved
 
 import spcacore
 import spcacore.cli
-from spcacore.cli import console
+from spcacore.cli import task
 
 P = 12  # columns of X
 
@@ -30,7 +30,7 @@ def test_progress_elsewhere_is_a_line_now_and_then(run, tmp_path, X, slow_clock)
 
 def test_quick_or_quiet_work_shows_no_progress(run, file, slow_clock, monkeypatch):
     assert run("fit", file, *OPTIONS, "-q")[2] == ""
-    monkeypatch.setattr(console, "_PATIENCE", np.inf)
+    monkeypatch.setattr(task, "_PATIENCE", np.inf)
     assert run("fit", file, *OPTIONS)[2] == ""
 
 

@@ -23,7 +23,7 @@ from in_turn import examples
 from numpy.testing import assert_array_equal
 
 from spcacore import cli
-from spcacore.cli.text import number
+from spcacore.cli.reading import number
 
 P = 12  # columns of X
 INDEX = "column 1 of m.csv was read as names of the rows; if it is not, say --no-row-names"
@@ -278,7 +278,8 @@ def test_missing_entries(tmp_path, X, how):
         "drop-rows": X[~np.isnan(X).any(axis=1)],
         "drop-columns": X[:, ~np.isnan(X).any(axis=0)],
     }[how]
-    assert_array_equal(read(tmp_path / "m.npy", "--impute", how).matrix, expected)
+    found = read(tmp_path / "m.npy", "--impute", how).matrix
+    np.testing.assert_allclose(found, expected, rtol=1e-14 if how == "mean" else 0)
 
 
 def test_names_go_with_what_is_left(tmp_path):
@@ -352,8 +353,6 @@ def test_a_pipe_gives_all_its_bytes_to_every_option_that_names_a_file(run, as_js
     names = "\n".join(f"{'n' * 400}{j}" for j in range(12)).encode()
     found = as_json("fit", path, "-n1", "-k1", "--names", pipe(names))
     assert found["names"] == names.decode().splitlines()
-    argv = ["--method", "sparse_cca", "--other", pipe(text), "--resamples", "4"]
-    assert len(as_json("stability", path, "-n1", "-k2", *argv)["other_names"]) == 12
     for kind in ("csv", "npz"):
         run("fit", path, "-n2", "-k3", "--names", pipe(names), "-o", tmp_path / f"l.{kind}")
         loadings = (tmp_path / f"l.{kind}").read_bytes()
