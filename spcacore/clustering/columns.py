@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL, HARTIGAN_MOVES, THREAD_ENTRIES
+from .._limits import CLUSTERING_ENTRIES, HARTIGAN_MOVES, THREAD_ENTRIES
 from .._messages import counted, warn
 from .._records import record
 from .._rendering import Part, table_of
@@ -85,9 +85,6 @@ class Columns:
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.source.dtype
-
-    def tolerance(self, tol: float | None) -> float:
-        return tol if tol is not None else CLUSTERING_TOL.of(self.dtype)
 
     def blocks(self, index: Labels | None = None, centered: bool = True) -> Iterator[tuple[Any, AnyArray]]:
         """Some variables, and their entries as the rows of a C-ordered matrix."""

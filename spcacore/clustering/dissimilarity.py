@@ -169,9 +169,7 @@ def sparse_dissimilarity(
     """
     max_iter, tol = check_iterations(max_iter, tol)
     differences, (bound,) = as_differences(X, metric, lambda p: [check_l1_bound(l1_bound, "l1_bound", p)])
-    fit = best_weights(
-        differences, bound, starting_vectors(differences), max_iter, differences.tolerance(tol)
-    )
+    fit = best_weights(differences, bound, starting_vectors(differences), max_iter, tol)
     warn_unless_converged(fit.converged, max_iter)
     weights = fit.weights.astype(differences.dtype)
     with np.errstate(under="ignore"):
@@ -189,9 +187,10 @@ def check_iterations(max_iter: Any, tol: Any) -> tuple[int, float | None]:
 
 
 def best_weights(
-    differences: AnyDifferences, bound: float, starts: list[Array], max_iter: int, tol: float
+    differences: AnyDifferences, bound: float, starts: list[Array], max_iter: int, tol: float | None
 ) -> Fit:
     """The best over the starts, each a vector whose soft threshold is the first w."""
+    tol = CLUSTERING_TOL.of(differences.dtype) if tol is None else tol
     fits = [_alternate(differences, bound, start, max_iter, tol) for start in starts]
     return max(fits, key=lambda fit: fit.trace[-1])
 
@@ -218,12 +217,11 @@ class OfColumns:
     dtype: np.dtype[Any]
     names: tuple[str, ...] | None
     exponent: int
-    tolerance: Callable[[float | None], float]
 
     def __init__(self, columns: Columns, metric: str) -> None:
         self.columns, self.metric = columns, metric
         self.p, self.dtype, self.names = columns.p, columns.dtype, columns.names
-        self.exponent, self.tolerance = METRICS[metric] * columns.exponent, columns.tolerance
+        self.exponent = METRICS[metric] * columns.exponent
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> OfColumns:
         """Of columns in random orders."""
@@ -284,9 +282,6 @@ class Given:
         self.D, self.exponent, self.names = D, exponent, names
         self.p, self.dtype = D.shape[1], D.dtype
         self.n = (1 + math.isqrt(1 + 8 * len(D))) // 2
-
-    def tolerance(self, tol: float | None) -> float:
-        return tol if tol is not None else CLUSTERING_TOL.of(self.dtype)
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Given:
         """With samples in another random order for each column."""

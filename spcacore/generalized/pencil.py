@@ -51,6 +51,7 @@ from ..operators.block_tasks import operator_of
 from ..operators.deflation import Deflation, LowRank
 from ..operators.dense import DenseCovariance, blas_layout
 from ..operators.sparse import CompressedCovariance
+from ..operators.statistics import entries
 from ..operators.submatrix import rows_of
 from ..solvers.solution import Solution
 
@@ -114,10 +115,8 @@ class Pencil:
         self.exponent: int = 0
         with beyond_range():
             largest = float(np.abs(A.diagonal()).max())
-            if A.sparse is not None:
-                largest = max(largest, float(A.stored()[0].max(initial=0)))
-            elif A.op.symmetric_form:
-                largest = max(largest, *(float(np.abs(rows).max()) for _, rows in _row_parts(A)))
+            if A.op.symmetric_form:  # otherwise it is on the diagonal
+                largest = max(largest, *(float(size.max(initial=0)) for size, _, _ in A.magnitudes()))
         if not math.isfinite(largest):
             raise ValueError("A is so large beside B that x'Ax / x'Bx exceeds the number range; rescale one")
         if largest > 0:
@@ -146,15 +145,9 @@ class Pencil:
                 np.linalg.cholesky(block)
             except np.linalg.LinAlgError:
                 bad = True
-        elif self.B.sparse is not None:
-            root = np.sqrt(self.G_diagonal)
-            size, row, column = self.B.stored()
-            bad = bool((size > root[row] * root[column] + self.slack).any())
         else:
             root = np.sqrt(self.G_diagonal)
-            bad = any(
-                (np.abs(rows) > root[S, None] * root + self.slack).any() for S, rows in _row_parts(self.B)
-            )
+            bad = any((x > root[i] * root[j] + self.slack).any() for x, i, j in self.B.magnitudes())
         if bad:
             raise ValueError("B must be positive semidefinite, and is not")
 
@@ -294,19 +287,11 @@ class Pencil:
         return whitening(mu, U, kept)
 
 
-def _row_parts(form: Form) -> Iterator[tuple[Index, Array]]:
-    """All rows of a form, some at a time, with their numbers."""
-    step = max(1, CHUNK // form.p)
-    for start in range(0, form.p, step):
-        S = np.arange(start, min(form.p, start + step))
-        yield S, form.rows(S)
-
-
 @record
 class Form:
     """diag(unit) (A + diag(ridge)) diag(unit) + terms, A an operator, of which nothing large is copied.
 
-    The terms are in the units of the product. `sparse` is A where few entries of a matrix are stored.
+    The terms are in the units of the product. `sparse` has those of a matrix of which few are stored.
     """
 
     op: Any
@@ -314,7 +299,7 @@ class Form:
     ridge: Array | None
     unit: Array
     terms: LowRank
-    sparse: Any = None
+    sparse: CompressedCovariance | None = None
 
     @classmethod
     def of_operator(cls, op: Any, diagonal: AnyArray, ridge: Array | None = None, sparse: Any = None) -> Form:
@@ -323,7 +308,7 @@ class Form:
 
     @classmethod
     def of_storage(cls, A: CompressedCovariance | DenseCovariance) -> Form:
-        sparse = A.matrix if isinstance(A, CompressedCovariance) else None
+        sparse = A if isinstance(A, CompressedCovariance) else None
         return cls.of_operator(A.operator(Affine(None, None, 1.0, 1.0)), A.diagonal(), sparse=sparse)
 
     @classmethod
@@ -353,14 +338,15 @@ class Form:
     def diagonal(self) -> Array:
         return self.own * self.unit * self.unit + self.terms.diagonal()
 
-    def stored(self) -> tuple[Array, Index, Index]:
-        """Magnitudes of the entries of a sparse matrix, and their rows and columns."""
-        M = self.sparse.tocoo()
-        row, column = M.coords
-        size = np.abs(M.data).astype(np.float64)
-        size *= self.unit[row]
-        size *= self.unit[column]
-        return size, row, column
+    def magnitudes(self) -> Iterator[tuple[Array, Index, Any]]:
+        """Of the entries of a matrix without terms, some at a time, with their rows and columns."""
+        if self.sparse is not None:
+            for x, i, j in entries(self.sparse.row_major, *self.sparse.arrays):
+                yield np.abs(x) * self.unit[i] * self.unit[j], i, j
+            return
+        step = max(1, CHUNK // self.p)
+        for S in (np.arange(i, min(self.p, i + step)) for i in range(0, self.p, step)):
+            yield np.abs(self.rows(S)), S[:, None], slice(None)
 
     def rows(self, S: Index) -> Array:
         """Those of the variables S, (k, p)."""

@@ -41,7 +41,7 @@ from .._validation import (
 from ..linalg.orthogonal import fix_signs
 from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..operators.blocks import RowBlocks, naming_not_finite
-from ..operators.partition import row_blocks
+from ..operators.partition import column_means, row_blocks
 from ..operators.problem import warn_out_of_range
 from ..readable import Listing, Tabular
 from ..results import check_scores
@@ -59,7 +59,6 @@ from .random_features import (
     RandomFeatures,
     as_kernel_input,
     as_rows,
-    column_means,
     drawn_features,
     feature_moments,
     feature_scores,

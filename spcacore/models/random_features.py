@@ -36,7 +36,7 @@ from ..linalg.orthogonal import matrix_product
 from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..operators.block_tasks import finite
 from ..operators.blocks import RowBlocks, naming_not_finite
-from ..operators.partition import row_blocks
+from ..operators.partition import column_means, row_blocks
 from ..operators.sparse import compressed
 from ..readable import Result
 from .kernel_matrix import blocks
@@ -57,15 +57,6 @@ def as_kernel_input(X: Any, square: bool = False, name: str = "X") -> Any:
     S = S.astype(float_type(S.dtype), copy=False)
     refuse_not_finite(S.data, f"{name}.data")
     return S
-
-
-def column_means(a: Any, weight: Array | None = None) -> Array:
-    """The means of the columns, dense or sparse."""
-    with np.errstate(under="ignore"):
-        if weight is not None:
-            share = weight / weight.sum()
-            return np.asarray(a.T @ share if is_sparse(a) else matrix_product(share[None], a.T)[0])
-        return np.asarray(a.mean(axis=0, dtype=np.float64)).ravel()
 
 
 def median_distance(data: Any, seed: int, weight: Array | None = None) -> float:
