@@ -252,11 +252,15 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Ar
 
 @record
 class CrossCovariance:
-    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
+    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set.
+
+    With the units of both sides, it is diag(units) C diag(units).
+    """
 
     x: Side
     y: Side
     stop: threading.Event | None = None
+    units: tuple[Array, Array] | None = None
 
     def __post_init__(self) -> None:
         x, y = self.x, self.y
@@ -267,14 +271,19 @@ class CrossCovariance:
     def matvec(self, v: Array) -> Array:
         """C v, of one vector or several."""
         self._refuse_stopped()
+        given, v = v, self._in_units(v, 1)
         u = self.x.transpose_matvec(self.y.matvec(v)) if self.matrix is None else self.matrix @ v
-        return u + self.removed.times(v)
+        return self._in_units(u, 0) + self.removed.times(given)
 
     def transpose_matvec(self, u: Array) -> Array:
         """C' u."""
         self._refuse_stopped()
+        given, u = u, self._in_units(u, 0)
         v = self.y.transpose_matvec(self.x.matvec(u)) if self.matrix is None else self.matrix.T @ u
-        return v + self.removed.T.times(u)
+        return self._in_units(v, 1) + self.removed.T.times(given)
+
+    def _in_units(self, w: Array, side: int) -> Array:
+        return w if self.units is None else (w.T * self.units[side]).T
 
     def remove(self, x: tuple[Array, Array], y: tuple[Array, Array], update: str) -> None:
         """Deflate by u and v, of unit norm in the metrics of their sides, each with its product z = Bu.

@@ -52,8 +52,8 @@ from .canonical_sides import (
     speaking_of_y,
 )
 from .cca_alternation import Alternation, PenalizedDecomposition, check_l1_bound
+from .eigen import DEFLATIONS
 from .ratio_bounds import refuse_many
-from .search import DEFLATIONS
 
 if TYPE_CHECKING:
     from pandas import DataFrame

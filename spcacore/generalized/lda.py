@@ -39,10 +39,9 @@ from ..methods import RatioSearch
 from ..operators.transform import scores
 from ..progress import Callback, check_callback
 from ..readable import Named
-from .eigen import directions
+from .eigen import check_options, directions
 from .pencil import Form, Pencil, Unbounded
 from .scatter import BlockScatter, DataScatter, class_sizes, ledoit_wolf_shrinkage
-from .search import check_options
 
 
 @filled(

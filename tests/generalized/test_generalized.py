@@ -12,9 +12,9 @@ from scipy.linalg import eigh
 
 import spcacore
 from spcacore import Choice, sparse_eigen
-from spcacore.generalized import search as starts
+from spcacore.generalized import eigen as starts
+from spcacore.generalized.eigen import DEFLATIONS
 from spcacore.generalized.pencil import Form, Pencil
-from spcacore.generalized.search import DEFLATIONS
 
 
 def value_on(A, B, S):
