@@ -48,6 +48,16 @@ def has_only_products(x: Any) -> bool:
     return is_operator(x) or (callable(x) and not hasattr(x, "__array__") and not is_sparse(x))
 
 
+def stored(X: Any) -> Any:
+    """The entries of an array, or those that a sparse matrix stores."""
+    return X.data if is_sparse(X) else X
+
+
+def as_dense(X: Any) -> Any:
+    """A sparse matrix as an array; an array as it is."""
+    return X.toarray() if is_sparse(X) else X
+
+
 def is_row_blocks(x: Any) -> bool:
     """Whether x is read by blocks of rows: made by `row_blocks`, a dask collection, or a store of rows."""
     return _is_distributed(x) or _is_store(x)

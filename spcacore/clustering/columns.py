@@ -17,18 +17,17 @@ from .._records import record
 from .._rendering import Part, table_of
 from .._types import AnyArray, Array, Index
 from .._validation import (
+    as_dense,
     check_sample_weight,
     column_names,
-    float_type,
     is_sparse,
     number,
     real_array,
-    refuse_not_finite,
 )
 from ..linalg.eigen import interruptible
 from ..linalg.orthogonal import matrix_product
 from ..linalg.threads import Report, in_threads
-from ..operators.sparse import compressed, permuted_columns
+from ..operators.sparse import as_finite, permuted_columns, squared_norms
 from ..readable import Listing, Tabular, labels
 
 Labels = Index
@@ -113,7 +112,7 @@ class Columns:
         middle = self.middle[part]
         T = np.empty((len(middle), self.n), self.dtype)
         columns: Any = self.source[:, part].T
-        np.subtract(columns.toarray() if is_sparse(columns) else columns, middle[:, None], out=T)
+        np.subtract(as_dense(columns), middle[:, None], out=T)
         T *= self.dtype.type(math.ldexp(1.0, -self.exponent))
         if centered:
             T -= np.average(T, axis=1, weights=self.weight)[:, None].astype(T.dtype)
@@ -280,9 +279,9 @@ class Points:
     @cached_property
     def squares(self) -> Array:
         """Of each point, its squared norm."""
+        own = squared_norms(self.Z, 1)
         if self.shift is None:
-            return np.einsum("ij,ij->i", self.Z, self.Z)
-        own = np.asarray(self.Z.power(2) @ np.ones(len(self.shift)))
+            return own
         return own - 2 * (self.Z @ self.shift) + self.shift @ self.shift
 
     def total(self, a: Array) -> float:
@@ -384,18 +383,9 @@ def exponential(key: int, first: int, n: int) -> Array:
     return -np.log(((raw >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 
-def _as_float(X: Any) -> Any:
-    """X as a float array or CSC matrix."""
-    if not is_sparse(X):
-        return real_array(X, "X", ndim=2)
-    a = compressed(X).tocsc()
-    refuse_not_finite(a.data, "X.data")
-    return a.astype(float_type(a.dtype), copy=False)
-
-
 def as_columns(X: Any, sample_weight: Any = None) -> Columns:
     """The checked variables of data in memory, of rows of positive weight."""
-    names, a = column_names(X), _as_float(X)
+    names, a = column_names(X), as_finite(X, form="csc")
     weight, kept = split_weight(sample_weight, a.shape[0])
     a = a if kept is None else a[kept]
     if a.shape[0] < 2:

@@ -33,7 +33,15 @@ from .._limits import CLUSTERING_TOL
 from .._messages import convergence, counted
 from .._records import frozen_record
 from .._types import AnyArray, MatrixLike, Metric
-from .._validation import check_choice, column_names, integer, is_sparse, number, real_array, require_memory
+from .._validation import (
+    as_dense,
+    check_choice,
+    column_names,
+    integer,
+    number,
+    real_array,
+    require_memory,
+)
 from ..linalg.orthogonal import matrix_product, tall_product
 from .columns import (
     PAIRS,
@@ -331,7 +339,7 @@ def as_differences(
 def _given(
     X: Any, metric: Any, bounds_for: Callable[[int], list[float]]
 ) -> tuple[AnyDifferences, list[float]]:
-    names, D = column_names(X), real_array(X.toarray() if is_sparse(X) else X, "X", ndim=2)
+    names, D = column_names(X), real_array(as_dense(X), "X", ndim=2)
     dtype, bounds = D.dtype, bounds_for(D.shape[1])  # before the differences, which may take long
     if callable(metric):
         first, second = np.triu_indices(len(D), 1)

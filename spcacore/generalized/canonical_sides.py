@@ -27,7 +27,7 @@ from ..operators.deflation import LowRank
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
-from ..operators.sparse import compressed
+from ..operators.sparse import as_finite
 from ..operators.transform import scores
 from ..supports.admissible import Supports
 from .pencil import Form
@@ -206,7 +206,7 @@ class Side:
 def _centered(X: Any, problem: Problem) -> Any:
     """The operator of a copy of X from which means are taken where entries are stored, for their digits."""
     assert problem.mean is not None
-    rows = compressed(X).tocsr() if is_sparse(X) else real_array(X, "X", ndim=2)
+    rows = as_finite(X)
     n, dtype = rows.shape[0], problem.operator.dtype
     Z, rest = centered_rows(rows, np.zeros(n, np.intp), problem.mean[None], np.ones(n, dtype))
     mean = None if rest is None else rest.means[0].astype(dtype)

@@ -42,7 +42,6 @@ from .._limits import (
 )
 from .._records import record
 from .._types import AnyArray, Array, Index, Mask
-from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, border, bordered_values, largest_value, whitening
 from ..linalg.scaling import beyond_range
@@ -50,7 +49,7 @@ from ..operators.base import Affine
 from ..operators.block_tasks import operator_of
 from ..operators.deflation import Deflation, LowRank
 from ..operators.dense import DenseCovariance, blas_layout
-from ..operators.sparse import CompressedCovariance
+from ..operators.sparse import CompressedCovariance, squared_norms
 from ..operators.statistics import entries
 from ..operators.submatrix import rows_of
 from ..solvers.solution import Solution
@@ -321,9 +320,8 @@ class Form:
     @classmethod
     def of_rows(cls, F: Any, factor: float = 1.0, ridge: Array | None = None) -> Form:
         """F'F factor + diag(ridge), F dense or sparse."""
-        squares = F.multiply(F).sum(axis=0) if is_sparse(F) else np.einsum("ij,ij->j", F, F, dtype=np.float64)
         op = operator_of(F, None, None, 1.0, factor)
-        return cls.of_operator(op, factor * np.asarray(squares, np.float64).ravel(), ridge)
+        return cls.of_operator(op, factor * squared_norms(F), ridge)
 
     @property
     def p(self) -> int:

@@ -25,14 +25,14 @@ import numpy as np
 from .._limits import BLOCKS_SUBMATRIX_ORDER, NULL_DIRECTION, SUBMATRIX_ORDER
 from .._records import record
 from .._types import AnyArray, Array, Index
-from .._validation import float_type, is_sparse, raise_not_finite, real_array
+from .._validation import float_type, is_sparse, stored
 from ..linalg.orthogonal import inner_products
 from ..linalg.scaling import even_exponent, largest_magnitude
 from ..operators.block_tasks import as_kernel_input, dense_rows, finite, sum_parts
 from ..operators.blocks import naming_not_finite
 from ..operators.deflation import LowRank
 from ..operators.partition import row_blocks
-from ..operators.sparse import compressed
+from ..operators.sparse import as_finite, squared_norms
 from .pencil import Form
 
 LEAST = 1e-6  # shrinkage, which leaves no direction without scatter
@@ -54,21 +54,14 @@ def _average(rows: AnyArray, weight: Array | None) -> Array:
 class DataScatter:
     """X times a power of two, so that entries are near 1; dense, or in rows of nonzeros."""
 
-    n: Any
-    p: Any
+    n: int
+    p: int
+    dtype: np.dtype[Any]
 
     def __init__(self, X: Any):
-        if is_sparse(X):
-            self.X = compressed(X).tocsr()
-            entries = self.X.data
-            if not np.isfinite(entries).all():
-                raise_not_finite(entries, "X.data")
-        else:
-            self.X = real_array(X, "X", ndim=2)
-            entries = self.X
-        self.n, self.p = self.X.shape
-        self.dtype: np.dtype[Any] = float_type(self.X.dtype)
-        self.exponent: int = even_exponent(largest_magnitude(entries), self.dtype)
+        self.X = as_finite(X)
+        (self.n, self.p), self.dtype = self.X.shape, self.X.dtype
+        self.exponent: int = even_exponent(largest_magnitude(stored(self.X)), self.dtype)
         self.unit: float = math.ldexp(1.0, -self.exponent)
 
     def means(self, labels: Index, c: int, weight: Array | None) -> Array:
@@ -99,11 +92,10 @@ class DataScatter:
         multiple = factor[labels] if weight is None else factor[labels] * np.sqrt(weight)
         rows, offset = centered_rows(X, labels, means, multiple.astype(self.dtype), self.unit)
         if offset is None:
-            spread = _within_spread(np.einsum("ij,ij->j", rows, rows, dtype=np.float64), between)
+            spread = _within_spread(squared_norms(rows), between)
             rows /= spread.astype(self.dtype)
             return WithinRows(rows, None, weight, spread)
-        squares = np.asarray(rows.multiply(rows).sum(axis=0, dtype=np.float64)).ravel()
-        spread = _within_spread(squares - offset.terms() @ offset.means**2, between)
+        spread = _within_spread(squared_norms(rows) - offset.terms() @ offset.means**2, between)
         rows.data /= spread[rows.indices].astype(self.dtype)
         return WithinRows(rows, replace(offset, means=offset.means / spread), weight, spread)
 
@@ -171,10 +163,9 @@ class WithinRows:
 
     def squares(self) -> Array:
         """Of the norms of the rows of Z."""
-        if self.offset is None:
-            return np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.float64)
-        o = self.offset
-        own = np.asarray(self.rows.multiply(self.rows).sum(axis=1)).ravel()
+        own, o = squared_norms(self.rows, 1), self.offset
+        if o is None:
+            return own
         both = np.asarray(self.rows @ o.means.T)[np.arange(len(own)), o.labels]
         return own - 2 * o.weight * both + o.weight**2 * (o.means**2).sum(axis=1)[o.labels]
 
@@ -271,8 +262,7 @@ class BlockScatter:
 
 
 def _largest(block: Any) -> float:
-    X = finite(block)
-    return largest_magnitude(X.data if is_sparse(X) else X)
+    return largest_magnitude(stored(finite(block)))
 
 
 _Own = tuple[Index, Array | None]

@@ -24,7 +24,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import AnyArray, Array
-from .._validation import check_shape, is_sparse, real_array
+from .._validation import as_dense, check_shape, real_array
 from ..linalg.eigen import interruptible, leading_eigenpairs
 from ..linalg.orthogonal import matrix_product
 from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
@@ -92,7 +92,7 @@ class Kernel:
             return scaled
         matrix = np.empty(X.shape, dtype)
         for part in blocks(*X.shape):
-            block = X[part].toarray() if is_sparse(X) else X[part]
+            block = as_dense(X[part])
             block = block.astype(np.float64) if self.shift is None else block - self.shift
             np.multiply(block, self.factor, out=matrix[part], casting="same_kind")
         return matrix
@@ -331,7 +331,7 @@ def preimages(
         if i != j:
             sums[i] += size.sum(axis=1)
     K.flat[:: n + 1] += ridge
-    right = data.toarray() if is_sparse(data) else data
+    right = as_dense(data)
     definite = name in ("linear", "polynomial", "rbf") and (options["coef0"] or 0) >= 0
     norm = float((sums + ridge).max())
     wrong = "the kernel of the scores is not finite"

@@ -30,14 +30,13 @@ from .._validation import (
     is_sparse,
     positive,
     real_array,
-    refuse_not_finite,
 )
 from ..linalg.orthogonal import matrix_product
 from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..operators.block_tasks import finite
 from ..operators.blocks import RowBlocks, naming_not_finite
 from ..operators.partition import column_means, row_blocks
-from ..operators.sparse import compressed
+from ..operators.sparse import as_finite
 from ..readable import Result
 from .kernel_matrix import blocks
 
@@ -53,10 +52,7 @@ def as_kernel_input(X: Any, square: bool = False, name: str = "X") -> Any:
         if square and a.shape[0] != a.shape[1]:
             raise ValueError(f"a precomputed kernel matrix must be square, not of shape {a.shape}")
         return a
-    S = compressed(X, name).tocsr()
-    S = S.astype(float_type(S.dtype), copy=False)
-    refuse_not_finite(S.data, f"{name}.data")
-    return S
+    return as_finite(X, name)
 
 
 def median_distance(data: Any, seed: int, weight: Array | None = None) -> float:

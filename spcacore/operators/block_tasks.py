@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import CACHED_ENTRIES
 from .._types import AnyArray, Array, Index
-from .._validation import float_type, is_sparse, real_array
+from .._validation import as_dense, float_type, is_sparse, real_array, stored
 from ..linalg.scaling import beyond_range
 from .base import Affine
 from .dense import blas_layout, is_small
@@ -46,7 +46,7 @@ def as_kernel_input(block: Any) -> Any:
 def finite(block: Any) -> Any:
     """The same, where nothing in it is NaN or infinite."""
     X = as_kernel_input(block)
-    if not np.isfinite(X.data if is_sparse(X) else X).all():
+    if not np.isfinite(stored(X)).all():
         raise ValueError("X has entries that are NaN or infinite")
     return X
 
@@ -56,7 +56,7 @@ def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, AnyArray
     n, p = X.shape
     step = max(1, entries // p)
     for part in (slice(start, start + step) for start in range(0, n, step)):
-        yield part, X[part].toarray() if is_sparse(X) else X[part]
+        yield part, as_dense(X[part])
 
 
 def operator_of(block: Any, *affine: Any) -> _core.Operator:
@@ -176,7 +176,7 @@ def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
 def scaled_statistics(block: Any, weight: Array | None, index: Index, unit: Array) -> Statistics | None:
     """`statistics` of some columns, multiplied twice by their unit."""
     X = as_kernel_input(block)[:, index]
-    X = (X.toarray() if is_sparse(X) else X).astype(np.float64)
+    X = as_dense(X).astype(np.float64)
     return statistics(np.ascontiguousarray(X * unit * unit), weight)
 
 
@@ -287,8 +287,7 @@ def squares_of_scores(
 
 def columns(block: Any, index: Index) -> AnyArray:
     """X[:, index], dense."""
-    part = as_kernel_input(block)[:, index]
-    return part.toarray() if is_sparse(part) else part
+    return np.asarray(as_dense(as_kernel_input(block)[:, index]))
 
 
 def sum_parts(parts: Iterable[tuple[AnyArray, ...]]) -> tuple[Array, ...]:

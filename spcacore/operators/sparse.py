@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
 from .._types import AnyArray, Array, Index
-from .._validation import float_type, is_sparse, raise_not_finite, refuse_not_finite
+from .._validation import float_type, is_sparse, raise_not_finite, real_array, refuse_not_finite
 from ..linalg.scaling import beyond_range, largest_magnitude, power_of_two_scale
 from .base import Affine, CovarianceStorage, DataStorage, Storage, refuse_asymmetric, refuse_oblong
 from .dense import columns_as_float64, refuse_indefinite
@@ -74,6 +74,22 @@ def compressed(X: Any, name: str = "X", turn: bool = False) -> Any:
         X = X.tocsc() if turn and X.format == "csr" else X.copy()
         X.sum_duplicates()
     return X
+
+
+def as_finite(X: Any, name: str = "X", form: str = "csr") -> Any:
+    """A finite float array, or sparse matrix of this format, by reference where possible."""
+    if not is_sparse(X):
+        return real_array(X, name, ndim=2)
+    a = compressed(X, name).asformat(form)
+    refuse_not_finite(a.data, f"{name}.data")
+    return a.astype(float_type(a.dtype), copy=False)
+
+
+def squared_norms(M: Any, axis: int = 0) -> Array:
+    """Of the columns of a dense or sparse matrix, or of its rows, in double precision."""
+    if is_sparse(M):
+        return np.asarray(M.multiply(M).sum(axis=axis, dtype=np.float64)).ravel()
+    return np.einsum("ij,ij->i" if axis else "ij,ij->j", M, M, dtype=np.float64)
 
 
 def _require(condition: Any) -> None:

@@ -12,7 +12,7 @@ from .._limits import HELD_OUT_ENTRIES
 from .._messages import counted, quiet, warn
 from .._records import record
 from .._types import AnyArray, Array, Index
-from .._validation import as_seed, integer, is_row_blocks, is_sparse
+from .._validation import as_dense, as_seed, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import unit_columns
 from ..linalg.scaling import beyond_range, exponent_of
 from ..linalg.threads import Report, in_threads
@@ -411,7 +411,7 @@ def _dense_parts(rows: Any, units: _Units, used: Index, entries: int) -> Iterato
     step = max(1, HELD_OUT_ENTRIES // max(entries, 1))
     for start in range(0, rows.shape[0], step):
         part = rows[start : start + step]
-        yield units.of(part[:, used].toarray() if is_sparse(part) else part[:, used], used)
+        yield units.of(as_dense(part[:, used]), used)
 
 
 def _agreement(U: Array, V: Array, r: int) -> Array:
