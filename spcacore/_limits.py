@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+
+
+def slices(n: int, width: int, entries: int) -> Iterator[slice]:
+    """Of n lines of this width: as many in each as have so many entries, or one."""
+    step = max(1, entries // max(1, width))
+    return (slice(start, min(n, start + step)) for start in range(0, n, step))
 
 
 class Precision(NamedTuple):

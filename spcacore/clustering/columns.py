@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._limits import CLUSTERING_ENTRIES, HARTIGAN_MOVES, THREAD_ENTRIES
+from .._limits import CLUSTERING_ENTRIES, HARTIGAN_MOVES, THREAD_ENTRIES, slices
 from .._messages import counted, warn
 from .._records import record
 from .._rendering import Part, table_of
@@ -102,9 +102,8 @@ class Columns:
         in_threads(one, self._parts(THREAD_ENTRIES), _core.shares_loops())
 
     def _parts(self, entries: int, index: Labels | None = None) -> list[Any]:
-        width = max(1, entries // self.n)
-        firsts = range(0, self.p if index is None else len(index), width)
-        return [slice(i, i + width) if index is None else index[i : i + width] for i in firsts]
+        parts = slices(self.p if index is None else len(index), self.n, entries)
+        return [part if index is None else index[part] for part in parts]
 
     def _block(self, part: Any, centered: bool) -> AnyArray:
         if self.rows is not None:  # centered

@@ -39,6 +39,7 @@ from .._limits import (
     PENCIL_SCHUR,
     PENCIL_SLACK,
     SUBMATRIX_ORDER,
+    slices,
 )
 from .._records import record
 from .._types import AnyArray, Array, Index, Mask
@@ -342,8 +343,8 @@ class Form:
             for x, i, j in entries(self.sparse.row_major, *self.sparse.arrays):
                 yield np.abs(x) * self.unit[i] * self.unit[j], i, j
             return
-        step = max(1, CHUNK // self.p)
-        for S in (np.arange(i, min(self.p, i + step)) for i in range(0, self.p, step)):
+        for part in slices(self.p, self.p, CHUNK):
+            S = np.arange(part.start, part.stop)
             yield np.abs(self.rows(S)), S[:, None], slice(None)
 
     def rows(self, S: Index) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._docstrings import filled
 from .._labels import columns_of
-from .._limits import BANDWIDTH_ROWS
+from .._limits import BANDWIDTH_ROWS, COPIED_ENTRIES, slices
 from .._records import frozen_record
 from .._types import AnyArray, Array, MatrixLike, RandomSource
 from .._validation import (
@@ -38,7 +38,6 @@ from ..operators.blocks import RowBlocks, naming_not_finite
 from ..operators.partition import column_means, row_blocks
 from ..operators.sparse import as_finite
 from ..readable import Result
-from .kernel_matrix import blocks
 
 # ---- rows as kernels read them: arrays, CSR matrices, blocks, or anything that is sliced ----------------
 
@@ -318,7 +317,7 @@ def drawn_features(
 
 def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice, AnyArray]]:
     """Blocks of rows, and their features in one buffer."""
-    parts = list(blocks(rows.shape[0], max(features.weights.shape)))
+    parts = list(slices(rows.shape[0], max(features.weights.shape), COPIED_ENTRIES))
     buffer = np.empty((parts[0].stop if parts else 0, features.n_features), rows.dtype)
     for part in parts:
         Z = buffer[: part.stop - part.start]
@@ -365,7 +364,7 @@ def merge_moments(parts: Iterable[Moments]) -> Moments:
 def _feature_matrix(rows: Any, features: RandomFeatures) -> AnyArray:
     """Z of all rows."""
     out = np.empty((rows.shape[0], features.n_features), rows.dtype)
-    for part in blocks(len(out), max(features.weights.shape)):
+    for part in slices(len(out), max(features.weights.shape), COPIED_ENTRIES):
         features._write(rows[part], out[part])
     return out
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._limits import CHUNK
+from .._limits import CHUNK, slices
 from .._records import replaced
 from .._types import AnyArray, Array, Index
 from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
@@ -194,8 +194,7 @@ def recomputed_statistics(
 ) -> tuple[Array, Array]:
     """Mean and deviation of columns, scaled by powers of two; to the bit those of data of another scale."""
     mean, deviation = np.empty(len(odd)), np.empty(len(odd))
-    step = max(1, CHUNK // storage.shape[0])
-    for part in (slice(i, i + step) for i in range(0, len(odd), step)):
+    for part in slices(len(odd), storage.shape[0], CHUNK):
         x = storage.columns(odd[part])
         unit = unit_of(np.abs(x).max(axis=0), odd[part], treatment)
         x *= unit

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CACHED_ENTRIES
+from .._limits import CACHED_ENTRIES, slices
 from .._types import AnyArray, Array, Index
 from .._validation import as_dense, float_type, is_sparse, real_array, stored
 from ..linalg.scaling import beyond_range
@@ -53,9 +53,7 @@ def finite(block: Any) -> Any:
 
 def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, AnyArray]]:
     """A prepared block as dense rows, so many entries at a time."""
-    n, p = X.shape
-    step = max(1, entries // p)
-    for part in (slice(start, start + step) for start in range(0, n, step)):
+    for part in slices(X.shape[0], X.shape[1], entries):
         yield part, as_dense(X[part])
 
 
@@ -347,9 +345,8 @@ def _sums(words: AnyArray) -> NDArray[np.uint64]:
     if ordered and words.flags.aligned and words.dtype.isnative:
         _core.fingerprint(words, keys, out)
         return out
-    part, step = np.empty(p, np.uint64), max(1, CACHED_ENTRIES // p)
-    for start in range(0, n, step):
-        rows = np.ascontiguousarray(words[start : start + step], f"u{size}")
-        _core.fingerprint(rows, keys[start : start + step], part)
-        out += part
+    sums = np.empty(p, np.uint64)
+    for part in slices(n, p, CACHED_ENTRIES):
+        _core.fingerprint(np.ascontiguousarray(words[part], f"u{size}"), keys[part], sums)
+        out += sums
     return out

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _core
 from .._labels import symmetric
-from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY
+from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY, slices
 from .._types import AnyArray, Array, Index
 from .._validation import column_names, float_type, raise_not_finite, real_array
 from ..linalg.scaling import beyond_range, power_of_two_scales
@@ -170,8 +170,7 @@ def missing_problem(a: AnyArray, treatment: Standardization, names: tuple[str, .
     center, scale = treatment.center, treatment.scale
     mean, deviation = np.zeros(p), np.ones(p)
     filled = np.empty((n, p), a.dtype, order="F")
-    step = max(1, CHUNK // n)
-    for block in (slice(start, start + step) for start in range(0, p, step)):
+    for block in slices(p, n, CHUNK):
         x = a[:, block].astype(np.float64)
         missing = np.isnan(x)
         count = n - missing.sum(axis=0)
