@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ._types import Counted, Groups, MatrixLike, RandomSource, ShareOf, Variables
 from ._validation import check_choice
+from .options import options_record
 
 __all__ = ["COUNTS", "SHARES", "Choice", "Explained", "Prior", "Total"]
 __dir__: Callable[[], list[str]] = __all__.copy
@@ -62,7 +63,7 @@ class Choice:
         check_choice(self.count, "count", COUNTS)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@options_record
 class Prior:
     """What you know about the loadings: the covariance of their normal distribution, or its inverse.
 

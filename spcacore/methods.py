@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from numpy.typing import ArrayLike
 
 from ._types import RandomSource, ScreeningMode, StartLike
-from .options import Checked
+from .options import Checked, options_record
 
 __all__ = [
     "DSPCA", "METHODS", "PMD", "BranchAndBound", "GPower", "Greedy", "Iterative", "LeastSquares", "Method",
@@ -18,7 +18,7 @@ __all__ = [
 __dir__: Callable[[], list[str]] = __all__.copy
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@options_record
 class RatioSearch(Checked):
     """How directions of a pencil are sought, by `sparse_eigen` and `sparse_lda`.
 
@@ -50,7 +50,7 @@ class RatioSearch(Checked):
     swaps: bool = True
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@options_record
 class Method(Checked):
     """How one method searches for a component; see the records of the methods.
 
@@ -106,7 +106,7 @@ class Method(Checked):
             yield f"{self.name} needs renormalize=True: {self.refits}"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@options_record
 class Iterative(Method):
     """A method that iterates from several starts, and keeps the best run."""
 
@@ -117,7 +117,7 @@ class Iterative(Method):
     rng: RandomSource = None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@options_record
 class TPower(Iterative):
     """Truncated power iteration, `x <- T_k(Ax)/||T_k(Ax)||` from several starts; see `tpower`.
 
@@ -236,7 +236,7 @@ class GPower(Iterative):
             yield "mu weights the components of block=True; it cannot be used without block=True"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@options_record
 class Greedy(Method):
     """One variable after another; see `greedy`.
 
@@ -355,7 +355,7 @@ class SCoTLASS(Iterative):
     l1_bound: float | ArrayLike | None = None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@options_record
 class DSPCA(Method):
     """The semidefinite relaxation, with a bound on all other loadings; see `dspca`.
 
@@ -387,7 +387,7 @@ class DSPCA(Method):
     tol: float = 1e-3
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@options_record
 class BranchAndBound(Method):
     """The optimum, with a proof; its limits hold for each component. See `branch_and_bound`.
 
@@ -426,7 +426,7 @@ class BranchAndBound(Method):
     rng: RandomSource = None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@options_record
 class LeastSquares(Method):
     """The score that explains most of all variables by regression; see `least_squares_component`.
 
@@ -473,7 +473,7 @@ class LeastSquares(Method):
             yield "time_limit and node_limit require strategy='exact'"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@options_record
 class Thresholding(Method):
     """The leading eigenvector, truncated: a baseline for the other methods.
 

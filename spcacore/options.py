@@ -10,7 +10,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from ._validation import LARGEST, check_bool, check_choice, integer, number
 
@@ -75,6 +86,15 @@ OPTIONS: dict[str, Option] = {
 Kind: TypeAlias = Literal["flag", "words", "whole", "number", "other"]
 _KINDS: dict[Any, Kind] = {bool: "flag", int: "whole", float: "number"}
 _CHECKS: dict[type, tuple[Declared, ...]] = {}  # of each record, once one is made
+
+
+_Record = TypeVar("_Record")
+
+
+@dataclass_transform(eq_default=False, frozen_default=True, kw_only_default=True)
+def options_record(cls: type[_Record]) -> type[_Record]:
+    """A record of options, which are given by name."""
+    return dataclass(frozen=True, eq=False, kw_only=True)(cls)
 
 
 class Checked:

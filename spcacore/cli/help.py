@@ -55,8 +55,6 @@ loadings FILE
   loadings as written by fit -o (.csv or .npz); of compare, one file after another
 reference I
   number of the file that the others are matched with (default: 1, the first)
-exact
-  requires --cardinality; find and prove the best, by branch and bound
 relaxation
   also bound by the semidefinite relaxation (default: up to 100 variables)
 [matrix]
@@ -111,8 +109,6 @@ tol TOL
   stop at this relative change, or for branch_and_bound at this gap (tpower: 1e-8; --float32: 1e-5)
 rng --seed N
   seed of random choices (default: fixed)
-rng.certify --seed N
-  requires --exact; seed of random choices (default: fixed)
 n_starts N
 swaps
 renormalize
@@ -134,8 +130,6 @@ threshold NAME
   how small loadings become zero (default: soft)
 time_limit S
   seconds for each component, after which an exact search ends; with --certify, of that
-time_limit.certify S
-  requires --exact; seconds for each component, after which the search ends
 [what is known of the variables]
 include NAMES
 exclude NAMES
@@ -291,17 +285,18 @@ examples:
 Compute an upper bound on the variance that any component of K variables can explain, whatever the method,
 and compare it with the best component found. With --loadings, print what given loadings explain, and how far
 together they may be from the best ones of as many variables each. With -k, what you know of the variables
-restricts the components that are compared.
+restricts the components that are compared. `spcacore fit -n 1
+--method branch_and_bound --certify` finds the best one, and proves it.
 @certify.examples
 examples:
   spcacore certify data.csv -k 10
-  spcacore certify data.csv -k 5:9 --exact --time-limit 60    search all supports, for at most a minute each
+  spcacore certify data.csv -k 5:9
   spcacore certify data.csv --loadings loadings.csv           loadings that `spcacore fit data.csv -o` wrote
   spcacore certify data.csv -k 10 --exclude a,b --signs 1         components without a, b and minus
                                                               signs
 @certify.json
-  components   for each cardinality: cardinality, the bounds by name or (with --exact) nodes, upper_bound,
-               value, gap, and loadings: index, variable and loading of each that is not zero
+  components   for each cardinality: cardinality, the bounds by name, upper_bound, value, gap, and
+               loadings: index, variable and loading of each that is not zero
 or with --loadings, besides loadings and total_variance,
   components   for each: component, cardinality, the variances cumulative, adjusted and raw
   value, upper_bound, bounds, gap                    of all together: the variance, and what none exceed

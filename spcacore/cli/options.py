@@ -339,7 +339,7 @@ COMMANDS: dict[str, click.Command] = {
         _Command("fit", f"{_OUT} scores plot raw_names", FIT),
         _Command("path", f"{_OUT} plot", tuple(METHODS), select_sparsity),
         _Command("stability", f"{_OUT} plot", RESAMPLED, stability),
-        _Command("certify", f"cardinality loadings exact time_limit relaxation rng center scale {_KNOWN} "
+        _Command("certify", f"cardinality loadings relaxation center scale {_KNOWN} "
                  f"float32 impute {_FILE}"),
         _Command("transform", f"{_OUT} loadings raw_names center scale"),
         _Command("compare", f"{_OUT} loadings reference plot center scale covariance"),

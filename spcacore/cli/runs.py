@@ -20,7 +20,6 @@ from .._records import replaced
 from .._rendering import gap, percent, printable, significant
 from .._types import Definition
 from ..linalg.threads import get_num_threads
-from ..methods import BranchAndBound
 from ..models.comparison import compare as side_by_side
 from ..models.components import sparse_pca
 from ..models.variance import explained_variance, from_loadings
@@ -31,7 +30,6 @@ from ..results import LoadingsResult
 from ..selection.criteria import select_sparsity, sparsity_path
 from ..selection.stable_variables import stability as chosen_again
 from ..solvers.certificates import optimality_bound
-from ..solvers.exact import branch_and_bound
 from ..solvers.truncated_power import tpower
 from .options import SPARSITY, long_flag, refuse, takes
 from .reading import adopt, places, places_in, read, read_saved, rows_for, symmetric
@@ -194,8 +192,6 @@ def compare(args: Arguments) -> None:
 def certify(args: Arguments) -> None:
     if (args.cardinality is None) == (args.loadings is None):
         raise UserError("give either -k/--cardinality or --loadings; see spcacore certify --help")
-    if args.relaxation is not None and args.exact:
-        raise UserError("argument --relaxation: not with --exact")
     saved = [] if args.loadings is None else [read_saved(args.loadings)]
     adopt(args, saved)
     task = Task(args)
@@ -214,22 +210,15 @@ def certify(args: Arguments) -> None:
 def _of_cardinalities(task: Task, relaxed: bool, work: Work) -> Any:
     """How much variance a component of each cardinality can have, and how much the best one found has."""
     args, rows = task.args, []
-    options = task.treatment | task.choice(
-        {name: value for name, value in args.of_model.items() if name in _KNOWN}
-    )
+    known = {name: value for name, value in args.of_model.items() if name in _KNOWN}
+    options = task.treatment | task.choice(known)
     for k in args.cardinality:
         work.task = f"cardinality {k}: "
         work("bounds")
-        told = lambda state: work(f"{state.n_iter} {'nodes' if args.exact else 'iterations'}")  # noqa: E731
-        if args.exact:
-            search = BranchAndBound(time_limit=args.time_limit, rng=args.rng)
-            x: Any = branch_and_bound(task.matrix, k, options=search, callback=told, **options)
-            bounds = {"nodes": x.n_nodes}
-        else:
-            best = optimality_bound(task.matrix, k, relaxation=relaxed, **options)
-            x, bounds = tpower(task.matrix, k, callback=told, **options), best.bounds
-            x = replace(x, upper_bound=max(best.upper_bound, x.value))
-        row = {"cardinality": k, **bounds, "upper_bound": x.upper_bound, "value": x.value, "gap": x.gap}
+        best = optimality_bound(task.matrix, k, relaxation=relaxed, **options)
+        x = tpower(task.matrix, k, callback=lambda state: work(f"{state.n_iter} iterations"), **options)
+        x = replace(x, upper_bound=max(best.upper_bound, x.value))
+        row = {"cardinality": k, **best.bounds, "upper_bound": x.upper_bound, "value": x.value, "gap": x.gap}
         rows.append(row | {"loadings": entries(x.loading, task.names)})
     state = "optimal, proved" if x.gap == 0 else f"at most {gap(x.gap)} % below the optimum"
     return rows, f"the last component, {state}\n\n{text_of(x, task.names)}", {}

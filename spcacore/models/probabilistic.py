@@ -452,7 +452,7 @@ def ppca(
     >>> round(spcacore.ppca(Y, 2).noise_variance, 2)
     0.98
     """
-    problem = as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, missing=True)
+    problem = as_problem(X, kind, center, scale, sample_weight, missing=True)
     covariance = problem.n_samples is None
     ddof = integer(ddof, "ddof", 0, 1)
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)

@@ -122,9 +122,7 @@ def refine(
     >>> [float(spcacore.explained_variance(A, U, kind="covariance").sum().round(2)) for U in (V, W)]
     [8.59, 9.0]
     """
-    problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, choice=knowledge(choice)
-    )
+    problem = as_problem(X, kind, center, scale, sample_weight, choice=knowledge(choice))
     V = checked_loadings(loadings, problem.p, problem.names)
     r = V.shape[1]
     counts = np.count_nonzero(V, axis=0)

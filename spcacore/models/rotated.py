@@ -477,7 +477,7 @@ def _problem(
     if has_only_products(X):
         raise TypeError("X must be an array or a sparse matrix; the total variance of an operator is unknown")
     if not isinstance(scale, str):
-        problem = as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, **options)
+        problem = as_problem(X, kind, center, scale, sample_weight, **options)
         problem.reported(problem.trace)
         return problem
     check_choice(kind, "kind", ("data", "covariance"))

@@ -99,9 +99,7 @@ def explained_variance(
     regression [3.8434 2.1667]
     """
     check_choice(definition, "definition", VARIANCE_DEFINITIONS)
-    problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False
-    )
+    problem = as_problem(X, kind, center, scale, sample_weight, definite=False)
     V = checked_loadings(loadings, problem.p, problem.names)
     given = real_array(loadings_in(as_result(loadings)), "loadings", ndim=2).dtype
     if check_bool(ratio, "ratio"):
@@ -306,9 +304,7 @@ def renormalize(
     >>> spcacore.renormalize([[2.0, 1.0], [1.0, 2.0]], [0.6, 0.8], kind="covariance").round(4)
     array([0.7071, 0.7071])
     """
-    problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False
-    )
+    problem = as_problem(X, kind, center, scale, sample_weight, definite=False)
     op = problem.operator
     V = checked_loadings(loadings, problem.p, problem.names, (1, 2))
     out = np.zeros(V.shape, op.dtype)
@@ -448,7 +444,7 @@ def from_loadings(
     1: topdiam 50.0, length 50.0
     """
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight,
+        X, kind, center, scale, sample_weight,
         definite=False,
     )  # fmt: skip
     if not isinstance(label, str):

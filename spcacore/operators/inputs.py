@@ -66,11 +66,11 @@ def in_order(X: Any, center: Any, scale: Any, sample_weight: Any) -> tuple[Any, 
 
 def as_problem(
     X: Any,
-    *,
     kind: Any = UNASKED,
     center: Any = True,
     scale: Any = False,
     sample_weight: Any = None,
+    *,
     definite: bool = True,
     screening: str | None = None,
     columnwise: bool = True,

@@ -8,14 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._docstrings import filled
-from .._messages import counted
 from .._rendering import shortened
 from .._types import AnyArray, Array, Kind, OperatorLike
 from .._validation import check_choice, real_array
-from ..models.comparison import Comparison, compare, option_of
-from ..models.variance import checked_loadings, operator_variances
-from ..operators.gram import dense_shares
-from ..operators.inputs import as_problem
+from ..models.comparison import Comparison, compare
 from ..readable import as_result
 from .drawing import (
     COLORS,
@@ -97,19 +93,20 @@ def scree(
     r = V.shape[1]
     if X is not None and dense is not None:
         raise ValueError("give either X or dense, not both")
-    options: dict[str, Any] = {"kind": kind, "center": center, "scale": scale}
     shares = variance_shares(result)
     if X is None:
-        if any(option is not None for option in options.values()):
+        if (kind, center, scale) != (None, None, None):
             raise ValueError("kind, center and scale say how to read X, but X is not given")
         if shares is None:
             raise ValueError("the result has no explained_variance_ratio: pass X")
     dense = getattr(result, "dense_ratio", None) if X is None and dense is None else dense
     ordinary = None if dense is None else _known_shares(dense)[:r]
     if X is not None:
-        options = {name: option_of(result, name) if v is None else v for name, v in options.items()}
-        ordinary, own = _computed_shares(X, V, shares is None, options)
-        shares = own if shares is None else shares
+        found = compare([result], X, kind=kind, center=center, scale=scale)
+        if found.explained_variance_ratio is None:
+            raise ValueError("X has no variance, or no entries by which it is known")
+        ordinary = found.dense_ratio
+        shares = found.explained_variance_ratio["cumulative"][0] if shares is None else shares
     assert shares is not None
     ax = given_or_new_axes(ax, (min(4.4 + 0.35 * r, 10), 4))
     what = "dense" if V.all() else "sparse"
@@ -226,20 +223,3 @@ def _known_shares(dense: Any) -> Array:
     if shares.min() < 0 or shares.sum() > 1 + 1e-6:
         raise ValueError("dense must be shares of the variance: numbers in [0, 1] that add up to at most 1")
     return shares
-
-
-def _computed_shares(
-    X: Any, V: AnyArray, wanted: bool, options: dict[str, Any]
-) -> tuple[Array, Array | None]:
-    """Of r ordinary principal components, and if wanted of these loadings."""
-    problem = as_problem(X, definite=False, **options)
-    p, r = V.shape
-    if problem.p != p:
-        raise ValueError(f"X has {counted(problem.p, 'column')} for {counted(p, 'variable')}")
-    if problem.diagonal is None:
-        raise ValueError("X must have entries: shares need the total variance")
-    total = float(problem.diagonal.sum())
-    if not total > 0:
-        raise ValueError("X has no variance")
-    own = operator_variances(problem, checked_loadings(V, p, None), "cumulative") / total if wanted else None
-    return dense_shares(problem, r), own

@@ -26,7 +26,6 @@ from ..choice import Choice, Prior
 from ..operators.blocks import RowBlocks
 from ..operators.moments import Moments
 from ..operators.partition import row_blocks
-from ..operators.transform import scores
 from ..results import check_scores, to_data_units
 from ..supports.admissible import variables_of
 
@@ -157,7 +156,6 @@ PARAGRAPHS = {
     "sample_weight : array-like of shape (n,), optional\n"
     "    How many samples each row stands for, as in the function.\n\nReturns\n-------",
     "rows_to": f"{_ROWS}\nReturns\n-------",
-    "missing_to": f"{_ROWS}    NaN entries are missing.\n\nReturns\n-------",
     "scores_to_rows": "Parameters\n----------\nX : array-like of shape (m, r)\n\n"
     "Returns\n-------\nndarray of shape (m, p)",
     "batches": "Only the mean and the covariance of the rows are kept, p x p numbers. Batches of any size,\n"
@@ -219,6 +217,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     """Scores of the components."""
 
     _function: Callable[..., Any]  # that `fit` calls
+    _takes_missing = False
 
     def __spcacore_model__(self, allowed: Collection[str]) -> partial[Any]:
         """What `fit` would do, for a function that takes models: what is not as by default."""
@@ -276,9 +275,9 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """X as the functions take it, not copied; they look for NaN themselves."""
         return self._checked(X, *y, finite=finite, least=2, **checks)
 
-    def _new(self, X: Any, finite: Any = True) -> Any:
+    def _new(self, X: Any) -> Any:
         check_is_fitted(self)
-        return self._checked(X, finite=finite, reset=False)
+        return self._checked(X, finite=not self._takes_missing, reset=False)
 
     def _set(self, result: Any) -> None:
         """The attributes that all results with one matrix of loadings give."""
@@ -291,7 +290,11 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.n_iter_: int = max(1, int(np.max(result.n_iter, initial=1)))
 
     def transform(self, X: MatrixLike) -> AnyArray:
-        """Scores of the rows of X: the centered and scaled rows times the loadings.
+        """Scores of the rows of X, as the method of the same name of `result_` gives them.
+
+        They are the centered and scaled rows times the loadings or, of discriminants, the scalings; the
+        posterior means of probabilistic components, from the observed entries; and expansions in a kernel. If
+        that is "precomputed", X is the kernel between these rows and the training rows, (m, n).
 
         {rows_to}
         ndarray of shape (m, r)
@@ -300,11 +303,8 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         >>> model.transform(X[:5]).shape
         (5, 2)
         """
-        return self._transformed(X)
-
-    def _transformed(self, X: Any) -> AnyArray:
-        """An array, whatever the container that `transform` is set to give."""
-        return scores(self._new(X), self.components_.T, self.mean_, self.scale_)
+        X = self._new(X)
+        return self.result_.transform(X)
 
 
 @filled(PARAGRAPHS)

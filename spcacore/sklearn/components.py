@@ -385,20 +385,6 @@ class StructuredPCA(WithCallbacks, Invertible):
     def _seeded(self, seed: Any) -> dict[str, Any]:
         return {"prior": with_seed(self.prior or Prior(), seed)}
 
-    def transform(self, X: MatrixLike) -> AnyArray:
-        """Scores of the rows of X, as `StructuredPCAResult.transform` gives them.
-
-        {rows_to}
-        ndarray of shape (m, r)
-
-        {structured_example}
-        >>> scores = model.transform(X)
-        >>> scores.shape
-        (100, 2)
-        """
-        X = self._new(X)
-        return self.result_.transform(X)
-
     def inverse_transform(self, X: MatrixLike) -> AnyArray:
         """Rows from their scores: sums of the posterior means, weighted by the scores.
 
@@ -508,25 +494,6 @@ class KernelPCA(Transformer):
         self.eigenvalues_: Array = result.eigenvalues
         self.explained_variance_ratio_: Array | None = result.explained_variance_ratio
         return self
-
-    def transform(self, X: MatrixLike) -> AnyArray:
-        """Scores of the rows of X.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (m, p)
-            With ``kernel="precomputed"`` the kernel between these rows and the training rows, (m, n).
-
-        Returns
-        -------
-        ndarray of shape (m, r)
-
-        {circles_example}
-        >>> model.transform(X[:5]).shape
-        (5, 2)
-        """
-        check_is_fitted(self)
-        return self.result_.transform(self._checked(X, reset=False))
 
     def inverse_transform(self, X: ArrayLike) -> AnyArray:
         """Approximate pre-images: rows whose scores are near the given ones. This needs a `ridge`.

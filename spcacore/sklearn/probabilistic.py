@@ -71,7 +71,6 @@ def likeliest_in_span(
 class Likelihood(Invertible):
     """`score` and `score_samples` of components."""
 
-    _takes_missing = False
     _density: PPCAResult
 
     def score_samples(self, X: MatrixLike) -> Array:
@@ -92,7 +91,7 @@ class Likelihood(Invertible):
         >>> model.score_samples(X[:5]).shape
         (5,)
         """
-        return self._density.score_samples(self._new(X, finite=not self._takes_missing))
+        return self._density.score_samples(self._new(X))
 
     def score(self, X: MatrixLike, y: object = None) -> float:
         """Mean log-density of the rows of X, see `score_samples`.
@@ -234,19 +233,6 @@ class PPCA(Batches, Likelihood):
         if not 0 < total < math.inf:
             raise ValueError("the variances exceed the number range; rescale X")
         self.explained_variance_ratio_: Array = self.explained_variance_ / total
-
-    def transform(self, X: MatrixLike) -> AnyArray:
-        """Posterior means `(W'W + s2 I)^-1 W'(x - mean)` of z, from the observed entries of each row.
-
-        {missing_to}
-        ndarray of shape (m, r)
-
-        {ppca_example}
-        >>> model.transform(X[:5]).shape
-        (5, 2)
-        """
-        X = self._new(X, finite=False)
-        return self.result_.transform(X)
 
     def inverse_transform(self, X: MatrixLike) -> AnyArray:
         """Rows from their posterior means: `W (W'W)^-1 (W'W + s2 I) z + mean`.

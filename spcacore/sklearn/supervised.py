@@ -125,20 +125,6 @@ class SparseLDA(ClassifierMixin, Transformer):
         self.mean_: AnyArray = result.mean
         return self
 
-    def transform(self, X: MatrixLike) -> AnyArray:
-        """Discriminant scores `(X - mean) @ scalings`.
-
-        {rows_to}
-        ndarray of shape (m, r)
-
-        {wine_example}
-        >>> scores = model.transform(X)
-        >>> bool(scores[y == 0, 0].min() > scores[y == 2, 0].max())  # the first direction separates these
-        True
-        """
-        X = self._new(X)
-        return self.result_.transform(X)
-
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The share of rows that are classified as in y.
 
@@ -375,6 +361,10 @@ class SparseCCA(Invertible):
         ((5, 1), (5, 1))
         """
         return self._transformed(X) if y is None else self._both(X, y)
+
+    def _transformed(self, X: Any) -> AnyArray:
+        """An array, whatever the container that `transform` is set to give."""
+        return scores(self._new(X), self.components_.T, self.mean_, self.scale_)
 
     def _both(self, X: Any, y: Any) -> tuple[AnyArray, AnyArray]:
         own = self._transformed(X)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .. import _core
-from .._asked import seed_of, sparsity_given
+from .._asked import as_record, seed_of, sparsity_given
 from .._docstrings import filled
 from .._limits import SOLVER_TOL
 from .._messages import counted, warn
@@ -19,7 +19,7 @@ from .._types import AnyArray
 from .._validation import Hook, as_seed, check_choice, integer, real_array
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
-from ..methods import Iterative, Method
+from ..methods import METHODS, Iterative, Method
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
@@ -452,24 +452,34 @@ def choice_options(method: type[Solver], choice: Choice | None, kernels: bool = 
 
 def run_one(
     method: type[Solver],
-    record: Method,
+    options: Method | None,
     X: Any,
     sparsity: Any,
     choice: Choice | None,
     callback: Callback | None,
+    kind: Any,
+    center: Any,
+    scale: Any,
+    sample_weight: Any,
     deflate: Callable[[DeflatedOperator], DeflatedOperator] = lambda state: state,
-    **matrix: Any,
+    *,
+    definite: bool = False,
 ) -> Run:
-    """Validate what a one-component function is given, and solve; `matrix` is for `as_problem`."""
+    """Validate what a one-component function is given, and solve."""
+    record = as_record(options, METHODS[method.name])
     problem = as_problem(
         X,
+        kind,
+        center,
+        scale,
+        sample_weight,
+        definite=definite,
         missing=method.missing,
         columnwise=not method.needs_whole_products(record),
         restrictable=method.may_restrict(record),
         form=not method.needs_samples(record),
         choice=choice_options(method, choice, kernels=True),
         screening=method.checked_screening(record),
-        **matrix,
     )
     check_choice_of(method, problem)
     sparsity = method.check_sparsity(sparsity_given(record, sparsity), method.sparsity, problem)

@@ -226,9 +226,7 @@ def optimality_bound(
     >>> print("{:.2f} of at most {:.2f}".format(*both))
     7.90 of at most 8.24
     """
-    problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, choice=knowledge(choice)
-    )
+    problem = as_problem(X, kind, center, scale, sample_weight, choice=knowledge(choice))
     r = integer(n_components, "n_components", 1, problem.p)
     sizes = per_component(
         cardinality, "cardinality", r, lambda value, name: Solver.check_sparsity(value, name, problem)

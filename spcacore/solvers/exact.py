@@ -154,7 +154,7 @@ def branch_and_bound(
     record = as_record(options, BranchAndBound)
     ExactSearch.checked_screening(record)
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False,
+        X, kind, center, scale, sample_weight, definite=False,
         choice=choice_options(ExactSearch, choice),
     )  # fmt: skip
     k = ExactSearch.check_sparsity(cardinality, "cardinality", problem)

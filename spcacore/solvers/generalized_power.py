@@ -12,7 +12,6 @@ from typing import Any, Self
 import numpy as np
 
 from .. import _core
-from .._asked import as_record
 from .._limits import (
     BLOCK_NOISE,
     COLUMN_ENDS,
@@ -321,10 +320,9 @@ def gpower(
     >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     3.9962 ['topdiam', 'length', 'ringtop', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
-    record = as_record(options, GPower)
     run = run_one(
-        GeneralizedPower, record, X, penalty, choice, callback, kind=kind, center=center, scale=scale,
-        sample_weight=sample_weight,
+        GeneralizedPower, options, X, penalty, choice, callback, kind, center, scale,
+        sample_weight, definite=True,
     )  # fmt: skip
     problem = run.problem
     if run.found is None and (problem.diagonal is None or problem.diagonal.any()):

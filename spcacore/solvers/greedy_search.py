@@ -249,7 +249,7 @@ def greedy(
             "sparse_pca(X, 1, cardinality, method='greedy', choice=...)"
         )
     problem = as_problem(
-        X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, definite=False,
+        X, kind, center, scale, sample_weight, definite=False,
         screening=GreedySearch.checked_screening(record),
         columnwise=strategy == "gradient", form=True,
         choice=known,

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core
-from .._asked import as_record
 from .._limits import REFIT_RISE
 from .._records import record
 from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
@@ -169,7 +168,6 @@ def scotlass(
     >>> bool(abs(x.loading @ y.loading) < 1e-10)
     True
     """
-    record = as_record(options, SCoTLASS)
 
     def without_earlier(state: DeflatedOperator) -> DeflatedOperator:
         p, dtype = state.operator.p, state.operator.dtype
@@ -181,8 +179,8 @@ def scotlass(
         return state
 
     run = run_one(
-        LassoComponent, record, X, l1_bound, choice, callback, without_earlier, kind=kind, center=center,
-        scale=scale, sample_weight=sample_weight, definite=False,
+        LassoComponent, options, X, l1_bound, choice, callback, kind, center, scale,
+        sample_weight, without_earlier,
     )  # fmt: skip
     if run.found is None and run.state.basis:
         raise ValueError(

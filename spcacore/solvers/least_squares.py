@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._asked import as_record
 from .._limits import (
     CHOICE_ORDER,
     GREEDY_PENALTIES,
@@ -376,10 +375,9 @@ def least_squares_component(
     >>> spcacore.least_squares_component(pitprops.correlation, few, kind="covariance").cardinality
     2
     """
-    record = as_record(options, LeastSquares)
     run = run_one(
-        LeastSquaresSolver, record, X, cardinality, choice, callback, kind=kind, center=center, scale=scale,
-        sample_weight=sample_weight,
+        LeastSquaresSolver, options, X, cardinality, choice, callback, kind, center, scale,
+        sample_weight, definite=True,
     )  # fmt: skip
     x = run.component()
     upper = None if run.found is None else run.found.upper_bound

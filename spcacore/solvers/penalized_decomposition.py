@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 
 from .. import _core
-from .._asked import as_record
 from .._limits import (
     COLUMN_ENDS,
     COLUMN_LEAST,
@@ -236,10 +235,8 @@ def pmd(
     >>> round(float(abs(x.loading).sum()), 6)
     1.8
     """
-    record = as_record(options, PMD)
     run = run_one(
-        PenalizedDecomposition, record, X, l1_bound, choice, callback, kind=kind, center=center, scale=scale,
-        sample_weight=sample_weight, definite=False,
+        PenalizedDecomposition, options, X, l1_bound, choice, callback, kind, center, scale, sample_weight
     )  # fmt: skip
     problem, found = run.problem, run.found
     component = run.component()

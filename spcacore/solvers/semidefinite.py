@@ -194,7 +194,7 @@ def dspca(
         raise ValueError(
             f"count={known['count']!r} says what a cardinality counts; leave it out with a penalty"
         )
-    problem = as_problem(X, kind=kind, center=center, scale=scale, sample_weight=sample_weight, choice=known)
+    problem = as_problem(X, kind, center, scale, sample_weight, choice=known)
     solver = SemidefiniteRelaxation.from_record(problem, record)
     hook = progress_hook(callback)
     state = DeflatedOperator.from_problem(problem)

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 
 from .. import _core
-from .._asked import as_record
 from .._limits import (
     BRIEF_FORMING,
     BRIEF_ORDER,
@@ -345,8 +344,6 @@ def tpower(
     >>> print(f"{x.value:.4f}", [name for name, w in zip(pitprops.names, x.loading) if w])
     3.7710 ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
-    record = as_record(options, TPower)
     return run_one(
-        TruncatedPower, record, X, cardinality, choice, callback, kind=kind, center=center, scale=scale,
-        sample_weight=sample_weight, definite=False,
+        TruncatedPower, options, X, cardinality, choice, callback, kind, center, scale, sample_weight
     ).component()  # fmt: skip

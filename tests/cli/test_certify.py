@@ -38,13 +38,13 @@ def test_certify_bounds_the_optimum(as_json, output, pitprops):
         assert ("relaxation" in as_json("certify", *pitprops, "-k3", flag)["components"][0]) is has
 
 
-def test_certify_by_search_finds_the_optimum(as_json, output, file, X):
-    A = oracles.covariance(X)
-    for row in as_json("certify", file, "-k", "1:5", "--exact")["components"]:
-        assert row["gap"] == 0
-        assert row["value"] == pytest.approx(oracles.optimum(A, row["cardinality"]), rel=1e-9)
-    text = output("certify", file, "-k", "3", "--exact", "--scale")
-    assert "the last component, optimal, proved" in text
+def test_the_best_component_is_proved_by_a_fit(as_json, output, file, X):
+    argv = ["fit", file, "-n1", "--method", "branch_and_bound", "--certify"]
+    for k in range(1, 6):
+        found = as_json(*argv, "-k", k)["result"]
+        assert found["upper_bound"] == pytest.approx(found["explained_variance"], rel=1e-12)
+        assert found["explained_variance"][0] == pytest.approx(oracles.optimum(oracles.covariance(X), k))
+    text = output(*argv, "-k", "3", "--scale")
     x = spcacore.branch_and_bound(X, 3, scale=True).loading
     shown = dict(line.split() for line in text.splitlines() if re.match(r"x\d+ ", line))
     assert shown == {f"x{j + 1}": f"{x[j]:.3f}" for j in np.flatnonzero(x)}
@@ -74,8 +74,6 @@ def test_what_is_known_of_the_variables(as_json, file, X, argv, known, k):
     (row,) = as_json("certify", file, "-k", k, *argv)["components"]
     assert row["value"] <= best * (1 + 1e-9)
     assert best <= row["upper_bound"] * (1 + 1e-9)
-    (row,) = as_json("certify", file, "-k", k, "--exact", *argv)["components"]
-    assert row["value"] == pytest.approx(best, rel=1e-9)
 
 
 def test_variances_of_given_loadings(as_json, output, tmp_path, pitprops):
@@ -108,9 +106,7 @@ def test_variances_of_given_loadings(as_json, output, tmp_path, pitprops):
     ("argv", "words"),
     [
         ([], "give either -k/--cardinality or --loadings"),
-        (["-k", "3", "--time-limit", "3"], "--time-limit: requires --exact"),
         (["--loadings", "both.csv", "--exclude", "length"], "--exclude: requires --cardinality"),
-        (["-k", "3", "--exact", "--relaxation"], "--relaxation: not with --exact"),
         (["-k", "14"], "--cardinality: must be in [1, 13], not 14"),
         (["--loadings", "short.csv"], "short.csv has 2 variables, "),
         (["--loadings", "other.csv"], "does not have the variables of other.csv: it is without 'x'"),
