@@ -14,7 +14,7 @@ from .._records import record
 from .._types import AnyArray, Array, Index
 from .._validation import as_dense, as_seed, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import unit_columns
-from ..linalg.scaling import beyond_range, exponent_of
+from ..linalg.scaling import beyond_range
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import explained_together, problem_of, refine_all, search
 from ..models.components import SparsePCAResult, components_result, loadings_of
@@ -374,7 +374,7 @@ class _Units:
 
     mean: Array
     scale: Array
-    exponent: int
+    exponent: int = 0
 
     def of(self, entries: AnyArray, columns: Any) -> Array:
         with beyond_range():
@@ -393,9 +393,12 @@ class _Units:
             yield self.of(rows[:, block], block)
 
 
+def _largest(rows: Any, units: _Units) -> float:
+    return max(float(np.fmax.reduce(np.abs(part), None, initial=0)) for part in units.parts(rows))
+
+
 def _sum_of_squares(rows: Any, units: _Units) -> float:
-    with beyond_range():
-        return sum(float(np.nansum(part**2)) for part in units.parts(rows))
+    return sum(float(np.nansum(part**2)) for part in units.parts(rows))
 
 
 def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) -> float:
@@ -420,7 +423,7 @@ def _agreement(U: Array, V: Array, r: int) -> Array:
 
 
 class _HeldOutRows:
-    """Rows outside of a fit, centered and scaled by its means and deviations, in its units."""
+    """Rows outside of a fit, centered and scaled by its means and deviations, times a power of two."""
 
     def __init__(self, rows: Any, problem: Problem):
         self.rows, self.problem = rows, problem
@@ -428,10 +431,12 @@ class _HeldOutRows:
         self.scale: Array = np.ones(problem.p)
         if problem.scale is not None:  # where the fit saw no variance there is no unit
             self.scale = np.where(problem.variances > 0, problem.scale, np.inf)
-        self.units = _Units(self.mean, self.scale, 2 * exponent_of(problem.range))
-        self.total = sum(self._per_block(_sum_of_squares))
-        if not math.isfinite(self.total):
+        self.units = _Units(self.mean, self.scale)
+        largest = max(self._per_block(_largest))
+        if not math.isfinite(largest):
             raise ValueError("the left-out rows exceed the number range; rescale X")
+        self.units = _Units(self.mean, self.scale, -math.frexp(largest)[1])
+        self.total = sum(self._per_block(_sum_of_squares))
 
     def _per_block(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
         """The results of a task for all rows, or for each block of them."""
