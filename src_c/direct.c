@@ -167,7 +167,9 @@ static int over_norm(spca_int p, const real *v, real *q)
 
 /* Gram-Schmidt, twice is enough (Parlett 1980, The Symmetric Eigenvalue Problem, section 6.9), and
  * with every entry a bound on what rounding has made of it: entries that may be rounding alone are
- * taken for zero, and then q is made orthogonal once more. */
+ * taken for zero, and then q is made orthogonal once more.  The doubt of a coefficient b'q is no
+ * more than the norm of q's errors before any projection, which takes none longer: a sum of bounds
+ * of entries alone would grow by a factor with each b. */
 VECTORIZED_TO(spca_status, parts_of,
               (spca_int p, spca_int r, const real *V, real epsilon, real *work, real *Q),
               (p, r, V, epsilon, work, Q))
@@ -179,11 +181,14 @@ VECTORIZED_TO(spca_status, parts_of,
         if (!is_finite(p, V + t * p)) return SPCA_NONFINITE;
         if (!over_norm(p, V + t * p, q)) continue;
         for (spca_int j = 0; j < p; j++) noise[j] = 4 * epsilon * fabs(q[j]);
+        real most = 4 * epsilon; /* the norm of errors */
         for (int pass = 0; pass < 3; pass++) {
             for (spca_int s = 0; s < t; s++) {
                 const real *b = Q + s * p, *spread = work + s * p;
                 real c = strands_dot(p, b, q), doubt = 0; /* doubt: of c */
                 for (spca_int j = 0; pass == 0 && j < p; j++) doubt += noise[j] * fabs(b[j]);
+                if (doubt > most) doubt = most;
+                if (pass == 0) most += fabs(c) * (nrm2(p, spread) + 2 * epsilon);
                 for (spca_int j = 0; j < p; j++) q[j] -= c * b[j];
                 for (spca_int j = 0; pass < 2 && j < p; j++)
                     noise[j] +=

@@ -161,10 +161,9 @@ def _restarts_by_rng() -> bool:
 
 
 SPAN_SIZE = 24  # directions; of so many half are kept. Twice as many save a tenth of the iterations
-LEAST_LEFT = 1e-3  # of a direction, of which its products keep their digits
+LEAST_LEFT = 1e-6  # of a direction, of which its products keep their digits
 PATIENCE = 6  # iterations for a vector, beyond which they are counted
 ORDER_OF_STEP = 100  # a decomposition takes as long as (order / this)^2 iterations
-NEAR = 0.01  # relative change of a that leaves an inverse good enough
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -191,10 +190,10 @@ class RitzSpan:
     def full(self) -> bool:
         return self.size + 1 >= self.parts.shape[1]
 
-    def append(self, d: Array, always: bool = True) -> bool:
+    def append(self, d: Array) -> bool:
         """Add a direction, alone or with its products, if it is more than rounding; whether it was added.
 
-        Where little is left of it, its products are found anew, or it is left out if not `always` added.
+        Where little is left of it, its products are found anew.
         """
         before = float(np.linalg.norm(d[0]))
         for _ in range(2 if self.size else 0):
@@ -203,8 +202,6 @@ class RitzSpan:
         if not left > self.exact * before or self.size == self.parts.shape[1]:
             return False
         known = len(d) > 1 and left > LEAST_LEFT * before
-        if not known and not always:
-            return False
         self.parts[:, self.size] = d / left if known else self.with_products(d[0] / left)
         self.size += 1
         return True
@@ -232,30 +229,28 @@ class RitzSpan:
 
 
 class ShiftedInverse:
-    """Steps from Ritz vectors x of (G, K_a), K_a = a I + L, G = YY', by nearly the inverse of G - t K_a.
+    """Steps from Ritz vectors x of (G, K_a), K_a = a I + L, G = YY', by the inverse of G - t K_b, b near a.
 
-    Orthogonal to Q and to K_a x, with the Ritz value t, that is the step of Jacobi and Davidson (Sleijpen and
-    van der Vorst 1996), which converges as fast as the inverse is exact. By eigenvectors W of Y'K_a^-1 Y, it
-    is `K_a^-1 (Y W (diag(values) - t)^-1 W'Y'K_a^-1 - 1)/t`. They are found for one a, b, once there were as
-    many further iterations as take their time; another a changes the values alone, to first order.
+    Orthogonal to Q and to K_a x, with the Ritz value t of x there, that is the step of Jacobi and Davidson
+    (Sleijpen and van der Vorst 1996), exact for a = b. By eigenvectors W of Y'K_b^-1 Y, the inverse is
+    `K_b^-1 (Y W (diag(values) - t)^-1 W'Y'K_b^-1 - 1)/t`. They are found for one a, b, once there were so
+    many further iterations that these took as long.
     """
 
     order: int
     factor: Callable[[], Array]
     solve: Callable[..., Array]
     waited: int
-    a: float
     b: float
     values: Array
-    falls: Array
     YW: Array
+    Q: Array
     FQ: Array
     QKQ: Array
 
-    def __init__(self, p: int, order: int, factor: Callable[[], Array], solve: Callable[..., Array]):
+    def __init__(self, order: int, factor: Callable[[], Array], solve: Callable[..., Array]):
         self.order, self.factor, self.solve = order, factor, solve
-        self.waited, self.b, self.a = 0, math.inf, math.inf
-        self.Q: Array = np.zeros((p, 0))
+        self.waited, self.b = 0, math.inf
 
     @property
     def known(self) -> bool:
@@ -263,38 +258,33 @@ class ShiftedInverse:
 
     def _decompose(self, b: float) -> None:
         Y = self.factor()
-        F = self.solve(b, Y)
-        self.values, W = all_eigenpairs(inner_products(Y, F))
-        self.b, self.waited, self.YW, self.a = b, 0, Y @ W, math.inf
-        told = self.values > EPS * self.values[-1]
-        self.falls = np.sum((F @ W) ** 2, axis=0) * told / np.where(told, self.values, 1)
+        self.values, W = all_eigenpairs(inner_products(Y, self.solve(b, Y)))
+        self.b, self.waited, self.YW = b, 0, Y @ W
+        self.Q, self.FQ, self.QKQ = Y[:, :0], np.zeros((len(self.values), 0)), np.zeros((0, 0))
 
-    def _border(self, a: float, Q: Array, KQ: Array) -> None:
-        """Products of Q with the parts of the inverse, for an a that is near enough."""
-        if not abs(a - self.a) <= NEAR * a:
-            self.a, self.Q = a, Q[:, :0]
-            self.FQ, self.QKQ = np.zeros((len(self.values), 0)), np.zeros((0, 0))
-        t = self.Q.shape[1]
-        more, solved = Q[:, t:], KQ[:, t:]
+    def _border(self, Q: Array) -> None:
+        """Products of Q with the parts of the inverse."""
+        more = Q[:, self.Q.shape[1] :]
         if more.shape[1]:
+            solved = self.solve(self.b, more)
             self.FQ, side = np.hstack([self.FQ, self.YW.T @ solved]), self.Q.T @ solved
             self.Q, self.QKQ = Q, np.block([[self.QKQ, side], [side.T, more.T @ solved]])
 
     @np.errstate(under="ignore")
-    def step(self, a: float, x: Array, Gx: Array, Lx: Array, Q: Array, KQ: Array, steps: int) -> Array | None:
-        """The step after so many iterations, where the inverse is known by then, given K_a^-1 Q."""
+    def step(self, a: float, x: Array, Gx: Array, Lx: Array, Q: Array, steps: int) -> Array | None:
+        """The step after so many iterations, where the inverse is known by then."""
         self.waited += steps >= PATIENCE
         if self.waited > (self.order / ORDER_OF_STEP) ** 2 and a != self.b:
             self._decompose(a)
         if not self.known:
             return None
-        self._border(a, Q, KQ)
-        Kx = a * x + Lx
-        t = float(x @ Gx) / float(x @ Kx)
-        sides = np.stack([Kx, Gx - t * Kx], axis=1)
-        solved, q = self.solve(self.a, sides), Q.shape[1]
+        self._border(Q)
+        Kx, gain = a * x + Lx, float(x @ Gx)
+        t = gain / float(x @ (self.b * x + Lx))
+        sides = np.stack([Kx, Gx - gain / float(x @ Kx) * Kx], axis=1)
+        solved, q = self.solve(self.b, sides), Q.shape[1]
         within, across = np.hstack([self.FQ, self.YW.T @ solved]), Q.T @ solved
-        gaps = self.values / (1 + (self.a - self.b) * self.falls) - t
+        gaps = self.values - t
         weighted = within / np.where(gaps == 0, EPS * t, gaps)[:, None]
         inner = np.block([[self.QKQ, across], [across[:, :1].T, sides[:, :1].T @ solved]])
         inner -= within[:, :-1].T @ weighted
@@ -303,7 +293,7 @@ class ShiftedInverse:
         except np.linalg.LinAlgError:
             return None
         right = Q @ weights[:q] + sides @ weights[q:] - self.YW @ (weighted @ weights)
-        return project_out(self.solve(self.a, right), Q)
+        return project_out(self.solve(self.b, right), Q)
 
 
 def root_beyond(f: Callable[[float], float], t: float, gain: float, most: float) -> tuple[float, float]:

@@ -193,7 +193,7 @@ class ExpectationMaximization:
             if float(x.m @ x.m) < 1e-14 * x.trace:  # no signal beside the prior
                 converged = True
                 break
-            z = self.best_combination(x)
+            z = best = self.best_combination(x)
             y = self.e_step(z)
             after = self.m_step(y)[3]
             if z is not x and after < F - rounding:
@@ -207,7 +207,7 @@ class ExpectationMaximization:
             idle = idle + 1 if stuck and after - max([F, *path[-1:]]) <= rounding else 0
             converged |= idle == 3
             if not converged:
-                self.correct(z, len(path))
+                self.correct(best, len(path))
             least = min(least, step)
             path.append(max([after, *path[-1:]]))
             report()
@@ -225,8 +225,7 @@ class ExpectationMaximization:
         It is m = c u with the leading eigenvector u of (Z'Z, K_a), u'K_a u = 1. With f = u'Z'Z u, w = u'u and
         l = u'Lu, F is largest in c where `e^2 s2 = f Tr S/l`; the best weights then have `a = c^2 l/Tr S`.
         """
-        always = self.shifted is None or not self.shifted.known
-        self.grows = self.span.append(np.stack([y.m, y.g, y.Lm]), always)
+        self.grows = self.span.append(np.stack([y.m, y.g, y.Lm]))
         within = self.span.eigenvectors()
         last, share, slope = self.share
 
@@ -258,8 +257,7 @@ class ExpectationMaximization:
         """Add to the span what leads from x nearly to an eigenvector, once many steps have not."""
         if self.shifted is None:
             return
-        KQ = self.Q if self.guess[1] is None else self.guess[1]
-        d = self.shifted.step(x.a, x.m, x.g, x.Lm, self.Q, KQ, steps)
+        d = self.shifted.step(x.a, x.m, x.g, x.Lm, self.Q, steps)
         if d is not None:
             self.grows |= self.span.append(d[None])
 
@@ -413,7 +411,7 @@ class Search:
             return None
         if isinstance(prior, Sparse) and op.p * order > SHIFTED_ENTRIES:
             return None
-        return ShiftedInverse(op.p, order, self.residual.whole_factor, prior.solve)
+        return ShiftedInverse(order, self.residual.whole_factor, prior.solve)
 
     def on_support(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
         """The better of two: from the support of truncated power, and from that of EM on all variables."""

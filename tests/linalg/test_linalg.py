@@ -35,12 +35,12 @@ def test_a_step_of_jacobi_and_davidson_solves_the_bordered_system(n):
     Y = rng.standard_normal((p, n))
     G, Q = Y @ Y.T, np.linalg.qr(rng.standard_normal((p, 3)))[0]
     inverse = eigen.ShiftedInverse(
-        p, 0, lambda: Y, lambda a, V: V / (a + theta.reshape(-1, *[1] * (V.ndim - 1)))
+        0, lambda: Y, lambda a, V: V / (a + theta.reshape(-1, *[1] * (V.ndim - 1)))
     )
     x = orthogonal.project_out(rng.standard_normal(p), Q)
     K = 2 + theta
     for q in (0, 2, 3):
-        step = inverse.step(2.0, x, G @ x, theta * x, Q[:, :q], Q[:, :q] / K[:, None], 10)
+        step = inverse.step(2.0, x, G @ x, theta * x, Q[:, :q], 10)
         inverse.order = 10**6  # no other decomposition
     t = (x @ G @ x) / (x @ (K * x))
     border = np.column_stack([Q, K * x])
@@ -155,6 +155,8 @@ def test_bases_span_what_is_given():
         grown = orthogonal.append_orthonormal(grown, v)
     assert_allclose(np.abs(grown.T @ expected), np.eye(4), atol=1e-13)
     assert_allclose(orthogonal.project_out(V, expected), 0, atol=1e-14)
+    many = scipy.linalg.qr(rng.standard_normal((400, 120)), mode="economic")[0]
+    assert_allclose(orthogonal.orthonormal(many), many, atol=1e-15)
 
 
 @given(st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=8), st.booleans())
