@@ -38,8 +38,8 @@ class Field:
         self.index: Index = index
         self.whole: bool = len(index) == problem.p
         self._columns: NDArray[np.float32] | None = None
+        self._room: AnyArray = np.empty(0, np.float32)  # where it is, or will be
         self.matrix: AnyArray = self._formed()
-        self._room: AnyArray = self.matrix  # where it is, or will be
         self._place = np.full(problem.p, -1, np.intp)
         self._place[index] = np.arange(len(index))
         self._removed: list[Direction] = []
@@ -50,7 +50,8 @@ class Field:
         if op.by_passes:
             return np.asarray(op.submatrix(index), np.float32, order="C")
         op, w = op.unscreened(), len(index)
-        A = np.empty((w, w), np.float32)
+        self._room = np.empty((w + FIELD_JOINING * (not self.whole)) ** 2, np.float32)
+        A = self._room[: w * w].reshape(w, w)
         if op.symmetric_form or not op.dense:
             for first in range(0, w, FIELD_COLUMNS):
                 rows = slice(first, first + FIELD_COLUMNS)

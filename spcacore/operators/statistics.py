@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._limits import CHUNK, EXTREME_COLUMNS, EXTREME_SAMPLES
+from .._limits import CHUNK, EXTREME_COLUMNS, EXTREME_LEAST, EXTREME_SAMPLES
 from .._messages import counted
 from .._records import record
 from .._types import AnyArray, Array, Index, Mask
@@ -218,7 +218,8 @@ def compressed_statistics(
 
 def extreme_rows(op: Any, index: Index, k: int, levels: Array) -> tuple[Array, AnyArray]:
     """The s_ij = x_ij^2 / (n - 1) of the rows of F by which k variables of `index` may explain most, and
-    bounds on how much: the least of k t + sum_j (s_ij - t)_+ of all levels t."""
+    bounds on how much: the least of k t + sum_j (s_ij - t)_+ of all levels t.  Only of those that may reach a
+    share of k times the largest level."""
     bounds = np.outer(k * levels, np.ones(op.m))
     for first in range(0, len(index), EXTREME_COLUMNS):
         square = float(op.factor) * np.square(op.columns(index[first : first + EXTREME_COLUMNS]))
@@ -226,6 +227,7 @@ def extreme_rows(op: Any, index: Index, k: int, levels: Array) -> tuple[Array, A
             sums += np.maximum(square - level, 0).sum(axis=0)
     bound = bounds.min(axis=0)
     chosen = _core.select_largest(bound, min(EXTREME_SAMPLES, op.m))
+    chosen = chosen[bound[chosen] >= EXTREME_LEAST * k * levels.max()]
     unit = np.zeros((op.m, len(chosen)), op.dtype, order="F")
     unit[chosen, np.arange(len(chosen))] = 1
     return bound[chosen], np.square(op.backward_block(unit).T) / op.dtype.type(op.factor)

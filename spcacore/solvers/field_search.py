@@ -16,6 +16,7 @@ from .._limits import (
     FIELD_AT_ONCE,
     FIELD_GAIN,
     FIELD_IMAGE_WORK,
+    FIELD_INSIDE,
     FIELD_LEADS,
     FIELD_LEADS_LEAST,
     FIELD_LIFTED,
@@ -65,6 +66,8 @@ from .refitting import is_better, refit
 from .solution import Begin, Report, Solution, Tally, ended
 from .starts import extreme_samples, variances_tie
 from .swaps import swap_search
+
+Race = tuple[list[End], int, int]  # its ends, the best first, starts, and steps to the best
 
 
 class Continued(Protocol):
@@ -129,7 +132,7 @@ class FieldSearch:
         field = ground.field(self.problem, self.state, some, False, self.seed)
         if field is None:
             return best, True
-        new = self._from(field, best, PROBE_STARTS)
+        new = self._from(field, best, self._ends(field, PROBE_STARTS, RACE_ENDS), FIELD_LIFTED)
         moved = _moved(new, best)
         ground.wide = moved and (new is None or bool(np.isin(best.index, new.index).any()))
         if not ground.wide and (moved or ground.enough == 0):
@@ -154,37 +157,46 @@ class FieldSearch:
 
         A part of A lacks variables that the best support has, and what has little variance is told by no
         other variable.  So the ends of a race in a part name the variables with which they have most in
-        common, and the next race runs among these.
+        common, and the next race runs among these.  Where variances tell whom to try, that is so if the best
+        before has many variables outside.
         """
-        ground, state, deep = self.ground, self.state, count == 0
+        ground, state, deep, at_once = self.ground, self.state, count == 0, self.at_once()
         field = ground.field(self.problem, state, most, deep, self.seed)
         if field is None or ended(self.hook):
             return best
+        last = leads = DEEP_ENDS if deep else RACE_ENDS
+        few = deep or not at_once  # where variances tell, and of what is likely
         if field.whole or deep:
             rounds = 0 if field.whole else FIELD_ROUNDS
         else:
-            best = self._from(field, best, count)
-            rounds = ground.partial < PROBES or self.at_once()
-        made = 0
-        for _ in range(rounds):
+            outside = best is not None and np.isin(best.index, field.index).mean() < FIELD_INSIDE
+            rounds = int(at_once or (outside and ground.partial < PROBES))
+        if rounds:
             leads = min(FIELD_LEADS, max(FIELD_LEADS_LEAST, int(FIELD_IMAGE_WORK / self.problem.cost)))
-            ends, starts, _ = self._ends(field, count, leads)
-            made += starts
-            supports = [end.index for end in ends[:leads]]
+        race, lifted = self._ends(field, count, leads), FIELD_LIFTED // (1 + few)
+        if not (deep or field.whole):
+            best = self._from(field, best, race, lifted)
+            if not rounds:
+                return best
+        made = 0
+        for left in range(rounds)[::-1]:
+            made += race[1] * deep
+            supports = [end.index for end in race[0][:leads]]
             field = field.around(supports, FIELD_PARTNERS * self.cardinality, FIELD_SOME)
             if ended(self.hook) or not field.without(state):
                 return best
-        if not rounds and not field.whole:
-            return best
-        new = self._from(field, best, count, made)
+            race = self._ends(field, count, leads if left else last)
+        new = self._from(field, best, race, lifted, made)
         if rounds and not deep and best is not None and new is not None:
             ground.partial += new.objective <= best.objective * (1 + FIELD_GAIN)
         return new
 
-    def _from(self, field: Field, best: Solution | None, count: int, made: int = 0) -> Solution | None:
-        """The best of this component and those that the most promising ends lead to among all variables."""
+    def _from(
+        self, field: Field, best: Solution | None, race: Race, lifted: int, made: int = 0
+    ) -> Solution | None:
+        """The best of this component and those that so many ends lead to among all variables."""
         state, k, p = self.state, self.cardinality, self.problem.p
-        ends, n_starts, steps = self._ends(field, count, DEEP_ENDS if count == 0 else RACE_ENDS)
+        ends, n_starts, steps = race
         comparable = state.constraint is None and not state.quotient
         slack = FIELD_ROUNDING if field.whole else FIELD_SLACK[p > FIELD_ORDER]
         least, here = -np.inf, field.index[:0]
@@ -196,8 +208,7 @@ class FieldSearch:
             least = max(least, ends[0].value * (1 - slack))
         again = [end for end in ends if len(here) and np.isin(here, end.index).all()]
         chosen = [end for end in ends if end.value >= least and not any(end is other for other in again)]
-        few = alike or count == 0  # in a field of what is likely, nearly so
-        chosen = chosen[: FIELD_LIFTED // (1 + few)]
+        chosen = chosen[: FIELD_LIFTED // 2 if alike else lifted]
         fitted = steps if alike and can_be_swapped(k, len(field.index), self.solver.swaps) else None
         before = Tally(0, 0, 0) if best is None else best.tally
         tally = Tally(
@@ -258,7 +269,7 @@ class FieldSearch:
         tally = Tally(tally.starts, tally.ends, reached)
         return replaced(new, tally=tally, n_iter=new.n_iter if new is best else n_iter)
 
-    def _ends(self, field: Field, count: int, most: int) -> tuple[list[End], int, int]:
+    def _ends(self, field: Field, count: int, most: int) -> Race:
         swaps = self.solver.swaps if field.whole or count == 0 else 0.0  # else they follow among all
         tol = max(self.solver.tolerance(self.state.operator), 1e-6)
         return ends_on_field(field, self.cardinality, count, most, swaps, tol, self.hook)

@@ -204,9 +204,7 @@ def extreme_samples(problem: Problem, state: DeflatedOperator, k: int, value: fl
         return
     index = largest[extreme[largest] >= levels[0]]
     find = op.extreme_rows if op.by_passes else partial(extreme_rows, op)
-    for bound, square in zip(*find(index, k, levels), strict=True):
-        if bound < EXTREME_LEAST * value:
-            continue
+    for square in find(index, k, levels)[1]:
         for variables in before:
             square[variables] = 0
         support = _core.select_largest(square, k)
