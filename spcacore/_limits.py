@@ -404,6 +404,7 @@ JOINT_ITERATIONS = 240  # of alternating directions for a bound on several compo
 JOINT_EFFORT = 5e9  # times the cube of the variables, at most,
 JOINT_ROUNDS, JOINT_FREE_ROUNDS = 8, 2  # and a third of them again, from supports that trees find
 JOINT_CHECK = 10  # of them between looks at the bound that they give, and for other supports
+JOINT_STEP = 1.5  # times as far as each of them would go
 JOINT_ENTERING = 10  # of those
 JOINT_STALL = 2e-4  # share by which four such looks, or a round, must lower it
 JOINT_NODES, JOINT_TREE = 40_000, 4e8  # of the tree for each number of nonzeros, and times the square of p

@@ -13,15 +13,16 @@ orthonormal. So for X >= 0, Z = A^(1/2)XA^(1/2), C = A - Z and F no less than an
 
     sum_t a_t = sum_t v_t'Zv_t + sum_t v_t'Cv_t <= F (r largest eigenvalues of X) + sum_t F(k_t).
 
-*Any V.* Let J be the variables in more than one support, s of them, and n_t how many the support of v_t
-has: sum_t n_t >= 2s. Without J the loadings have disjoint supports. So their unit vectors w_t, and e_j of
-each j in J, are orthonormal, and span a space that holds that of V: with Q the projection onto it, P <= Q.
+*Any V.* Where no two supports share a variable, the loadings are orthogonal. Else let J be the variables in
+more than one support, s >= 1 of them, and n_t how many the support of v_t has: sum_t n_t >= 2s. Without J
+the loadings have disjoint supports. So their unit vectors w_t, and e_j of each j in J, are orthonormal, and
+span a space that holds that of V: with Q the projection onto it, P <= Q.
 Hence for any B >= 0 and Z >= 0, and C = B - Z
 
     Tr(PA) = Tr P(A - B) + Tr(PB) <= Tr P(A - B) + Tr(QB)
            <= (r largest eigenvalues of A - B) + Tr Z + sum_t F(k_t - n_t) + (s largest c_jj),
 
-F(0) = 0, and the largest over all s and n_t.
+F(0) = 0, and the largest over all s and n_t. Each of the two cases has multipliers of its own.
 
 B and Z are chosen with the largest eigenvalues of C on some supports in the place of F, to which searches
 add those that C makes larger (cutting planes; alternating directions, Boyd et al. 2011). A tree then
@@ -41,6 +42,7 @@ from .._limits import (
     JOINT_NODES,
     JOINT_ROUNDS,
     JOINT_STALL,
+    JOINT_STEP,
     JOINT_TREE,
 )
 from .._records import record
@@ -65,11 +67,14 @@ class _Multipliers:
         """By F(0) .. F(the largest size); apart: under a constraint."""
         if apart:
             return self.cost + float(levels[list(sizes)].sum())
-        return self.cost + most_together(levels, (self.B - self.Z).diagonal(), sizes)
+        return self.cost + most_together(levels, (self.B - self.Z).diagonal(), sizes, 1)
 
 
-def most_together(levels: Matrix, own: Matrix, sizes: tuple[int, ...]) -> float:
-    """The largest sum_t levels[k_t - n_t] + (the s largest `own`), sum_t n_t >= 2s; levels do not fall."""
+def most_together(levels: Matrix, own: Matrix, sizes: tuple[int, ...], least: int = 0) -> float:
+    """The largest sum_t levels[k_t - n_t] + (the s >= least largest `own`), sum_t n_t >= 2s.
+
+    Levels do not fall.
+    """
     best = np.zeros(1)  # by sum_t n_t
     for k in sizes:
         new = np.full(len(best) + k, -np.inf)
@@ -77,7 +82,7 @@ def most_together(levels: Matrix, own: Matrix, sizes: tuple[int, ...]) -> float:
             np.maximum(new[n : n + len(best)], best + levels[k - n], out=new[n : n + len(best)])
         best = new
     shared = np.append(0.0, np.cumsum(np.maximum(np.sort(own)[::-1], 0)))
-    return float((best + shared[np.minimum(np.arange(len(best)) // 2, len(own))]).max())
+    return float((best + shared[np.minimum(np.arange(len(best)) // 2, len(own))])[2 * least :].max())
 
 
 def relaxed_bound(
@@ -87,7 +92,9 @@ def relaxed_bound(
     scale = float(np.abs(A).max())
     if scale == 0:
         return 0.0
-    return scale * _Ascent(np.ascontiguousarray(A) / scale, sizes, constraint, ProgressClock(hook)).bound()
+    A, clock = np.ascontiguousarray(A) / scale, ProgressClock(hook)
+    cases = (constraint,) if constraint else ("orthogonal", None)
+    return scale * max(_Ascent(A, sizes, case, clock).bound() for case in cases)
 
 
 def _rounding(found: _Multipliers, sizes: tuple[int, ...]) -> float:
@@ -167,13 +174,15 @@ class _Pool:
 
     def decompose(self, C: Matrix) -> Matrix:
         """The eigenvalues of each part, ascending."""
-        self.values, self.E = np.linalg.eigh(self.of(C) - self.U)
+        self.before = self.of(C)
+        self.values, self.E = np.linalg.eigh(self.before - self.U)
         return self.values
 
     def lower(self, levels: Matrix) -> tuple[Matrix, Matrix]:
         """Moves eigenvalues to the level of the size; the sums of what this makes of C, of how many parts."""
         E, size = self.E, self.p + 1
-        self.W = (E * np.minimum(self.values, levels[self.sizes, None])[:, None, :]) @ E.swapaxes(1, 2)
+        W = (E * np.minimum(self.values, levels[self.sizes, None])[:, None, :]) @ E.swapaxes(1, 2)
+        self.W = _beyond(W, self.before)
         places = (self.supports[:, :, None] * size + self.supports[:, None, :]).ravel()
         sums = np.bincount(places, (self.W + self.U).ravel(), size * size).astype(np.float64)
         counts = np.bincount(places, minlength=size * size).astype(np.float64)
@@ -288,9 +297,10 @@ class _Ascent:
         """B and Z, and how far the parts are from agreement, and moved."""
         A, p = self.A, len(self.A)
         Z = _positive(self.Z - self.UZ - self.W / self.tau)
-        own = self.set_levels(self.pool.decompose(self.C), self.C.diagonal() - self.Ud)
+        diagonal, both = self.C.diagonal(), self.Z + self.C
+        own = _beyond(self.set_levels(self.pool.decompose(self.C), diagonal - self.Ud), diagonal)
         sums, counts = self.pool.lower(np.maximum(self.levels, 0))
-        z, before = Z + self.UZ, (self.C, self.Z)
+        z, before = _beyond(Z, self.Z) + self.UZ, (self.C, self.Z)
         if self.apart:
             B, primal = A, 0.0
             self.C = (A - z + sums) / (1 + counts)
@@ -298,14 +308,14 @@ class _Ascent:
         else:
             sums[np.diag_indices(p)] += own + self.Ud
             counts[np.diag_indices(p)] += 1
-            rest = A - self.Z - self.C - self.UA
+            rest = A - both - self.UA
             values, E = np.linalg.eigh(rest)
             rest -= recomposed(E, in_fantope(self.tau * values, len(self.sizes)) / self.tau)
-            B = _positive(self.Z + self.C - self.UB)
-            a, b = A - rest - self.UA, B + self.UB  # both to be Z + C
-            one, both = a + z + b, a + b + sums
-            self.Z = ((2 + counts) * one - 2 * both) / (2 + 3 * counts)
-            self.C = (3 * both - 2 * one) / (2 + 3 * counts)
+            B = _positive(both - self.UB)
+            a, b = _beyond(A - rest, both) - self.UA, _beyond(B, both) + self.UB  # both to be Z + C
+            one, two = a + z + b, a + b + sums
+            self.Z = ((2 + counts) * one - 2 * two) / (2 + 3 * counts)
+            self.C = (3 * two - 2 * one) / (2 + 3 * counts)
             self.UA, self.UB = self.Z + self.C - a, b - self.Z - self.C
             self.Ud += own - self.C.diagonal()
             primal = float(((A - rest - self.Z - self.C) ** 2).sum() + ((B - self.Z - self.C) ** 2).sum())
@@ -328,12 +338,17 @@ class _Ascent:
             middle = (low + beta) / 2
             alpha = max(_level(values - middle * m, r / tau), 0.0)
             over = (m * np.maximum(values - alpha - middle * m, 0)).sum()
-            charged = np.minimum(np.maximum(tau * (own - 2 * middle), 0), 1).sum()
+            charged = _shares(tau * (own - 2 * middle)).sum()
             slope = sum(self.sizes) - tau * over - 2 * charged
             low, beta = (low, middle) if slope > 0 else (middle, beta)
         alpha = max(_level(values - beta * m, r / tau), 0.0)
         self.levels = alpha + beta * np.arange(len(self.levels))
-        return own - np.clip(own - 2 * beta, 0, 1 / tau)
+        return own - _shares(tau * (own - 2 * beta)) / tau
+
+
+def _beyond(new: Matrix, old: Matrix) -> Matrix:
+    """A step that is longer (over-relaxation, Eckstein & Bertsekas 1992)."""
+    return old + JOINT_STEP * (new - old)
 
 
 def _level(values: Matrix, total: float) -> float:
@@ -341,6 +356,12 @@ def _level(values: Matrix, total: float) -> float:
     ordered = np.sort(values, axis=None)[::-1]
     levels = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
     return float(levels[np.flatnonzero(ordered > levels)[-1]])
+
+
+def _shares(values: Matrix) -> Matrix:
+    """The nearest numbers in [0, 1] with a sum of at least 1."""
+    shares = np.clip(values, 0, 1)
+    return shares if shares.sum() >= 1 else in_fantope(values, 1)
 
 
 def _positive(M: Matrix) -> Matrix:
@@ -358,7 +379,7 @@ def recomposed(E: Matrix, values: Matrix) -> Matrix:
 
 def in_fantope(values: Matrix, r: int) -> Matrix:
     """The nearest numbers in [0, 1] with the sum r."""
-    low, high = float(values[0]) - 1, float(values[-1])
+    low, high = float(values.min()) - 1, float(values.max())
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if np.clip(values - middle, 0, 1).sum() > r else (low, middle)
