@@ -49,7 +49,7 @@ from ..linalg.scaling import beyond_range
 from ..operators.base import Affine
 from ..operators.block_tasks import operator_of
 from ..operators.deflation import Deflation, LowRank
-from ..operators.dense import DenseCovariance, blas_layout
+from ..operators.dense import blas_layout
 from ..operators.sparse import CompressedCovariance, squared_norms
 from ..operators.statistics import entries
 from ..operators.submatrix import rows_of
@@ -299,7 +299,7 @@ class Form:
     ridge: Array | None
     unit: Array
     terms: LowRank
-    sparse: CompressedCovariance | None = None
+    sparse: Any = None
 
     @classmethod
     def of_operator(cls, op: Any, diagonal: AnyArray, ridge: Array | None = None, sparse: Any = None) -> Form:
@@ -307,7 +307,8 @@ class Form:
         return cls(op, own, ridge, np.ones(len(own)), LowRank.none(len(own)), sparse)
 
     @classmethod
-    def of_storage(cls, A: CompressedCovariance | DenseCovariance) -> Form:
+    def of_storage(cls, A: Any) -> Form:
+        """A symmetric matrix, where it is."""
         sparse = A if isinstance(A, CompressedCovariance) else None
         return cls.of_operator(A.operator(Affine(None, None, 1.0, 1.0)), A.diagonal(), sparse=sparse)
 

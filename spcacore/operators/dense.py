@@ -131,7 +131,7 @@ class DenseCovariance(_Dense, CovarianceStorage):
     definite: bool
 
     def __init__(self, X: Any, definite: bool = True, called: str = "X") -> None:
-        self.called = called
+        self.called: str = called
         self.given, self.names = symmetric(X, None, called), column_names(X)
         a = self.array
         self.shape, self.dtype, self.cost, self.definite = a.shape, a.dtype, len(a), definite

@@ -215,7 +215,8 @@ class CompressedCovariance(_Compressed, CovarianceStorage):
 
     def __init__(self, X: Any, definite: bool = True, called: str = "X") -> None:
         super().__init__(X, called=called)
-        self.definite, self.called = definite, called
+        self.definite: bool = definite
+        self.called: str = called
         refuse_oblong(self.shape, called)
 
     def largest(self) -> float:
