@@ -331,6 +331,7 @@ LLOYD_STEPS = 300  # of one K-means
 HARTIGAN_MOVES = 16  # of single points between two passes of its: 1 takes twice the time, 64 ends lower
 SUBSPACE_ROUNDS = 6  # of subspace iteration
 SUBSPACE_SPARE = 8  # directions that it keeps beyond those wanted
+BAND_WORK = 1 << 26  # of a Cholesky factor in bands, which takes less than conjugate gradients do
 GRADIENT_STEPS = 5000  # of conjugate gradients
 DETERMINANT_RESIDUAL = 1e-6  # the same where a determinant is all that is wanted
 GRADIENT_RESIDUAL = 1e-12  # at which they end, over the norm of the right-hand side

@@ -286,7 +286,7 @@ def test_the_greedy_support(seed, k, sparse):
     p, a = 10, float(np.exp(rng.uniform(-2, 2)))
     if sparse:
         L = sp.csr_array(grid_laplacian((2, 5)) * rng.uniform(0.1, 3))
-        chooser = priors.Sparse(L, L.diagonal(), np.ones(1), np.ones(1))
+        chooser = priors.Sparse.of(L, 0)
         L = L.toarray()
     else:
         L = np.linalg.inv(prior(p, seed))
