@@ -375,13 +375,12 @@ IN_SHORT = """\
   Schur complement; after naive deflation they do not.
 * GPower chooses how many variables each component has, within the same total. This puts it ahead in some
   columns.
-* Taken one at a time, components that reach into noise take longer than others: with 25 planted in 500×1000,
-  40 components take 2.3 times as long as 20 (C = I) or 1.8 times (dense C), and in 2000×300 with a dense C
-  2.2 times; 80 components of 500×1000 take 13 (C = I) or 4 times (dense C) as long as 40. With a sparse
-  precision of more than 1000 variables, a component of noise still takes several times as long as others,
-  and so does one of `soppca`. Joint EM finds all at once, from principal
-  components on; of ten and more it takes about half of the time. One at a time, you need not know beforehand
-  how many you want.
+* Taken one at a time, components that reach into noise take longer than others under a prior: with 25
+  planted in 500×1000, 40 components take 2.3 times as long as 20, and 80 take 2.0 (C = I) or 2.2 times (dense
+  C) as long as 40; in 2000×300 with a dense C, 2.4 times each. With a sparse precision of 1600 points of a
+  grid, 20 take 1.9 times as long as 10, which are planted; with `soppca` in 2000×300, 40 take twice the
+  iterations of 20. Joint EM finds all at once, from principal components on; of ten and more it takes about
+  half of the time. One at a time, you need not know beforehand how many you want.
 """
 
 

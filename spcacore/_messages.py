@@ -19,9 +19,11 @@ _UNSAID: ContextVar[tuple[str, ...]] = ContextVar("unsaid", default=())
 _PROGRESS = ("callback", "progress", "trace", "verbose")
 # What other packages call an option: the names that it has here, or a sentence.
 _NAMES = (
-    ("k keepx nonzeros n_nonzero n_nonzero_coefs n_nonzeros nnz sparsity varnum", ("cardinality",)),
+    ("k", ("cardinality", "n_clusters")),
+    ("keepx nonzeros n_nonzero n_nonzero_coefs n_nonzeros nnz sparsity varnum", ("cardinality",)),
     ("alpha l1_ratio para threshold", ("penalty", "cardinality")),
-    ("lambda1 lam gamma rho", ("penalty",)),
+    ("lambda1 lam rho", ("penalty",)),
+    ("gamma", ("penalty", "l1_bound")),  # of GPower, and of R's epca
     ("lambda_", ("ridge", "penalty")),  # of R's elasticnet, and of others
     ("sumabs sumabsv sumabss wbounds wbound", ("l1_bound", "l1_bounds")),
     ("sumabsu", ("sample_l1_bound",)),
@@ -35,7 +37,7 @@ _NAMES = (
     ("n_init nstart nstarts restarts", ("n_starts",)),
     ("init v_init v0", ("start",)),
     ("ncomp ncomps n_comps n_pcs n_factors rank r n_components", ("n_components",)),
-    ("positive nonneg vpos", ("signs",)),
+    ("positive nonneg nneg vpos", ("signs",)),
     (" ".join(_PROGRESS), ("callback",)),
     ("svd_solver algorithm solver", ("method",)),
     ("type input_type", ("kind",)),
@@ -46,6 +48,7 @@ _NAMES = (
     ("transpose transposed", ("orientation",)),
     ("out outfile", ("output",)),
     ("kind", "it takes data, and sparse_pca a covariance"),
+    ("covariance cov", "say kind='covariance'"),
     ("weights row_w obs_weights", ("sample_weight",)),
     ("cv nfolds n_splits", ("n_folds",)),
     ("rotate rotation", "varimax, promax and oblimin rotate loadings"),
@@ -95,6 +98,7 @@ _ITSELF = {  # what the type or its module is called: what to pass instead
     "MuData": "one modality, {x}['rna'], to spcacore.anndata.sparse_pca",
     "SpatialData": "one table, {x}['table'], to spcacore.anndata.sparse_pca",
     "LazyFrame": "{x}.collect()",
+    "Correlation": "{x}.correlation, with kind='covariance'",
     "Dataset": "one of its variables, or {x}.to_array()",
 }
 

@@ -1,4 +1,4 @@
-"""What _core.pyx knows of the C core: `externs.py spca_proto.h spca_double.h OUT`.
+"""What _core.pyx knows of the C core: `externs.py spca_proto.h spca_double.h OUT BLAS_NOTHING`.
 
 Structs and functions of the first are declared for float and for double, functions of the second as they are.
 Each function of the first that takes a REAL also gets one of a fused type, `kernel_NAME`, which calls the one
@@ -85,5 +85,7 @@ def externs(header: str, double: str) -> str:
 
 
 if __name__ == "__main__":
-    *sources, out = map(Path, sys.argv[1:])
-    out.write_text(externs(*(source.read_text(encoding="utf-8") for source in sources)), encoding="utf-8")
+    *files, nothing = sys.argv[1:]
+    *sources, out = map(Path, files)
+    text = externs(*(source.read_text(encoding="utf-8") for source in sources))
+    out.write_text(text.replace("BLAS_NOTHING", nothing), encoding="utf-8")

@@ -16,6 +16,9 @@ typedef int64_t blas_int;
 #else
 typedef int blas_int;
 #endif
+#ifndef BLAS_NOTHING /* what a subroutine of BLAS returns: an int where f2c made it (Pyodide) */
+#define BLAS_NOTHING void
+#endif
 
 typedef enum {
     SPCA_OK = 0,

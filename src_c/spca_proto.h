@@ -4,12 +4,13 @@
 /* ---- BLAS and LAPACK: SciPy's, filled once by _core.pyx ------------------------------------- */
 
 typedef struct {
-    void (*axpy)(blas_int *, REAL *, REAL *, blas_int *, REAL *, blas_int *);
-    void (*scal)(blas_int *, REAL *, REAL *, blas_int *);
+    BLAS_NOTHING (*axpy)(blas_int *, REAL *, REAL *, blas_int *, REAL *, blas_int *);
+    BLAS_NOTHING (*scal)(blas_int *, REAL *, REAL *, blas_int *);
     REAL (*nrm2)(blas_int *, REAL *, blas_int *);
-    void (*stemr)(char *, char *, blas_int *, REAL *, REAL *, REAL *, REAL *, blas_int *,
-                  blas_int *, blas_int *, REAL *, REAL *, blas_int *, blas_int *, blas_int *,
-                  blas_int *, REAL *, blas_int *, blas_int *, blas_int *, blas_int *);
+    BLAS_NOTHING (*stemr)(char *, char *, blas_int *, REAL *, REAL *, REAL *, REAL *, blas_int *,
+                          blas_int *, blas_int *, REAL *, REAL *, blas_int *, blas_int *,
+                          blas_int *, blas_int *, REAL *, blas_int *, blas_int *, blas_int *,
+                          blas_int *);
 } SPCA(blas_table);
 extern SPCA(blas_table) SPCA(blas);
 

@@ -1,7 +1,15 @@
-"""What the default run leaves out: pairs in a checkerboard, and examples of properties."""
+"""What many tests run over, and what the default run leaves out of it: pairs in a checkerboard, examples."""
 
+import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+SEEDS = st.integers(0, 2**32)
+each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+each_order = pytest.mark.parametrize("order", ["C", "F"])
+each_kind = pytest.mark.parametrize("kind", ["data", "covariance"])
+scaled_or_not = pytest.mark.parametrize("scale", [False, True])
 
 
 def in_turn(calls, others):
@@ -19,3 +27,8 @@ def in_turn(calls, others):
 def examples(n):
     """So many of a property where profiles draw a hundred; a quarter by default."""
     return max(n * min(settings.default.max_examples, 100) // 100, 2)
+
+
+def of_examples(n, /, *places, **names):
+    """A property of random examples: of `examples(n)`, by these strategies."""
+    return lambda test: settings(max_examples=examples(n))(given(*places, **names)(test))

@@ -15,13 +15,13 @@ n_components.path -n --components N
 n_components.fit -n --components N
   how many (default: 5), or the share of the variance that they explain together: -n 0.8
 cardinality -k K
-  how many variables each component has, one number or several: -k 10, -k 7,4,4 (default: the root of the
-  number of variables, rounded up)
+  how many variables each component has, one number or several: -k 10, -k 7,4,4 (default: the square
+  root of the number of variables, rounded up)
 cardinality.certify -k GRID
   variables: -k 10, -k 5,10, -k 1:9
 cardinality.path -k GRID
-  variables in every component: -k 1:50, -k 1,2,5,10 (default: up to 15 values); with --criterion also of
-  each: -k 1:20/5,10
+  variables in every component: -k 1:50, -k 1,2,5,10 (default: up to 15 values); with --criterion also one
+  grid for each component: -k 1:20/5,10
 explained S
   instead of -k: as few variables as explain this share (0 to 1) of what ordinary components explain
 explained_of NAME
@@ -41,7 +41,7 @@ penalty.path GRID
 sample_l1_bound C
   bounds the sum of magnitudes of the scores, too
 deflation NAME
-  how a component is removed; orthogonal and uncorrelated keep components so (default: projection; of
+  how a component is removed; orthogonal and uncorrelated keep components so (default: projection; for
   least_squares: schur)
 refine
   improve the components jointly
@@ -52,7 +52,7 @@ ridge R
 certify
   bound what any other components can explain
 loadings FILE
-  loadings as written by fit -o (.csv or .npz); of compare, one file after another
+  loadings as written by fit -o (.csv or .npz); for compare, one file after another
 reference I
   number of the file that the others are matched with (default: 1, the first)
 relaxation
@@ -63,12 +63,12 @@ covariance
 scale
   divide variables by their standard deviations (default: no)
 center
-  subtract the means (default: yes; of sma: no)
+  subtract the means (default: yes; for sma: no)
 float32
   compute in single precision
 [choosing]
 criterion --select NAME
-  choose by cross-validation, by permutation of the data, by the correlation of scores with those of
+  choose by cross-validation, by permutation of the data, by the correlation of scores with scores of
   left-out rows, by the index of sparseness, by the likelihood of a normal model (BIC), or by the agreement
   of half-samples
 rule NAME
@@ -95,7 +95,7 @@ assumption NAME
 level S
   level of the intervals (default: 0.95)
 alignment NAME
-  procrustes: intervals of loadings rotated to those of all the data (default: assignment)
+  procrustes: intervals of loadings rotated to the loadings of all the data (default: assignment)
 warm_start
   search resamples from the components of all the data, and quickly (default: for a bootstrap)
 n_jobs --jobs N
@@ -121,7 +121,7 @@ relative
 block
 node_limit N
 n_samples N
-  of how many samples a covariance is
+  the number of samples that a covariance comes from
 ddof N
   sums of squares are divided by the number of samples minus this (default: 1)
 rotation NAME
@@ -129,8 +129,8 @@ rotation NAME
 threshold NAME
   how small loadings become zero (default: soft)
 time_limit S
-  seconds for each component, after which an exact search ends; with --certify, of that
-[what is known of the variables]
+  seconds for each component, after which an exact search ends, or the search of --certify
+[what you know about the variables]
 include NAMES
 exclude NAMES
 include.certify NAMES
@@ -143,8 +143,8 @@ groups.certify FILE
   requires --cardinality; the group of each variable, one per line: a group is in or out as a whole, and -k
   counts groups
 count NAME
-  requires --groups; what -k counts (default: groups); variables: whole groups, of at most so many variables
-  together
+  requires --groups; what -k counts (default: groups); variables: whole groups, with at most that many
+  variables together
 signs S
   1: no negative loadings; -1: no positive ones; or 1, -1 or 0 (either) for each variable: --signs 1,0,-1
 signs.certify S
@@ -232,7 +232,7 @@ variables. For each component, print the variables that it selects, their loadin
 variance that it explains.
 @fit.examples
 examples:
-  spcacore fit data.csv                          5 components, of as many variables as the root of all
+  spcacore fit data.csv                          5 components, each of the default number of variables
   spcacore fit data.csv -n 3 -k 7,4,4 --scale    3 components of 7, 4 and 4 standardized variables
   spcacore fit correlations.csv --covariance     from a covariance or correlation matrix
   spcacore fit data.csv -n 0.8 --explained 0.95 --method least_squares
@@ -257,7 +257,7 @@ examples:
   spcacore path data.csv --method pmd --l1-bound 1:5:0.5 -o curve.csv
 
 A:B is all whole numbers from A to B, A:B:S goes in steps of S; several may be joined by commas.
-With --select a stroke divides the values of one component from those of the next.
+With --select a stroke divides the values of one component from the values of the next.
 @path.json
   result       an object with
   parameter, values, method, deflation, kind         m values, the sparsest first, of r components
@@ -302,9 +302,9 @@ or with --loadings, besides loadings and total_variance,
   value, upper_bound, bounds, gap                    of all together: the variance, and what none exceed
 @transform.description
 Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.
-Variables are matched by name, in any order; FILE may have more of them. Loadings that fit
-has written bring the means and standard deviations of the data they were fitted to. Others use the means of
-FILE, and with --scale its standard deviations.
+Variables are matched by name, in any order; FILE may have more of them. Loadings that fit has written bring
+the means and standard deviations of the data they were fitted to. Others use the means of FILE, and with
+--scale its standard deviations.
 @transform.examples
 examples:
   spcacore fit train.csv --scale -o fitted.npz
@@ -339,11 +339,13 @@ file formats:
                    of its cells but the first is a number. The first column names the rows if none of its
                    cells is one, or if its numbers count or identify the rows. Notes tell how numbers that
                    may be names were read. Semicolons and tabs are recognized; --decimal , reads 1,5 and
-                   --thousands , 10,500. Columns of words are left out, and those of --drop; true is 1 and
-                   false 0. Missing entries are left out by methods that can, and named in a note.
+                   --thousands , 10,500. Columns of words are left out, as are the columns of --drop;
+                   true is 1 and false 0. Missing entries are left out by methods that can, and named in a
+                   note.
   .npy             A NumPy array, 2-D. It is read from disk as needed.
-  .npz             Several NumPy arrays: the only 2-D one, the one called X, or that of --array. An array
-                   of words of the right length gives the names. Or a matrix of scipy.sparse.save_npz.
+  .npz             Several NumPy arrays: the only 2-D one, the one called X, or the one that --array names.
+                   An array of words of the right length gives the names. Or a matrix of
+                   scipy.sparse.save_npz.
   .mtx             A Matrix Market file, sparse or dense, also compressed (.mtx.gz).
   .parquet         Columns of numbers (needs pandas and pyarrow), otherwise as .csv.
   .h5ad            Annotated data (needs anndata): X, or the layer of --array; "raw" is the raw X.

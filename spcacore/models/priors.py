@@ -1,15 +1,17 @@
 """Normal priors of a loading, by their precision `L = C^-1`, and supports chosen under them.
 
 An iteration needs `K = a I + L` for one number a after another: `K^-1 v`, the trace of K^-1 and log det K.
-With few variables, the eigenvectors of L give all three. With many, conjugate gradients give the first, and
-stochastic Lanczos quadrature the others: one set of nodes and weights serves every a, and the trace is
-the derivative of the log determinant.
+With few variables, the eigenvectors of L give all three. With many, a Cholesky factor in bands (of chains and
+grids of two dimensions, these are narrow) or conjugate gradients give the first, and stochastic Lanczos
+quadrature the others: one set of nodes and weights serves every a, and the trace is the derivative of the log
+determinant.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from scipy.special import erfcx, log_ndtr
 from .. import _core
 from .._labels import symmetric
 from .._limits import (
+    BAND_WORK,
     GRADIENT_RESIDUAL,
     GRADIENT_STEPS,
     PRIOR_SHIFT,
@@ -126,11 +129,13 @@ class Sparse:
     diagonal: Array
     nodes: Array
     weights: Array
+    order: Index  # of the variables, in which L has narrow bands
+    factor: Callable[[float], Array] | None  # of a: that of K in bands, where they are narrow
 
     @classmethod
     def of(cls, matrix: Any, seed: int) -> Sparse:
         nodes, weights = _spectrum(matrix, np.random.default_rng([seed, 0]))
-        return cls(matrix, matrix.diagonal(), nodes, weights)
+        return cls(matrix, matrix.diagonal(), nodes, weights, *_banded(matrix))
 
     @property
     def p(self) -> int:
@@ -144,7 +149,11 @@ class Sparse:
     def solve(
         self, a: float, V: Array, guess: Array | None = None, residual: float = GRADIENT_RESIDUAL
     ) -> Array:
-        """Conjugate gradients for all columns at once, preconditioned by the diagonal."""
+        """By the factor, or conjugate gradients for all columns at once, preconditioned by the diagonal."""
+        if self.factor is not None:
+            solved = np.empty_like(V)
+            solved[self.order] = linalg.cho_solve_banded((self.factor(a), True), V[self.order])
+            return solved
         B = V.reshape(self.p, -1)
         X = np.zeros_like(B) if guess is None else guess.reshape(self.p, -1).copy()
         scale = (1 / (a + self.diagonal))[:, None]
@@ -195,6 +204,28 @@ def independent(prior: PriorMatrix) -> bool:
     if isinstance(prior, Isotropic):
         return True
     return bool(abs(prior.matrix).sum() <= (1 + 1e-12) * prior.diagonal.sum())
+
+
+def _banded(matrix: Any) -> tuple[Index, Callable[[float], Array] | None]:
+    """An order of the variables, and a function of a that factors L + a I in it, if that is little work."""
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    order = reverse_cuthill_mckee(matrix, symmetric_mode=True)
+    entries = matrix[order][:, order].tocoo()
+    below = entries.row - entries.col
+    width = int(below.max()) + 1
+    if width**2 * len(order) > BAND_WORK:
+        return order, None
+    band = np.zeros((width, len(order)))
+    band[below[below >= 0], entries.col[below >= 0]] = entries.data[below >= 0]
+
+    @lru_cache(2)
+    def factor(a: float) -> Array:
+        shifted = band.copy()
+        shifted[0] += a
+        return np.asarray(linalg.cholesky_banded(shifted, overwrite_ab=True, lower=True))
+
+    return order, factor
 
 
 def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -22,9 +22,8 @@ from cli_tools import (
     rows_of,
     saved,
 )  # fmt: skip
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import each_dtype, of_examples
 
 import spcacore
 from spcacore.cli import options, report, task
@@ -223,7 +222,7 @@ def test_json_has_this_form(run, as_json, pitprops, tmp_path, X):
     assert found["explained_variance_ratio"][0] > 0
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 def test_csv_outputs_read_back_exactly(run, tmp_path, X, dtype):
     X, names = X.astype(dtype), [f'odd, "name" {j}' for j in range(9)]
     path = saved(tmp_path / "m.npy", X)
@@ -329,8 +328,9 @@ def test_grids(text, values):
     assert options.grid(text) == values
 
 
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
-@given(st.integers(0, 500), st.integers(0, 60), st.integers(1, 99), st.sampled_from(["1", "10", "100"]))
+@of_examples(
+    60, st.integers(0, 500), st.integers(0, 60), st.integers(1, 99), st.sampled_from(["1", "10", "100"])
+)
 def test_grids_hold_the_decimals_that_they_name(first, count, step, unit):
     """0:1:0.1 holds 0.3, not 0.30000000000000004, and its last value."""
     d = decimal.Decimal

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import of_examples
 
 import spcacore
 from spcacore import _core, cli
@@ -90,8 +89,7 @@ def test_info_advises(output, pitprops, tmp_path, X):
     assert "--scale" in text
 
 
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
-@given(st.data())
+@of_examples(60, st.data())
 def test_info_never_fails_on_numbers(tmp_path_factory, data):
     """Whatever finite and other numbers a matrix holds."""
     n, p = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))

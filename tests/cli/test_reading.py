@@ -17,9 +17,8 @@ import pytest
 import scipy.io
 import scipy.sparse
 from cli_tools import one_error_line, read, read_and_told
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import of_examples
 from numpy.testing import assert_array_equal
 
 from spcacore import cli
@@ -128,8 +127,7 @@ label = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ufeff"), m
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=examples(60), deadline=None)
-@given(st.data())
+@of_examples(60, st.data())
 def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, data):
     n, p = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 4))
     matrix = [[data.draw(numbers) for _ in range(p)] for _ in range(n)]
@@ -503,8 +501,8 @@ def test_the_last_line_of_matrix_market_may_end_in_any_way(tmp_path, end):
     assert_array_equal(read(tmp_path / "a.mtx").matrix.toarray(), [[0, 0], [3.5, 0]])
 
 
-@settings(derandomize=True, deadline=None, max_examples=examples(100))
-@given(
+@of_examples(
+    100,
     kind=st.sampled_from([".csv", ".csv.gz", ".npy", ".npz", ".mtx", ".mtx.gz"]),
     where=st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=4),
     byte=st.sampled_from(b'\0\n\r 09-.,"en\x80\xff'),

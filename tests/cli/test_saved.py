@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from cli_tools import one_error_line, results, rows_of, saved
+from in_turn import scaled_or_not
 from numpy.testing import assert_allclose
 
 import spcacore
@@ -24,7 +25,7 @@ def table(path, X, names, order=None):
 
 
 @pytest.mark.parametrize("kind", ["npz", "csv"])
-@pytest.mark.parametrize("scale", [False, True])
+@scaled_or_not
 def test_scores_of_new_samples(run, output, tmp_path, X, scale, kind):
     """(x - mean) / scale times the loadings, with the mean and scale of the fit; columns by their names."""
     old, new = X[:20], X[20:]

@@ -7,9 +7,8 @@ import pytest
 import reference
 import scipy.sparse
 from extras import optional
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, examples, of_examples
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
@@ -76,8 +75,7 @@ def cut(dissimilarity, k, method="average"):
 
 
 @BOTH
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@of_examples(40, seed=SEEDS)
 def test_explicit_matrix_of_all_pairs(metric, seed):
     X, c = random_data(seed)
     D = all_pairs(X, metric)
@@ -107,8 +105,7 @@ def test_weights_are_the_best_for_their_dissimilarity(metric):
 
 
 @BOTH
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=examples(30), deadline=None, derandomize=True)
+@of_examples(30, seed=SEEDS)
 def test_both_ends_of_the_bound(metric, seed):
     X = random_data(seed)[0] ** 3  # tails so heavy that equal weights start at the wrong one
     D = all_pairs(X, metric)
@@ -208,8 +205,7 @@ def sums_between(X, labels, weight=None):
     return squares(np.full(len(X), True)) - sum(squares(labels == k) for k in set(labels))
 
 
-@given(seed=st.integers(0, 2**32), n_clusters=st.integers(2, 4))
-@settings(max_examples=examples(25), deadline=None, derandomize=True)
+@of_examples(25, seed=SEEDS, n_clusters=st.integers(2, 4))
 def test_kmeans_optimum_of_either_half(seed, n_clusters):
     X, c = random_data(seed, 5, 14)
     result = sparse_kmeans(X, n_clusters, c, rng=seed)

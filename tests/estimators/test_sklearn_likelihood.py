@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from in_turn import scaled_or_not
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
@@ -87,7 +88,7 @@ def test_the_model_is_the_likeliest_in_the_span(case):
     assert gaussian(A, model.get_covariance()) == pytest.approx(-best, abs=1e-6)
 
 
-@pytest.mark.parametrize("scale", [False, True])
+@scaled_or_not
 @pytest.mark.parametrize("E", [SparsePCA, SPCA, SCA, PPCA])
 def test_log_densities_are_those_of_the_normal_distribution(E, scale):
     X = make_spiked(80, 12, cardinality=4, variances=(9, 4), rng=1)[0] * np.linspace(0.5, 4, 12) + 3

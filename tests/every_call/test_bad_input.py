@@ -16,7 +16,7 @@ from bad_kinds import BAD, BROKEN, bad_cells
 from every_call.test_inputs import MATRICES, stated
 from every_call.test_layouts import SLICED, TAKES, among, each, eighths
 from extras import optional
-from in_turn import in_turn
+from in_turn import each_dtype, each_order, in_turn
 from kinds import DTYPES, SPARSE, every_second, ids, is_covariance, read_only, unaligned, untouched
 from small import CLEAN, KINDS, MAKERS, P
 
@@ -279,7 +279,7 @@ def test_what_is_no_covariance_in_any_storage(call):
             call.run(replaced(A, (i, j), np.nan))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("make", MAKERS, ids=ids)
 def test_indefinite_covariance(make, dtype):
     """sparse_pca refuses it; tpower, a single step of which Hotelling deflation is the next, does not."""
@@ -327,9 +327,9 @@ def test_correlation_of_a_negative_variance():
 # ---- working in place -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_order
 def test_overwrite_touches_nothing_when_it_fails(order, kind, dtype):
     good = CLEAN[kind].astype(dtype, order=order)
     for A, x, options in (

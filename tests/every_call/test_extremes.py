@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from in_turn import each_dtype, each_order
 from kinds import DTYPES, untouched
 from numpy.testing import assert_allclose, assert_array_equal
 from small import CLEAN, FORMS, KINDS, V0, X0, K, N, P, assert_same, ids, tolerance
@@ -27,7 +28,7 @@ def test_every_form_of_cardinality(value):
     assert out.cardinality.tolist() == [K, K]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("max_iter", [0, 1])
 @pytest.mark.parametrize("kind", KINDS)
 def test_few_iterations_are_reported(max_iter, kind, dtype):
@@ -45,7 +46,7 @@ def test_few_iterations_are_reported(max_iter, kind, dtype):
     assert not out.converged.any()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("max_iter", [0, 1])
 @pytest.mark.parametrize("renormalize", [True, False])
 def test_cardinality_holds_even_without_iterations(max_iter, renormalize, dtype):
@@ -96,7 +97,7 @@ def test_no_variance(value, scale, form, dtype):
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("shape", [(1, 1), (1, 4), (7, 1), (2, 1), (2, 2), (1, 300), (300, 1)])
 @pytest.mark.parametrize("form", FORMS, **ids)
 def test_smallest_shapes(form, shape, dtype):
@@ -131,7 +132,7 @@ def test_smallest_shapes(form, shape, dtype):
 
 
 @pytest.mark.share(8)
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("deflation", ["projection", "schur", "orthogonalized_projection"])
 @pytest.mark.parametrize(
     ("form", "offset"),
@@ -178,7 +179,7 @@ def test_stale_canonical_flag():
 
 
 @pytest.mark.parametrize("shape", [(50, 8), (200, 20)])
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_order
 def test_float32_far_from_zero_is_as_float64(order, shape):
     """Whole numbers near 1e7, of which single precision has every digit, but not of their products."""
     X = np.asarray(np.random.default_rng(0).normal(1e7, 3, shape), np.float32, order=order)

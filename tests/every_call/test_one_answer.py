@@ -4,7 +4,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from in_turn import examples
+from in_turn import each_dtype, examples, scaled_or_not
 from oracles import data_file
 from row_block_tools import bytes_of, dask_array
 
@@ -58,7 +58,7 @@ def test_sign_of_entries_that_tie(name):
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in range(1, 10))])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 @pytest.mark.parametrize("shape", SHAPES)
 def test_noise(shape, dtype, seed):
     n, p, cardinality = SHAPES[shape]
@@ -128,7 +128,7 @@ def test_k_means_sends_labels_once():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scale", [False, True])
+@scaled_or_not
 def test_words(scale):
     words = sp.load_npz(data_file("poliblog5k_counts.npz")).astype(float)
     X = np.log1p(np.asarray(words.todense()))

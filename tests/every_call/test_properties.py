@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from in_turn import SEEDS
 from numpy.testing import assert_allclose
 from oracles import covariance
 
@@ -16,7 +17,7 @@ import spcacore
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
-seeds = st.integers(0, 2**32)
+seeds = SEEDS
 FAMILIES = ("normal", "integers", "low rank", "sizes", "copies", "offset", "outliers")
 
 

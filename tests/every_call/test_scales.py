@@ -6,7 +6,7 @@ import warnings
 import flat
 import numpy as np
 import pytest
-from kinds import DTYPES
+from in_turn import each_dtype
 from numpy.testing import assert_allclose
 from small import CLEAN, FORMS, V0, X0, K, ids, tolerance
 
@@ -51,7 +51,7 @@ def test_largest_and_smallest_columns_together(form):
     assert_allclose(back, ref.reconstruct(ref.transform(X)), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 def test_entries_at_the_end_of_the_number_range(dtype):
     top = np.finfo(dtype).max
     X = np.where(X0 > 0, top, np.where(X0 < 0, -top, 0)).astype(dtype)

@@ -203,7 +203,10 @@ def test_the_stocks_of_the_readme():
     leading = [{stocks.names[j] for j in np.argsort(-abs(v))[:4]} for v in result.loadings.T]
     assert leading == [set(names.split()) for names in SECTORS.values()]
     shares, ordinary = result.explained_variance_ratio.sum(), np.linalg.eigvalsh(A)[-6:].sum() / np.trace(A)
-    caption = " ".join((ROOT / "README.md").read_text().split())
+    readme = (ROOT / "README.md").read_text()
+    typed = (ROOT / "docs" / "_static" / "browser.html").read_text()
+    assert all(line in typed for line in re.findall(r"(?m)^>>> (.+?)(?:  #|$)", readme)[:4])
+    caption = " ".join(readme.split())
     assert f"Together these components explain {100 * shares:.1f} % of the variance" in caption
     assert f"each of all {len(A)} stocks, explain {100 * ordinary:.1f} %" in caption
 
@@ -270,6 +273,9 @@ LIMITS = [
     ("docs/measured/kernel.md", "512 x 512 entries at a time", "TILE_ROWS", 512),
     ("docs/measured/kernel.md", "exceeds `memory_limit` (2 GiB)", "KERNEL_BYTES", 2 << 30),
     ("docs/developer/inputs.md", "at most 1 GB of columns", "KEPT_BYTES", 1 << 30),
+    ("docs/distributed.md", "With up to 3072 variables", "GRAM_BLOCKS_ORDER", 3072),
+    ("docs/distributed.md", "at most 1 GB of", "KEPT_BYTES", 1 << 30),
+    ("docs/guide/choice.md", "With up to 12 variables", "SIGNED_ORDER", 12),
     ("docs/developer/blocks.md", "32 at a time", "COLUMNS_AT_A_TIME", 32),
     ("docs/developer/blocks.md", "Up to 256 variables", "FETCH_ALL_ORDER", 256),
     ("docs/developer/blocks.md", "at most 16,384 of them", "BLOCKS_SUBMATRIX_ORDER", 16384),

@@ -49,14 +49,14 @@ OPEN = {  # in what others read: every page, and the docstrings of what is publi
 }
 FRAGMENTS = r"(?m)^#+ (Of|By|With|Without|And|While|From|In|To|For|At|As|On|Under|Beyond|Over)\b.*"
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs" / "gallery_scripts").glob("*")]
-EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
+EXAMPLES = [*sorted((ROOT / "docs" / "examples").glob("*.py")), ROOT / "spcacore" / "cli" / "help.py"]
 MODULES = sorted((ROOT / "spcacore").rglob("*.py"))
 
 
 def prose(page):
-    """A page without code, or the docstrings of a module without their examples."""
+    """A page without code, the docstrings of a module without their examples, or the help of the command."""
     text = page.read_text(encoding="utf-8")
-    if page.suffix == ".py":
+    if page.suffix == ".py" and page.stem != "help":
         documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
         nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, documented)]
         text = "\n\n".join(ast.get_docstring(node) or "" for node in nodes)

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from calls import CLEAN, LABELS, pca
 from html_tools import Columns, balanced
+from in_turn import each_dtype, scaled_or_not
 from oracles import covariance, optimum
 
 import spcacore
@@ -112,7 +113,7 @@ def rows_by_least_squares(result, X):
     return (result.loadings @ weights).T * scale + mean
 
 
-@pytest.mark.parametrize("scale", [False, True])
+@scaled_or_not
 @pytest.mark.parametrize("rotation", ["varimax", "none"])
 def test_rotated_scores_and_rows(rotation, scale):
     result = spcacore.sca(X, 3, l1_bound=3.5, rotation=rotation, scale=scale)
@@ -124,7 +125,7 @@ def test_rotated_scores_and_rows(rotation, scale):
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 def test_scores_of_a_graph(container, dtype):
     """Rows are divided by the root of their degree plus the mean degree of the fit, also new ones."""
     G, new = RNG.poisson(1.0, (30, 12)).astype(dtype), RNG.poisson(2.0, (7, 12)).astype(dtype)
@@ -172,7 +173,7 @@ def test_no_scores_where_no_component_is_chosen():
 # ---- shares of ordinary components ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", [False, True])
+@scaled_or_not
 @pytest.mark.parametrize(
     "run",
     [

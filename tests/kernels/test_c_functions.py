@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from c_functions import (
-    DTYPES,
     NONFINITE,
     NOT_CONVERGED,
     OK,
@@ -16,13 +15,14 @@ from c_functions import (
     scratch,
     unit_vector,
 )  # fmt: skip
+from in_turn import each_dtype, each_order
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, optimum
 
 from spcacore import datasets, kernels, l1_threshold, soft_threshold, truncate
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 def test_one_component_from_every_start_is_the_optimum(dtype):
     A = datasets.load_pitprops().correlation.astype(dtype)
     p, tight = len(A), 1e-6 if dtype == np.float32 else 1e-12
@@ -43,8 +43,8 @@ def test_one_component_from_every_start_is_the_optimum(dtype):
         assert best == pytest.approx(optimum(A.astype(np.float64), k), rel=tight)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_dtype
+@each_order
 @pytest.mark.parametrize("scaled", [False, True])
 def test_data_and_their_covariance_agree(dtype, order, scaled):
     X = data(50, 12, dtype)
@@ -95,7 +95,7 @@ def blocks(seed, count):
         yield A, rng.standard_normal(p) * (rng.random(p) < 0.8)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 def test_values_are_the_best_of_a_support_in_any_matrix(dtype):
     tight = 1e-4 if dtype == np.float32 else 1e-10
     for A, start in blocks(0, 400):
@@ -117,7 +117,7 @@ def test_values_are_the_best_of_a_support_in_any_matrix(dtype):
         assert_array_equal(x, np.eye(3)[1 if zero[1, 1] == 0 else 2])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 def test_loadings_nearly_in_the_span_of_others(dtype):
     A = np.diag(np.array([1, 1e6, 1], dtype))
     for small in (2e-3, 1e-7, 1e-12):
@@ -133,7 +133,7 @@ def test_loadings_nearly_in_the_span_of_others(dtype):
         )
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 def test_loadings_in_the_span_of_others_but_for_rounding(dtype):
     """As many count as the rank says, of loadings of which the last are sums of the first, rounded."""
     rng, eps = np.random.default_rng(1), np.finfo(dtype).eps
@@ -179,8 +179,8 @@ def test_what_stops_a_search_and_what_goes_on():
         assert len(asked) == 3
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_dtype
+@each_order
 def test_column_statistics(dtype, order):
     X = data(700, 9, dtype)
     X[:, 4] = 1 / 3
@@ -191,7 +191,7 @@ def test_column_statistics(dtype, order):
     assert out.variance[4] == 0
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("kind", ["covariance", "C", "F"])
 def test_explained_variance_of_a_span(dtype, kind):
     X = data(40, 10, dtype)
@@ -209,7 +209,7 @@ def test_explained_variance_of_a_span(dtype, kind):
     assert_allclose(parts.T @ parts, Q @ Q.T, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 def test_deflations(dtype):
     X = data(40, 9, dtype)
     A, B, mean = covariance(X), X.astype(np.float64), X.mean(axis=0, dtype=np.float64)
@@ -247,7 +247,7 @@ def test_schur_deflation_removes_small_variances(data_form):
         assert left.tolist() == [i != j for i in range(3)]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("p", [1, 2, 9, 30])
 def test_thresholds(dtype, p):
     """Those of the functions, which have tests of their own."""
@@ -266,7 +266,7 @@ def test_thresholds(dtype, p):
     assert_array_equal(a, expected)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 def test_varimax(dtype):
     p, r = 20, 3
     simple = np.kron(np.eye(r), np.ones((p // r + 1, 1)))[:p]
@@ -280,7 +280,7 @@ def test_varimax(dtype):
     assert_allclose(start.T @ R.T, out.Y.T, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("shape", [(30, 12), (12, 30), (2, 9)])
 @pytest.mark.parametrize(("deflation", "code"), [("projection", 2), ("schur", 3)])
 def test_one_start_is_the_loop_of_the_page(shape, deflation, code, dtype):

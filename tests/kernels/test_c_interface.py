@@ -27,6 +27,7 @@ from c_functions import (
     run,
     unit_vector,
 )  # fmt: skip
+from in_turn import each_dtype
 from numpy.testing import assert_array_equal
 from oracles import covariance
 
@@ -215,7 +216,7 @@ def stack_used(call):
 @pytest.mark.skipif(
     not (sys.platform == "linux" and os.uname().machine == "x86_64"), reason="reads a register of x86-64"
 )
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("name", CALLED)
 def test_stack(name, dtype):
     """At most 16 KB, of what searches, selections and products of every size take."""

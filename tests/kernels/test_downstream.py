@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_functions import (
-    DTYPES,
     FROZEN,
     HERE,
     INVALID,
@@ -25,6 +24,7 @@ from c_functions import (
     TEXT,
     data,
 )  # fmt: skip
+from in_turn import each_dtype
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance
 
@@ -156,7 +156,7 @@ def test_the_header_is_where_it_says():
             kernels.get_include()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("kind", ["data", "covariance", "scaled", "scaled covariance"])
 @pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])
 @pytest.mark.parametrize("p", [15, 80])  # of 80, no matrix is formed for one start
@@ -240,7 +240,7 @@ def manypca(request, tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 def test_a_package_that_runs_the_kernels_in_its_own_loop(manypca, dtype):
     m, n, p, k, r = 40, 40, 20, 5, 3
     X = np.stack([data(n, p, dtype, seed) for seed in range(m)])

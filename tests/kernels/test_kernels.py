@@ -6,13 +6,11 @@ Quick, since tests/mutants.py runs these first.
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from in_turn import each_dtype, each_order
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import check_dual
 
 from spcacore import _core
-
-REAL = (np.float32, np.float64)
-
 
 # ---- selection --------------------------------------------------------------------------------------
 
@@ -38,7 +36,7 @@ def select_vectors(rng, p):
     }
 
 
-@pytest.mark.parametrize("dtype", REAL)
+@each_dtype
 def test_selection_at_the_ends_of_blocks(dtype):
     rng = np.random.default_rng(0)
     lengths = [*range(1, 12), 127, 128, 129, 255, 256, 257, 511, 513, 1025, 4095, 4096, 4097, 5000]
@@ -56,7 +54,7 @@ def test_selection_at_the_ends_of_blocks(dtype):
                 assert np.array_equal(kept, expected)
 
 
-@pytest.mark.parametrize("dtype", REAL)
+@each_dtype
 def test_selection_stays_inside_its_arrays(dtype):
     """What lies beyond the vector would be chosen if it were read; where ranks are few, so would the end."""
     rng = np.random.default_rng(1)
@@ -75,7 +73,7 @@ def test_selection_stays_inside_its_arrays(dtype):
 # ---- the level of the l1 norm -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", REAL)
+@each_dtype
 def test_threshold_at_the_ends_of_blocks(dtype):
     rng = np.random.default_rng(2)
     for p in (1, 2, 3, 15, 63, 64, 65, 127, 128, 129, 255, 256, 257, 600, 1023, 1024, 1025, 2049, 9000):
@@ -104,7 +102,7 @@ def test_threshold_at_the_ends_of_blocks(dtype):
                 assert (w[100 + p :] == 7).all()
 
 
-@pytest.mark.parametrize("dtype", REAL)
+@each_dtype
 def test_threshold_where_what_is_inside_stands_together(dtype):
     """What is collected is collected from again, in place."""
     rng = np.random.default_rng(8)
@@ -116,7 +114,7 @@ def test_threshold_where_what_is_inside_stands_together(dtype):
             check_dual(a, bound, w, _core.l1_threshold(a, bound, 0, w))
 
 
-@pytest.mark.parametrize("dtype", REAL)
+@each_dtype
 def test_threshold_levels_of_sums(dtype):
     """The levels of an l1 ball and of what is kept, against sorting."""
     rng = np.random.default_rng(3)
@@ -162,8 +160,8 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("order", "CF")
-@pytest.mark.parametrize("dtype", REAL)
+@each_order
+@each_dtype
 def test_statistics_and_shadow_of_dense_data(dtype, order):
     rng = np.random.default_rng(5)
     for n, p in SHAPES:
@@ -204,7 +202,7 @@ def check_shadow(exact, mean, shadow, step, error, size, off=2.0**-16):
     assert (size <= norm * (1 + 2.0**-19)).all()
 
 
-@pytest.mark.parametrize("order", "CF")
+@each_order
 def test_shadow_of_columns_that_cannot_be_divided(order):
     """Of subnormal numbers, 127 over the largest overflows: then nothing is kept, and all is missed."""
     for n in (1, 20, 40, 600):
@@ -222,7 +220,7 @@ def test_shadow_of_columns_that_cannot_be_divided(order):
         check_shadow(X[:, 3:].astype(np.longdouble), 0, shadow[3:], sums[4, 3:], sums[5, 3:], size[3:])
 
 
-@pytest.mark.parametrize("dtype", REAL)
+@each_dtype
 @pytest.mark.parametrize("wide", [False, True])
 def test_statistics_of_compressed_data(dtype, wide):
     """spread is 0 exactly where a column is constant, whether its entries are stored or not."""
@@ -275,8 +273,8 @@ def test_statistics_of_what_is_read_in_more_than_one_go():
         assert not got[1:].any()
 
 
-@pytest.mark.parametrize("order", "CF")
-@pytest.mark.parametrize("dtype", REAL)
+@each_order
+@each_dtype
 def test_statistics_of_symmetry(dtype, order):
     rng = np.random.default_rng(7)
     for p in (1, 2, 5, 255, 256, 257, 600):
@@ -321,7 +319,7 @@ def test_eigenpairs_of_small_matrices(k):
         _core.small_eigen(np.full((k, k), np.nan))
 
 
-@pytest.mark.parametrize("dtype", REAL)
+@each_dtype
 def test_more_nonzeros_than_variables_are_refused(dtype):
     x = np.ones(5, dtype)
     for call in (
@@ -362,7 +360,7 @@ def test_a_start_without_an_image_ends_no_other():
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 12, 30])
-@pytest.mark.parametrize("dtype", REAL)
+@each_dtype
 def test_truncated_power_of_a_matrix_in_memory(k, dtype):
     """The bits of products by an operator, from variables and from supports, and ends that no step leaves."""
     rng, near = np.random.default_rng(k), 40 * np.finfo(dtype).eps ** 0.5  # where rounding hides a gain

@@ -6,13 +6,13 @@ Of small integers, so that sums are exact in both precisions, and what is left o
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from in_turn import each_dtype, each_order
 
 from spcacore import _core
 
 TILE = 96
 AROUND = [size + more for size in (TILE, 2 * TILE) for more in (-1, 0, 1)]
 DEPTHS = (1, 3, 8, 17, 65, 129, 515)  # of no whole vector, and of several stretches of a tile's depth
-DTYPES = [np.float64, np.float32]
 EVERY = range(1, 2 * TILE + 3)
 
 
@@ -39,7 +39,7 @@ def data(X, kind):
     return _core.compressed(*X.shape, kind == "csr", S.data, S.indices, S.indptr, False, None, None, 1.0, 1.0)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("m", [*range(1, 18), 23, 24, 25, 47, 49, *AROUND])
 def test_product_of_two(m, dtype):
     """Of any number of rows of the second; those of the result lie in a wider array, of NaN."""
@@ -53,7 +53,7 @@ def test_product_of_two(m, dtype):
         assert np.isnan(out[:, n:]).all(), (n, depth)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_product_with_itself(depth, dtype):
     rng = np.random.default_rng(depth)
@@ -65,7 +65,7 @@ def test_product_with_itself(depth, dtype):
 
 
 @pytest.mark.parametrize("kind", ["C", "F", "csr", "csc"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("density", [1, 0.2])
 def test_gram_matrix(kind, dtype, density):
     """Of all columns, of some in any order, and some rows of that."""
@@ -82,8 +82,8 @@ def test_gram_matrix(kind, dtype, density):
             assert (op.gram(index, None, rows) == expected[np.ix_(index[:rows], index)]).all(), (p, n, rows)
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_order
+@each_dtype
 def test_gram_matrix_by_one_read(order, dtype):
     """Each column and its negative: the means are 0, about which sums are taken."""
     rng = np.random.default_rng(4)
@@ -95,8 +95,8 @@ def test_gram_matrix_by_one_read(order, dtype):
         np.testing.assert_allclose(G, exact(X.T, X.T), rtol=0, atol=1e-10 if dtype == np.float64 else 2e-2)
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_order
+@each_dtype
 def test_scores(order, dtype):
     """Of any number of rows, columns and vectors."""
     rng = np.random.default_rng(5)
@@ -112,7 +112,7 @@ def test_scores(order, dtype):
 
 
 @pytest.mark.parametrize("kind", ["C", "F", "csr", "csc"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 def test_products_with_blocks_of_vectors(kind, dtype):
     rng = np.random.default_rng(6)
     for count in [*range(1, 26), 47, 48, 49]:

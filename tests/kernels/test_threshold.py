@@ -6,6 +6,7 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from in_turn import each_dtype
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import check_dual
 
@@ -55,7 +56,7 @@ def test_l1_threshold_is_feasible_and_optimal(a, share, nonnegative):
     assert not np.signbit(w[w == 0]).any()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("nonnegative", [False, True])
 def test_an_l1_bound_of_one_leaves_the_largest_entry(dtype, nonnegative):
     """However its square is rounded."""
@@ -98,7 +99,7 @@ def unlike_their_sample(p, rng):
 
 
 @pytest.mark.share(8)
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("kind", unlike_their_sample(100, np.random.default_rng(0)))
 def test_l1_threshold_of_vectors_unlike_their_sample(dtype, kind):
     a = unlike_their_sample(100003, np.random.default_rng(7))[kind].astype(dtype)
@@ -115,7 +116,7 @@ def test_l1_threshold_of_vectors_unlike_their_sample(dtype, kind):
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("common", [0.0, 1.0, "tiny"])
 @pytest.mark.parametrize("rare", ["tiny", "huge"])
 def test_l1_threshold_of_a_range_few_entries_have(dtype, common, rare):
@@ -129,7 +130,7 @@ def test_l1_threshold_of_a_range_few_entries_have(dtype, common, rare):
             check_dual(a, bound, *l1_threshold(a, bound))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("p", [3, 255, 20001])
 def test_l1_kernel_may_ignore_what_is_not_positive(dtype, p):
     a = np.random.default_rng(p).standard_normal(p).astype(dtype)
@@ -143,7 +144,7 @@ def test_l1_kernel_may_ignore_what_is_not_positive(dtype, p):
 
 
 @pytest.mark.share(3)
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize(("m", "rest"), [(2, 0), (3, 4), (7, 20), (400, 5000)])
 def test_l1_threshold_ties(dtype, m, rest):
     rng = np.random.default_rng(m)
@@ -172,7 +173,7 @@ def test_l1_threshold_near_ties_keep_their_digits():
         assert_allclose(w, expected, rtol=1e-13, atol=1e-15)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 def test_l1_threshold_of_denormals(dtype):
     a = np.array([1, 2, 5, 9, 0], dtype)
     expected, level = l1_threshold(a, 1.3)
@@ -208,7 +209,7 @@ def tool(request):
     return TOOLS[request.param]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 def test_overwrite_is_the_only_way_to_change_the_input(tool, dtype):
     a = np.random.default_rng(0).standard_normal(5000).astype(dtype)
     before = a.tobytes()
@@ -220,7 +221,7 @@ def test_overwrite_is_the_only_way_to_change_the_input(tool, dtype):
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("dtype", DTYPES)
+@each_dtype
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("p", [3, 300, 40000])
 def test_entries_that_are_not_finite(tool, dtype, value, p):

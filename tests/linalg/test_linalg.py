@@ -5,12 +5,11 @@ import pytest
 import scipy.linalg
 from hypothesis import example, given
 from hypothesis import strategies as st
+from in_turn import each_dtype
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import LinearOperator
 
 from spcacore.linalg import eigen, orthogonal, pencil, scaling
-
-TYPES = (np.float64, np.float32)
 
 
 def symmetric(p, values, rng):
@@ -50,7 +49,7 @@ def test_a_step_of_jacobi_and_davidson_solves_the_bordered_system(n):
     assert cosine > 1 - 1e-12
 
 
-@pytest.mark.parametrize("dtype", TYPES)
+@each_dtype
 @pytest.mark.parametrize("lanczos", [False, True])
 def test_leading_eigenpairs_of_a_matrix(lanczos, dtype):
     rng = np.random.default_rng(1)
@@ -71,7 +70,7 @@ SPECTRA = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", TYPES)
+@each_dtype
 @pytest.mark.parametrize("exponent", [0, -900, 900])
 @pytest.mark.parametrize("name", [*SPECTRA, "diagonal"])
 def test_the_tridiagonal_form_of_a_matrix_has_its_eigenpairs(name, exponent, dtype):

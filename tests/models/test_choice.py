@@ -5,6 +5,7 @@ import itertools
 import flat
 import numpy as np
 import pytest
+from in_turn import each_kind
 from known_variables import (
     CASES,
     CHOOSING,
@@ -86,7 +87,7 @@ def test_greedy_tries_the_most_promising_of_many():
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", ["data", "covariance"])
+@each_kind
 def test_excluding_is_leaving_out(method, kind):
     X = data(3)
     kept = np.delete(np.arange(P), [0, 4])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from in_turn import each_dtype
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import data_file, products
 
@@ -80,7 +81,7 @@ def test_ties_of_low_rank_repeat():
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "strided", "reversed"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 def test_scores_by_many_loadings(layout, dtype):
     """Of some columns, by more loadings than are multiplied at a time: those of long doubles. A row has those
     that it has among others, to the bit; a column that no loading uses may have NaN."""

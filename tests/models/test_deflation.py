@@ -5,9 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, each_dtype, each_kind, each_order, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, orthogonalized
 
@@ -35,10 +33,9 @@ def sequence(A, xs, method):
 
 
 @pytest.mark.parametrize("method", DEFLATIONS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("order", ["C", "F"])
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=examples(25), deadline=None, derandomize=True)
+@each_dtype
+@each_order
+@of_examples(25, seed=SEEDS)
 def test_formula(method, dtype, order, seed):
     A, xs = problem(seed)
     got = sequence(np.asarray(A, dtype, order=order), xs, method)
@@ -72,8 +69,8 @@ def test_the_table_of_the_guide():
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("method", [name for name in PSD if name != "naive"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_dtype
+@each_order
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("shape", [(30, 9), (5, 40), (1, 3)])
 def test_data_deflation_deflates_its_covariance(method, dtype, order, center, shape):
@@ -108,7 +105,7 @@ def test_nothing_left_to_remove(method):
     assert_array_equal(deflate(B, null, method), B)
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_order
 def test_a_small_variance_beside_a_large_mean_is_removed(order):
     """Last bits of entries near a million, which exact arithmetic tells from none."""
     X = np.full((8, 2), 2.0**20)
@@ -119,8 +116,8 @@ def test_a_small_variance_beside_a_large_mean_is_removed(order):
     assert_array_equal(left[:, 1], X[:, 1])
 
 
-@pytest.mark.parametrize("kind", ["covariance", "data"])
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_kind
+@each_order
 @pytest.mark.parametrize("method", ["projection", "schur"])
 def test_overwrite(kind, order, method):
     A, xs = problem(4)
@@ -158,7 +155,7 @@ def test_in_place_reads_only_what_it_touches():
 
 
 @pytest.mark.parametrize("method", DEFLATIONS)
-@pytest.mark.parametrize("kind", ["covariance", "data"])
+@each_kind
 def test_overflow_is_an_error_and_leaves_the_matrix(method, kind):
     if kind == "data" and method.endswith("hotelling"):
         return

@@ -7,9 +7,8 @@ import scipy.sparse
 import scipy.sparse.linalg
 import scipy.stats
 from extras import drawn, example, optional
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, each_dtype, of_examples
 from kernel_tools import NEW, TRAIN, gaussian, matched, samples
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
@@ -102,8 +101,7 @@ def test_precomputed_and_callable():
 # ---- closed forms ---------------------------------------------------------------------------------------
 
 
-@given(seed=st.integers(0, 2**32), bandwidth=st.floats(0.3, 30.0))
-@settings(max_examples=examples(20), deadline=None, derandomize=True)
+@of_examples(20, seed=SEEDS, bandwidth=st.floats(0.3, 30.0))
 def test_double_centring_and_the_sign_in_the_exponent(seed, bandwidth):
     """HKH formed outright; all of its components give back the matrix."""
     X = samples(seed, n=15)
@@ -182,7 +180,7 @@ def test_lapack_takes_over_where_lanczos_does_not_converge(monkeypatch):
     assert_allclose(ours.scores, kernel_pca(TRAIN, 3, solver="lapack").scores, atol=1e-10)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 def test_tight_groups_far_apart(dtype):
     """Equal rows have a kernel of 1, and no kernel exceeds 1, where squared norms are all but lost."""
     rng = np.random.default_rng(0)
@@ -278,7 +276,7 @@ def test_a_kernel_beyond_the_numbers_is_an_error_and_no_warning():
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 @pytest.mark.parametrize("offset", [0.0, 1e7, 2.0**26])
 def test_sparse_rows_far_from_zero(offset, dtype, kernel):
     """Distances of rows do not depend on where they are: entries are those of the same grid."""

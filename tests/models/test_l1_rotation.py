@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, each_dtype, of_examples
 from numpy.testing import assert_allclose
 
 from spcacore import l1_rotation, varimax
 
 
-@given(seed=st.integers(0, 2**32), single=st.booleans())
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@of_examples(60, seed=SEEDS, single=st.booleans())
 def test_l1_rotation_of_two_columns_is_the_best_of_all_angles(seed, single):
     """The minimum lies where some row has a zero: all those angles, one by one."""
     rng = np.random.default_rng(seed)
@@ -33,7 +31,7 @@ def test_l1_rotation_of_two_columns_is_the_best_of_all_angles(seed, single):
     assert_allclose(R.T @ R, np.eye(2), atol=1e-6 if single else 1e-14)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize(("p", "r"), [(200, 4), (5000, 8)])
 def test_l1_rotation_recovers_an_exactly_sparse_basis(p, r, dtype):
     """A rotation of sparse columns has its zeros back, to what `tol` leaves."""

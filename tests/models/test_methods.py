@@ -6,7 +6,7 @@ import flat
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
+from in_turn import SEEDS, each_dtype, each_kind
 from models.test_constrained_optimum import constrained_optimum
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
@@ -63,9 +63,7 @@ def quiet(*args, **kwargs):
 
 def seeds(count):
     """So many seeds of samples."""
-    return lambda test: given(seed=st.integers(0, 2**32))(
-        settings(max_examples=count, deadline=None, derandomize=True)(test)
-    )
+    return lambda test: given(seed=SEEDS)(settings(max_examples=count, deadline=None, derandomize=True)(test))
 
 
 @pytest.mark.share(8)
@@ -169,7 +167,7 @@ def test_nothing_feasible(method):
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("method", SOLVERS)
 def test_the_end_of_the_rank(method, dtype):
     """Where rounding is all that is left, nothing more is found and nothing fails."""
@@ -251,7 +249,7 @@ def dense_of(op):
     return np.stack([op.apply(None, e) for e in np.eye(op.p, dtype=op.dtype)], axis=1)
 
 
-@pytest.mark.parametrize("kind", ["data", "covariance"])
+@each_kind
 @pytest.mark.parametrize(("dtype", "near"), [(np.float64, 1e-12), (np.float32, 1e-5)])
 def test_the_operator_of_the_quotient(kind, dtype, near):
     X = samples(9).astype(dtype)

@@ -3,6 +3,7 @@
 import flat
 import numpy as np
 import pytest
+from in_turn import scaled_or_not
 
 import spcacore
 
@@ -35,7 +36,7 @@ def same(result, expected, single):
             )
 
 
-@pytest.mark.parametrize("scale", [False, True])
+@scaled_or_not
 @pytest.mark.parametrize("name", FITS)
 def test_missing_entries_are_the_means(X, name, scale):
     single = X.dtype == np.float32

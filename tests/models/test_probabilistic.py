@@ -8,9 +8,8 @@ import scipy.optimize
 import scipy.sparse as sp
 import scipy.stats
 from extras import optional
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, each_dtype, of_examples, scaled_or_not
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance
 from scipy.sparse.linalg import aslinearoperator
@@ -48,7 +47,7 @@ def observed_log_likelihood(X, mean, C):
 # ---- closed form ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 @pytest.mark.parametrize(
     "data",
     [lambda: np.insert(samples(1), 1, 3.7, axis=1), lambda: load_wine().data, lambda: load_digits().data],
@@ -78,7 +77,7 @@ def test_scikit_learn(data, dtype):
 
 
 @pytest.mark.parametrize("shape", [(12, 30), (30, 12)])
-@pytest.mark.parametrize("scale", [False, True])
+@scaled_or_not
 def test_tipping_and_bishop(shape, scale):
     """Equations 7 and 8 on the explicit p x p covariance, for more variables than samples too."""
     X, r = samples(2, *shape), 3
@@ -103,8 +102,7 @@ def test_tipping_and_bishop(shape, scale):
     assert_allclose(result.posterior_covariance(), noise * np.linalg.inv(M), atol=1e-12)
 
 
-@given(seed=st.integers(0, 2**32), wide=st.booleans())
-@settings(max_examples=examples(25), deadline=None, derandomize=True)
+@of_examples(25, seed=SEEDS, wide=st.booleans())
 def test_no_other_parameters_are_more_likely(seed, wide):
     """With ddof=0: not in any direction, of W, s2 or the mean."""
     rng = np.random.default_rng(seed)
@@ -204,8 +202,7 @@ def test_missing_entries_by_direct_maximization():
     assert result.noise_variance == pytest.approx(np.exp(found.x[p * r]), rel=1e-3)
 
 
-@given(seed=st.integers(0, 2**32), share=st.floats(0.02, 0.4), center=st.booleans())
-@settings(max_examples=examples(25), deadline=None, derandomize=True)
+@of_examples(25, seed=SEEDS, share=st.floats(0.02, 0.4), center=st.booleans())
 def test_em_never_lowers_the_likelihood(seed, share, center):
     X = with_holes(samples(seed, 40, 6), share, seed)
     with warnings.catch_warnings():
@@ -219,7 +216,7 @@ def test_em_never_lowers_the_likelihood(seed, share, center):
     assert_allclose(result.score_samples(X), observed_log_likelihood(X, mean, result.covariance()), rtol=1e-7)
 
 
-@pytest.mark.parametrize("scale", [False, True])
+@scaled_or_not
 def test_divisor_of_missing_entries(scale):
     """ddof=1 is the fit of ddof=0 with W W' and the noise times n/(n - 1)."""
     X = with_holes(samples(3, 12, 5), 0.1, seed=2)

@@ -8,9 +8,8 @@ import flat
 import numpy as np
 import pytest
 from calls import pca
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, each_kind, examples, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import best_quotient, covariance, data_arrays, optimum, spanned_variance
 from scipy.optimize import minimize
@@ -216,8 +215,7 @@ def test_orthogonal_loadings_of_high_variance_lose_none(supports, least):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:refinement not converged")  # one loading at a time can be slow
-@given(seed=st.integers(0, 2**32), p=st.integers(3, 8), r=st.integers(2, 3), k=st.integers(2, 5))
-@settings(max_examples=examples(12), deadline=None, derandomize=True)
+@of_examples(12, seed=SEEDS, p=st.integers(3, 8), r=st.integers(2, 3), k=st.integers(2, 5))
 @few()
 def test_no_start_loses_variance(seed, p, r, k):
     rng = np.random.default_rng(seed)
@@ -237,8 +235,7 @@ def test_no_start_loses_variance(seed, p, r, k):
 
 
 @pytest.mark.filterwarnings("ignore:refinement not converged")
-@given(seed=st.integers(0, 2**32), p=st.integers(4, 7), k=st.integers(2, 4), constraint=st.booleans())
-@settings(max_examples=examples(20), deadline=None, derandomize=True)
+@of_examples(20, seed=SEEDS, p=st.integers(4, 7), k=st.integers(2, 4), constraint=st.booleans())
 @few()
 def test_no_round_lowers_the_variance(seed, p, k, constraint):
     rng = np.random.default_rng(seed)
@@ -414,7 +411,7 @@ def test_more_nonzeros_than_variables_that_vary():
             assert spanned_variance(A, W) == pytest.approx(best, rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["covariance", "data"])
+@each_kind
 @few()
 def test_variables_join_that_would_enter(kind, monkeypatch):
     """Of many variables the search has some at first: here a few of two groups."""

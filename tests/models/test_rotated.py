@@ -9,9 +9,8 @@ import pytest
 import scipy.sparse
 import scipy.sparse.linalg
 from extras import optional
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, reference, samples
 
@@ -92,8 +91,7 @@ def test_sma_small_matrix():
 # ---- promises ---------------------------------------------------------------------------------------
 
 
-@given(seed=st.integers(0, 2**32), share=st.floats(0.0, 1.0), rotation=st.sampled_from(["varimax", "l1"]))
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@of_examples(60, seed=SEEDS, share=st.floats(0.0, 1.0), rotation=st.sampled_from(["varimax", "l1"]))
 def test_prs_is_polar_rotate_shrink(seed, share, rotation):
     rng = np.random.default_rng(seed)
     p, r = int(rng.integers(3, 12)), int(rng.integers(1, 4))

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from in_turn import each_dtype
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import reference
 
@@ -67,7 +68,7 @@ def test_two_columns_reach_the_best_of_all_angles(gamma, seed):
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("gamma", [0, 1, 2.5])
 @pytest.mark.parametrize("shape", [(40, 6), (5, 9), (3000, 4), (4999, 5)])
 def test_no_rotation_of_two_columns_improves_the_result(dtype, gamma, shape):
@@ -138,7 +139,7 @@ def many_rows(kind, p, r, seed=0):
 
 
 @pytest.mark.share(3)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("shape", [(4096, 2), (6000, 7), (5000, 20)])
 @pytest.mark.parametrize("kind", ["one entry a row", "sparse", "heavy tails", "counts", "orthonormal"])
 def test_many_rows_reach_a_maximum_of_the_svd_iteration(dtype, shape, kind):
@@ -183,7 +184,7 @@ def test_one_row_among_many_may_outweigh_all(scale):
     assert_allclose(np.sort(np.abs(rotated[300])), [0, 0, 3 * scale], atol=1e-5 * scale)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize(
     "kind",
     ["zero", "zero columns", "rank one", "rank two", "equal columns", "equal rows", "graded", "one row"],

@@ -7,9 +7,9 @@ import flat
 import numpy as np
 import pytest
 from extras import optional
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, each_kind, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, dense_vector, optimum, reference, samples
 
@@ -81,8 +81,7 @@ def test_infinite_ridge():
 NOTHING = np.zeros(0, np.intp), np.zeros(0)
 
 
-@given(seed=st.integers(0, 2**32), ridge=st.sampled_from([0.0, 1e-6, 0.1, 3.0]), share=st.floats(0.0, 1.1))
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@of_examples(40, seed=SEEDS, ridge=st.sampled_from([0.0, 1e-6, 0.1, 3.0]), share=st.floats(0.0, 1.1))
 def test_net_of_given_penalty(seed, ridge, share):
     """The optimality conditions, which prove a convex problem solved."""
     rng = np.random.default_rng(seed)
@@ -108,8 +107,7 @@ def test_net_of_given_penalty(seed, ridge, share):
     assert_array_equal(np.sort(again[1]), np.sort(index))
 
 
-@given(seed=st.integers(0, 2**32), ridge=st.sampled_from([1e-6, 0.1, 3.0]))
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@of_examples(40, seed=SEEDS, ridge=st.sampled_from([1e-6, 0.1, 3.0]))
 def test_net_of_given_number(seed, ridge):
     """The smallest penalty before one variable more: there a variable outside has the same product."""
     rng = np.random.default_rng(seed)
@@ -171,8 +169,7 @@ def _lengths(G, result, ridge, penalty):
     return length
 
 
-@given(seed=st.integers(0, 2**32), ridge=st.sampled_from([0.0, 1e-3, 1.0, np.inf]), share=st.floats(0.0, 0.8))
-@settings(max_examples=examples(30), deadline=None, derandomize=True)
+@of_examples(30, seed=SEEDS, ridge=st.sampled_from([0.0, 1e-3, 1.0, np.inf]), share=st.floats(0.0, 0.8))
 def test_the_objective_never_rises(seed, ridge, share):
     X = samples(seed, 25, 9)
     penalty = share * 2 * np.linalg.eigvalsh(covariance(X) * 24)[-1]
@@ -316,7 +313,7 @@ def test_a_huge_ridge_is_an_infinite_one(scale, ridge):
     assert_allclose(result.loadings, limit.loadings, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["data", "covariance"])
+@each_kind
 def test_default_ridge(kind):
     """A millionth of the mean of the diagonal of X'X; infinite where p > n."""
     X = samples(3)

@@ -11,9 +11,8 @@ import scipy.linalg
 import scipy.optimize
 import scipy.sparse as sp
 from extras import example
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, dense_vector, power_iteration
 
@@ -79,8 +78,7 @@ def plain_em(T, C, r, n_iter):
 # ---- oppca ------------------------------------------------------------------------------------------
 
 
-@given(seed=st.integers(0, 2**32), wide=st.booleans())
-@settings(max_examples=examples(20), deadline=None, derandomize=True)
+@of_examples(20, seed=SEEDS, wide=st.booleans())
 def test_without_a_prior_the_principal_components(seed, wide):
     X = samples(seed, 15, 40) if wide else samples(seed)
     result = oppca(X, 4, tol=1e-10)
@@ -91,8 +89,7 @@ def test_without_a_prior_the_principal_components(seed, wide):
     assert_allclose(np.abs(cosine), np.eye(4), atol=1e-7)
 
 
-@given(seed=st.integers(0, 2**32), which=st.sampled_from(["identity", "random", "smooth", "laplacian"]))
-@settings(max_examples=examples(25), deadline=None, derandomize=True)
+@of_examples(25, seed=SEEDS, which=st.sampled_from(["identity", "random", "smooth", "laplacian"]))
 def test_means_are_orthogonal_and_the_free_energy_never_falls(seed, which):
     X = samples(seed)
     options = {
@@ -254,8 +251,7 @@ def opd_truncated_power(A, supports, k):
     return np.array(V).T
 
 
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=examples(25), deadline=None, derandomize=True)
+@of_examples(25, seed=SEEDS)
 def test_without_a_prior_truncated_power_with_orthogonalized_projection(seed):
     """Components that overlap: each is a fixed point of truncated power on the matrix so deflated."""
     rng = np.random.default_rng(seed)
@@ -283,15 +279,14 @@ def greedy_support(r, K, k):
     return chosen
 
 
-@given(seed=st.integers(0, 2**32), k=st.integers(1, 6), sparse=st.booleans())
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@of_examples(60, seed=SEEDS, k=st.integers(1, 6), sparse=st.booleans())
 def test_the_greedy_support(seed, k, sparse):
     """Step by step the best next variable, by explicit inverses and determinants; near the best of all."""
     rng = np.random.default_rng(seed)
     p, a = 10, float(np.exp(rng.uniform(-2, 2)))
     if sparse:
         L = sp.csr_array(grid_laplacian((2, 5)) * rng.uniform(0.1, 3))
-        chooser = priors.Sparse(L, L.diagonal(), np.ones(1), np.ones(1))
+        chooser = priors.Sparse.of(L, 0)
         L = L.toarray()
     else:
         L = np.linalg.inv(prior(p, seed))

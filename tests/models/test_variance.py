@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, each_dtype, of_examples
 from numpy.testing import assert_allclose
 from oracles import covariance, spanned_variance
 
@@ -24,8 +23,7 @@ def case(seed, dependent=False):
 
 
 @pytest.mark.parametrize("kind", ["data", "covariance", "csc"])
-@given(seed=st.integers(0, 2**32), dependent=st.booleans())
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@of_examples(40, seed=SEEDS, dependent=st.booleans())
 def test_three_definitions(kind, seed, dependent):
     X, V = case(seed, dependent)
     A = covariance(X)
@@ -56,7 +54,7 @@ def test_regression_on_nearly_equal_scores_explains_no_more_than_all(seed):
     assert explained_variance(X, V, "regression", ratio=True).sum() <= 1 + 1e-12
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 def test_loadings_nearly_in_the_span_of_others(dtype):
     """Not as far as rounding of the loadings, in their precision, may have put them there."""
     A, V = np.diag([1, 1e6, 1]), np.array([[1, 0, 0], [1, 1e-7, 0]], dtype).T

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from in_turn import each_dtype, each_order
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, sparse_direction
 
@@ -39,8 +40,8 @@ def check_halves(op, V, U):
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_dtype
+@each_order
 @pytest.mark.parametrize(("n", "p"), SHAPES)
 def test_dense(n, p, order, dtype):
     X = data(n, p, dtype, order)
@@ -64,8 +65,8 @@ def test_dense(n, p, order, dtype):
 
 @pytest.mark.share(8)
 @pytest.mark.parametrize("method", DEFLATIONS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_dtype
+@each_order
 @pytest.mark.parametrize(("n", "p"), [(131, 517), (5003, 300)])
 def test_deflations(n, p, order, dtype, method):
     X, scale = data(n, p, dtype, order), order == "F"
@@ -87,7 +88,7 @@ def test_deflations(n, p, order, dtype, method):
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("wide", [np.int32, np.int64])
 @pytest.mark.parametrize("order", ["csr", "csc"])
 def test_compressed(order, wide, dtype):
@@ -122,7 +123,7 @@ def test_more_lines_than_are_read_at_a_time():
     assert_allclose(problem.unit * columns(problem.operator, V), expected @ V)
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_order
 def test_overflow_and_wrong_shapes(order):
     op = as_problem(data(40, 23, np.float64, order)).operator
     V = np.ones((23, 5))

@@ -6,6 +6,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from in_turn import each_dtype
 from row_block_tools import METHODS, N, P, Rows, data
 
 import spcacore
@@ -184,7 +185,7 @@ def test_the_sums_by_whole_numbers(shape, dtype):
 
 @pytest.mark.share(8)
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e4, 1e8])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csc_array, sp.coo_array])
 def test_what_changes_is_noticed_and_what_does_not_is_not(storage, dtype, offset):
     """Whatever is far from zero, and in columns of very different size."""

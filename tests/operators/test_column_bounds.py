@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, dense_vector
 
@@ -48,8 +47,9 @@ def removed(problem, rng, loadings, variables, k=4):
     return state
 
 
-@given(seeds, st.sampled_from([np.float32, np.float64]), st.booleans(), st.booleans(), st.integers(0, 3))
-@settings(max_examples=examples(25))
+@of_examples(
+    25, seeds, st.sampled_from([np.float32, np.float64]), st.booleans(), st.booleans(), st.integers(0, 3)
+)
 def test_entries_of_products(seed, dtype, scale, weighted, loadings):
     rng = np.random.default_rng(seed)
     n, p = rng.integers(5, 60), rng.integers(10, 80)
@@ -82,8 +82,7 @@ def test_entries_of_products_are_for_columns():
         row_major.apply_at(index, value, index)
 
 
-@given(seeds, st.sampled_from([np.float32, np.float64]))
-@settings(max_examples=examples(25))
+@of_examples(25, seeds, st.sampled_from([np.float32, np.float64]))
 def test_the_matrix_without_components_is_brought_up_to_date(seed, dtype):
     rng = np.random.default_rng(seed)
     X = counts(rng, 50, 60, dtype)
@@ -111,8 +110,7 @@ def test_the_matrix_without_components_is_brought_up_to_date(seed, dtype):
         )
 
 
-@given(seeds, st.booleans(), st.booleans())
-@settings(max_examples=examples(60))
+@of_examples(60, seeds, st.booleans(), st.booleans())
 def test_the_largest_entries_from_the_last_support(seed, ties, nonnegative):
     rng = np.random.default_rng(seed)
     p = int(rng.integers(2, 400))

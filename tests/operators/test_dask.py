@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import row_block_tools
 import scipy.sparse as sp
+from in_turn import each_dtype
 from processes import output_of
 from row_block_tools import METHODS, N, P, dask_array, data, same
 
@@ -250,7 +251,7 @@ def made_by_workers(X, rows=105):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tpower", "tpower, many variables", "tpower, scaled", "gpower", "pmd"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 def test_on_a_cluster(name, dtype, client):
     if dtype == np.float32 and name == "tpower, many variables":
         pytest.skip("most of 60 variables are noise, whose choice float32 does not decide")

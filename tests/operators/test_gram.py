@@ -4,6 +4,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from in_turn import each_dtype, each_order, scaled_or_not
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import products
 
@@ -62,7 +63,7 @@ FORMED = [  # samples, variables, density, storage, how many variables, rows of 
 
 
 @pytest.mark.share(8)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 @pytest.mark.parametrize(("n", "p", "density", "kind", "k", "rows"), FORMED)
 def test_matrix_is_that_of_numpy(n, p, density, kind, k, rows, dtype):
     rng = np.random.default_rng([n, p, k])
@@ -94,7 +95,7 @@ def test_single_precision_adds_up_in_double():
         assert_allclose(G * 2.0**problem.exponent, expected, rtol=5e-6)
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_order
 def test_large_means_leave_the_digits_of_small_variances(order):
     rng = np.random.default_rng(0)
     X = np.array(1e8 + rng.standard_normal((5000, 6)) * [1, 1, 2, 3, 1e-3, 1], order=order)
@@ -124,7 +125,7 @@ def _rows_of_many_means(n, name):
     return X
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_order
 @pytest.mark.parametrize("name", ["means", "drifts", "outliers"])
 @pytest.mark.parametrize("n", [1, 2, 300, 2048, 5000, 30_001])  # a group of rows, a span, and several
 def test_one_read_loses_no_digits(order, name, n):
@@ -144,7 +145,7 @@ def test_one_read_loses_no_digits(order, name, n):
     assert low[6] == high[6] == mean[6] == 1e7
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_order
 def test_one_read_in_single_precision(order):
     X = np.array(_rows_of_many_means(30_001, "outliers"), np.float32, order=order)
     (_, square, _, _), M = _core.dense(X, False).moments()
@@ -182,7 +183,7 @@ def given_as(X, how):
     return np.array(X, dtype, order=kind)
 
 
-@pytest.mark.parametrize("scale", [False, True])
+@scaled_or_not
 @pytest.mark.parametrize("highest", [2, 250, 2047, 40_000])
 def test_whole_numbers_have_one_answer(highest, scale):
     """Of the exact matrix, to the bit: in any type and order, in blocks, and by any number of threads."""
@@ -290,7 +291,7 @@ def test_every_method_and_deflation(method, deflation):
     assert_allclose(formed.explained_variance, plain.explained_variance, rtol=1e-8)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 def test_components_below_the_rounding_of_the_matrix_come_from_the_data(dtype):
     """Two variables that differ by 1e-9 (float32: 1e-4) of their size."""
     rng = np.random.default_rng(0)
@@ -341,7 +342,7 @@ def test_not_finite_sums_raise():
 
 
 @pytest.mark.parametrize("kind", ["C", "csr"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 def test_blocks_of_rows_are_read_once(kind, dtype):
     X, w = counts(3000, 14, 0.5) * (planted(3000, 14) > 0), np.random.default_rng(3).integers(0, 3, 3000)
     Y = stored(X.astype(dtype), kind)

@@ -14,6 +14,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from in_turn import each_order
 from numpy.testing import assert_allclose
 from processes import output_of
 
@@ -284,7 +285,7 @@ print(json.dumps([r.loadings.tobytes().hex(), r.n_iter.tolist(), r.screening.mod
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA counts private mappings on Linux")
-@pytest.mark.parametrize("order", "CF")
+@each_order
 def test_memory_map_in_little_memory(order, tmp_path):
     n, p = 500, 50_000  # 200 MB, of which a quarter may be used
     rng = np.random.default_rng(0)

@@ -5,9 +5,8 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import each_dtype, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, products, sparse_direction
 from scipy.sparse.linalg import LinearOperator
@@ -62,7 +61,7 @@ NAMES = tuple(inputs(data(), covariance(data())))
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("center", "scale"), [(True, False), (False, False), (True, True), (False, True)])
 def test_products_and_submatrices(name, dtype, center, scale):
@@ -106,7 +105,7 @@ def test_products_and_submatrices(name, dtype, center, scale):
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("coo", "csr int64", "every other column")])
 @pytest.mark.parametrize(
     ("method", "constraint"),
@@ -160,13 +159,13 @@ def test_implicit_deflation_is_explicit_deflation(name, dtype, method, constrain
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc"])
-@given(
+@of_examples(
+    60,
     n=st.integers(1, 700),
     offset=st.sampled_from([0.0, 1.0, 1e8, -1e12]),
     size=st.sampled_from([1.0, 1e-3, 1e160, 1e-160, 1e-300, 1e290]),
     seed=st.integers(0, 2**31),
 )
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_statistics_at_any_mean_and_scale(layout, n, offset, size, seed):
     rng = np.random.default_rng(seed)
     X = (rng.standard_normal((n, 5)) + offset) * size
@@ -194,7 +193,7 @@ def test_the_range_does_not_depend_on_signs():
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 40])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 def test_leading_eigenvector(k, dtype):
     B = np.random.default_rng(k).standard_normal((k, k))
     G = (B + B.T).astype(dtype)
@@ -205,7 +204,7 @@ def test_leading_eigenvector(k, dtype):
     assert_allclose(G.astype(float) @ vector, value * vector, atol=10 * k * tolerance)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 def test_eigenvectors_of_what_is_not_finite_are_an_error(dtype):
     with pytest.raises(ValueError, match="not finite"):
         _core.leading_eigenvector(np.full((5, 5), np.nan, dtype))
@@ -255,7 +254,7 @@ def test_stored_zeros_make_no_column_constant(make):
 
 
 @pytest.mark.parametrize("covariance", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 def test_what_goes_wrong_in_a_product_ends_the_call(dtype, covariance):
     """A wrong length, an error, and a hook that raises while products go on."""
     F = np.diag(np.arange(1, 7)).astype(dtype)
@@ -289,7 +288,7 @@ def test_what_goes_wrong_in_a_product_ends_the_call(dtype, covariance):
         operator(forward=slow).truncated_power(np.arange(6), v, 3, 1000, 0.0, fail)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 def test_products_of_rows(dtype):
     X = np.random.default_rng(0).standard_normal((9, 5)).astype(dtype)
     Z = X.astype(float) - X.mean(axis=0, dtype=float)
@@ -299,7 +298,7 @@ def test_products_of_rows(dtype):
     assert not as_problem(scipy.sparse.csr_array(X)).operator.dense
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("name", ["C", "F", "csr", "csc"])
 @pytest.mark.parametrize("centered", [True, False])
 def test_row_weights(name, dtype, centered):

@@ -7,9 +7,8 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import each_dtype, each_order, examples, of_examples
 from scipy.sparse.linalg import aslinearoperator
 from threadpoolctl import threadpool_limits
 
@@ -173,8 +172,8 @@ def test_small_cases(kind):
     sweep(kind, range(examples(60)))
 
 
-@settings(deadline=None, max_examples=examples(60), derandomize=True)
-@given(
+@of_examples(
+    60,
     st.integers(1, 40), st.integers(8, 60), st.integers(0, 2**32 - 1), st.sampled_from(MODES),
     st.sampled_from(REAL), st.sampled_from("CF"), st.integers(1, 3),
 )  # fmt: skip
@@ -207,7 +206,7 @@ def test_integers_have_the_answer_of_numpy(n, p, seed, mode, dtype, order, large
 # ---- whole calls ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_order
 def test_reads_are_the_pass_for_the_statistics_and_the_exact_columns(order):
     """Without a shadow, and without swaps, whose supports are fitted alone."""
     X = np.asarray(family("strong", 200, 900), order=order)
@@ -318,8 +317,8 @@ def screen_of(monkeypatch, X, mode, **options):
     return as_problem(X, screening=mode, **options), made
 
 
-@pytest.mark.parametrize("order", "CF")
-@pytest.mark.parametrize("dtype", REAL)
+@each_order
+@each_dtype
 @pytest.mark.parametrize(
     "kind", ["normal", "heavy tails", "outliers", "large means", "scales", "ties", "large"]
 )
@@ -385,7 +384,7 @@ def test_a_shift_of_an_indefinite_matrix(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("order", "CF")
+@each_order
 def test_a_shift_of_more_than_the_answer(order, mode):
     """It moves entries of v that are no guesses; and a direction may be dense."""
     rng = np.random.default_rng(3)
@@ -402,7 +401,7 @@ def test_a_shift_of_more_than_the_answer(order, mode):
                     assert same(c.largest(*question, k), d.largest(*question, k))
 
 
-@pytest.mark.parametrize("order", "CF")
+@each_order
 def test_the_mean_of_a_column_leaves_the_range(order):
     """Its statistics are NaN at first; sums of the other columns must not leave int32 for that."""
     rng = np.random.default_rng(0)
@@ -420,7 +419,7 @@ def test_the_mean_of_a_column_leaves_the_range(order):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("dtype", REAL)
+@each_dtype
 def test_products_that_underflow(dtype, mode):
     """Far below the largest entry, products in float32 keep few bits, and squares of norms none."""
     for seed in range(60):
@@ -518,7 +517,7 @@ def test_columns_of_c_order_are_kept_and_evicted():
 # ---- what is read -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order", "CF")
+@each_order
 @pytest.mark.parametrize(("mode", "most"), [("both", 2.4), ("shadow", 7.0), ("references", 15.0)])
 def test_few_columns_are_read(mode, most, order):
     X = stored(family("medium", 200, 8000), np.float64, order)

@@ -6,6 +6,7 @@ from typing import Any
 import flat
 import numpy as np
 import pytest
+from in_turn import each_dtype
 from numpy.testing import assert_allclose
 from scipy import sparse
 
@@ -54,7 +55,7 @@ def matrix(problem: Any) -> np.ndarray:
 
 @pytest.mark.share(8)
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("center", [True, False, "given"])
 @pytest.mark.parametrize("scale", [True, False, "given"])
 def test_any_weights_center_and_scale_in_explicit_arrays(layout, dtype, center, scale):

@@ -4,9 +4,8 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import each_dtype, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, optimum, products
 from scipy.linalg import eigh
@@ -78,8 +77,9 @@ def check_fixed_points(A, V, k, deflation="projection"):
 @pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ["planted", "late", "dominant", "ties", "sparse", "noise"])
 @pytest.mark.parametrize("storage", STORAGES)
-@given(st.integers(0, 10**6), st.integers(5, 60), st.integers(20, 120), st.integers(1, 8), st.booleans())
-@settings(max_examples=examples(15))
+@of_examples(
+    15, st.integers(0, 10**6), st.integers(5, 60), st.integers(20, 120), st.integers(1, 8), st.booleans()
+)
 def test_fixed_points_of_the_iteration_over_all_columns(kind, storage, seed, n, p, k, scale):
     X = draw(np.random.default_rng(seed), n, p, kind)
     method = spcacore.TPower(n_starts=1 if seed % 2 else None, swaps=seed % 4 > 1)
@@ -92,8 +92,7 @@ def test_fixed_points_of_the_iteration_over_all_columns(kind, storage, seed, n, 
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("deflation", [name for name in DEFLATIONS if "hotelling" not in name])
-@given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)))
-@settings(max_examples=examples(15))
+@of_examples(15, st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)))
 def test_every_deflation_of_a_semidefinite_matrix(deflation, seed, storage):
     X = draw(np.random.default_rng(seed), 40, 60, "noise")
     result = spcacore.sparse_pca(STORAGES[storage](X), 3, cardinality=5, deflation=deflation)
@@ -195,7 +194,7 @@ def test_blocks_are_asked_for_one_product_a_check(stored, monkeypatch):
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 @pytest.mark.parametrize("stored", [np.array, sp.csr_array, sp.csc_array])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_what_joins_a_set_of_blocks(dtype, stored, weighted):

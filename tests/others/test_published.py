@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from extras import optional
+from in_turn import scaled_or_not
 from numpy.testing import assert_allclose
 from oracles import covariance, data_arrays, difference, reference
 
@@ -195,7 +196,7 @@ def test_spca_of_merola(name, variance):
         assert (shares(ours).cumsum() > np.cumsum(variance)).all()
 
 
-@pytest.mark.parametrize("scale", [False, True])
+@scaled_or_not
 def test_spca_of_erichson(scale):
     """tests/testthat/test_spca.R (ebd5099): PCA without penalties; 4, 4 and 2 variables with one."""
     rng = np.random.default_rng(0)

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 from calls import pca
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import of_examples, scaled_or_not
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import ends_at, planted
 
@@ -36,8 +35,7 @@ def conditional_errors(Y, C):
 # ---- left-out entries --------------------------------------------------------------------------------
 
 
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
-@given(st.integers(0, 10**6), st.booleans())
+@of_examples(40, st.integers(0, 10**6), st.booleans())
 def test_left_out_errors_are_those_of_conditional_expectations(seed, missing):
     rng = np.random.default_rng(seed)
     m, p, r = rng.integers(1, 5), rng.integers(2, 8), rng.integers(1, 4)
@@ -88,7 +86,7 @@ def test_scores_of_leaving_out_each_row(name):
 
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, spcacore.row_blocks])
-@pytest.mark.parametrize("scale", [False, True])
+@scaled_or_not
 def test_correlations_of_scores_of_left_out_rows(scale, form):
     """By NumPy, on the folds that the generator draws; 0 of a fold whose scores are constant."""
     X = planted(12, 9, 3, seed=2)

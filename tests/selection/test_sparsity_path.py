@@ -5,17 +5,15 @@ import numpy as np
 import pytest
 import scipy.sparse
 from calls import pca
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import of_examples
 from numpy.testing import assert_allclose
 from oracles import optimum, planted
 
 import spcacore
 
 
-@settings(max_examples=examples(25), deadline=None, derandomize=True)
-@given(st.integers(0, 10**6), st.integers(4, 9))
+@of_examples(25, st.integers(0, 10**6), st.integers(4, 9))
 def test_path_of_one_component_against_all_supports(seed, p):
     A = np.cov(np.random.default_rng(seed).standard_normal((p + 3, p)).T)
     path = spcacore.sparsity_path(A, pca(kind="covariance"), range(1, p + 1))

@@ -10,7 +10,7 @@ import scipy.optimize
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, each_dtype, each_order, examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, data_arrays, deflations, optimum
 
@@ -91,7 +91,7 @@ def test_no_answer_is_above_any_bound(seeds, monkeypatch):
 
 
 @pytest.mark.share(8)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("way", PATHS)
 @pytest.mark.parametrize("kind", ["data", "covariance", "csr"])
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 150), marks=pytest.mark.slow)], ids=str)
@@ -181,7 +181,7 @@ def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
 @pytest.mark.share(16)
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize("way", PATHS)
-@given(seed=st.integers(0, 2**32), n=st.integers(3, 12))
+@given(seed=SEEDS, n=st.integers(3, 12))
 @settings(max_examples=4, deadline=None, derandomize=True)
 def test_certified_components(deflation, way, seed, n):
     rng = np.random.default_rng(seed)
@@ -276,7 +276,7 @@ def test_golub_within_seven_percent():
     assert value <= optimality_bound(X, 200).bound < 1.064 * value
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_order
 def test_wide_data_from_a_few_vectors(order):
     """p = 20,000 without a p x p matrix; the bound holds for the planted support, and is of its size."""
     X, planted = spcacore.datasets.make_spiked(100, 20000, cardinality=20, variances=(400, 200), rng=0)

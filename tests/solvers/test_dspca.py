@@ -8,9 +8,8 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, each_kind, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, optimum, samples
 
@@ -109,8 +108,7 @@ def test_a_small_variance_alone_eliminates_nothing():
     assert dspca(A, penalty=2.0, kind="covariance").cardinality == 1
 
 
-@given(seed=st.integers(0, 2**32), share=st.floats(0.05, 0.9))
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@of_examples(40, seed=SEEDS, share=st.floats(0.05, 0.9))
 def test_elimination_by_covariances_keeps_the_optimum(seed, share):
     rng = np.random.default_rng(seed)
     X = samples(seed, 12, 15) * 10 ** rng.uniform(-2, 0, 15)
@@ -128,7 +126,7 @@ def test_elimination_by_covariances_keeps_the_optimum(seed, share):
 
 
 @pytest.mark.parametrize("columns", [False, True])
-@pytest.mark.parametrize("kind", ["data", "covariance"])
+@each_kind
 def test_elimination_for_a_quotient_is_that_of_its_matrix(kind, columns, monkeypatch):
     """A without a direction q, and rho qq', by rows that are asked for one by one or together."""
     if columns:

@@ -4,7 +4,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse
-from in_turn import examples
+from in_turn import each_dtype, examples
 from models.test_constrained_optimum import constrained_optimum
 from oracles import (
     UCI_OPTIMA,
@@ -144,7 +144,7 @@ def test_the_bound_is_above_the_optimum_to_the_last_digit(nearly_equal):
     assert below > 5
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 def test_the_bound_of_a_search_without_time_allows_for_rounding(dtype):
     """Equal columns, so that the sum of their variances is the optimum itself."""
     for seed in range(20):
@@ -356,7 +356,7 @@ def test_too_many_that_may_belong_to_the_optimum(monkeypatch):
         branch_and_bound(X, 3)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 def test_few_strong_variables_of_many(dtype):
     X = np.random.default_rng(0).standard_normal((100, 5000))
     X[:, 40:52] *= 10

@@ -6,9 +6,8 @@ import flat
 import numpy as np
 import pytest
 from gpower_tools import NORMS, bound, data, seeds, shrunk, unconverged
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import each_dtype, each_kind, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import dense_vector, reference
 
@@ -57,8 +56,7 @@ def test_the_authors_program_on_pit_props(norm, rho):
         F = F - np.outer(F @ x.loading, x.loading)
 
 
-@given(seed=seeds, share=st.floats(0, 0.9), n_iter=st.integers(1, 8), norm=st.sampled_from(NORMS))
-@settings(max_examples=examples(100), deadline=None, derandomize=True)
+@of_examples(100, seed=seeds, share=st.floats(0, 0.9), n_iter=st.integers(1, 8), norm=st.sampled_from(NORMS))
 def test_the_paper_iteration_in_sample_space(seed, share, n_iter, norm):
     F = data(seed)
     gamma = share * bound(F, norm)
@@ -72,8 +70,7 @@ def test_the_paper_iteration_in_sample_space(seed, share, n_iter, norm):
     assert_allclose(again.loading, x.loading, atol=1e-7)
 
 
-@given(seed=seeds, share=st.floats(0.02, 0.9), p=st.integers(1, 9))
-@settings(max_examples=examples(80), deadline=None, derandomize=True)
+@of_examples(80, seed=seeds, share=st.floats(0.02, 0.9), p=st.integers(1, 9))
 def test_l0_never_above_the_optimum_and_often_at_it(seed, share, p):
     F = data(seed, 15, p)
     S, gamma = F.T @ F, share * bound(F, "l0")
@@ -89,8 +86,7 @@ def test_l0_never_above_the_optimum_and_often_at_it(seed, share, p):
     assert x.value * 14 == pytest.approx(np.linalg.norm(F @ x.loading) ** 2, rel=1e-10)
 
 
-@given(seed=seeds, share=st.floats(0.01, 0.9))
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@of_examples(40, seed=seeds, share=st.floats(0.01, 0.9))
 def test_l1_result_is_stationary(seed, share):
     """z = S(S z, gamma sqrt(z'Sz))/||.||, and no small move along the sphere has a larger objective."""
     F = data(seed)
@@ -106,8 +102,8 @@ def test_l1_result_is_stationary(seed, share):
 
 
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("kind", ["data", "covariance"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_kind
+@each_dtype
 @pytest.mark.parametrize("relative", [False, True])
 def test_the_largest_column_norm_forces_the_zero_loading(norm, kind, dtype, relative):
     F = data(3)

@@ -7,9 +7,8 @@ import flat
 import numpy as np
 import pytest
 from gpower_tools import NORMS, bound, data, seeds, shrunk, unconverged
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import aslinearoperator
 
@@ -84,11 +83,11 @@ def test_block_iterates_are_those_of_the_paper(norm, mu, start):
         previous = value
 
 
-@given(
+@of_examples(
+    60,
     seed=seeds, share=st.floats(0, 0.7), m=st.integers(1, 5), rank=st.integers(1, 12),
     norm=st.sampled_from(NORMS),
 )  # fmt: skip
-@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_block_objective_never_decreases(seed, share, m, norm, rank):
     """Also where F has lower rank than there are components, and where columns vanish."""
     F = data(seed) * (np.arange(12) < rank)

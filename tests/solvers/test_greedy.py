@@ -5,9 +5,8 @@ from itertools import pairwise
 import flat
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, each_kind, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, data_arrays, optimum
 from scipy import sparse as sp
@@ -21,7 +20,6 @@ from spcacore.solvers import greedy_search
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
 STRATEGIES = ["forward", "gradient", "backward", "bidirectional"]
-CASES = {"deadline": None, "derandomize": True}
 
 
 def blocks(X):
@@ -99,8 +97,7 @@ def check_path(x, A):
     assert part.value == x.value
 
 
-@given(seed=st.integers(0, 2**32), p=st.integers(1, 10), kind=st.sampled_from(KINDS))
-@settings(**CASES | {"max_examples": examples(100)})
+@of_examples(100, seed=SEEDS, p=st.integers(1, 10), kind=st.sampled_from(KINDS))
 def test_forward_and_gradient_are_the_loops(seed, p, kind):
     A = random_matrix(seed, p, kind)
     first = int(np.random.default_rng(seed).integers(p)) if kind == "correlation" else None
@@ -116,8 +113,7 @@ def test_forward_and_gradient_are_the_loops(seed, p, kind):
     check_path(x, A)
 
 
-@given(seed=st.integers(0, 2**32), p=st.integers(1, 10), kind=st.sampled_from(KINDS))
-@settings(**CASES | {"max_examples": examples(60)})
+@of_examples(60, seed=SEEDS, p=st.integers(1, 10), kind=st.sampled_from(KINDS))
 def test_backward_is_the_loop_and_bidirectional_the_better(seed, p, kind):
     A = random_matrix(seed, p, kind)
     x = flat.greedy(A, p, kind="covariance", strategy="backward")
@@ -275,11 +271,11 @@ numbers |= st.floats(-2, 2).map(lambda v: round(v, 12))
 scales = st.sampled_from([1.0, 1e-150, 1e150, 1e-20])
 
 
-@given(
+@of_examples(
+    600,
     poles=st.lists(numbers, min_size=1, max_size=7), data=st.data(), scale=scales, corner=numbers,
     single=st.booleans(),
 )  # fmt: skip
-@settings(**CASES | {"max_examples": examples(600)})
 def test_bordered_eigenvalues(poles, data, scale, corner, single):
     k = len(poles)
     size = scale if not single else 1.0
@@ -303,8 +299,7 @@ def test_bordered_eigenvalues(poles, data, scale, corner, single):
     assert ((some == value) | (some == -np.inf)).all()
 
 
-@given(poles=st.lists(numbers, min_size=1, max_size=7), seed=st.integers(0, 2**32), scale=scales)
-@settings(**CASES | {"max_examples": examples(400)})
+@of_examples(400, poles=st.lists(numbers, min_size=1, max_size=7), seed=SEEDS, scale=scales)
 def test_deleted_eigenvalues(poles, seed, scale):
     rng = np.random.default_rng(seed)
     k = len(poles)
@@ -335,8 +330,7 @@ def test_roots_next_to_a_pole_and_far_from_it(far):
 
 
 @pytest.mark.parametrize("strategy", ["forward", "backward"])
-@given(seed=st.integers(0, 2**32), p=st.integers(4, 9), t=st.integers(1, 3), k=st.integers(1, 7))
-@settings(**CASES | {"max_examples": examples(60)})
+@of_examples(60, seed=SEEDS, p=st.integers(4, 9), t=st.integers(1, 3), k=st.integers(1, 7))
 def test_generalized_deflation_is_the_loop_over_pencils(strategy, seed, p, t, k):
     k = min(k, p)
     A = random_matrix(seed, p, "covariance")
@@ -359,10 +353,7 @@ def test_generalized_deflation_is_the_loop_over_pencils(strategy, seed, p, t, k)
     )
 
 
-@given(
-    seed=st.integers(0, 2**32), k=st.integers(1, 6), t=st.integers(1, 3), strength=st.sampled_from([-1, 9])
-)
-@settings(**CASES | {"max_examples": examples(100)})
+@of_examples(100, seed=SEEDS, k=st.integers(1, 6), t=st.integers(1, 3), strength=st.sampled_from([-1, 9]))
 def test_bordered_pencils(seed, k, t, strength):
     p = 12
     rng = np.random.default_rng(seed)
@@ -391,7 +382,7 @@ def test_bordered_pencils(seed, k, t, strength):
 # ---- input ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["data", "covariance"])
+@each_kind
 def test_products_alone_serve_the_gradient_only(kind):
     X = np.random.default_rng(8).standard_normal((50, 40))
     X[:, 10:16] += np.random.default_rng(9).standard_normal((50, 1)) * 2

@@ -5,7 +5,7 @@ from itertools import combinations, combinations_with_replacement
 import flat
 import numpy as np
 import pytest
-from in_turn import examples
+from in_turn import each_dtype, examples
 from oracles import covariance, optimum
 from solvers.test_certificates import PATHS, bounds_by, matrices
 
@@ -221,7 +221,7 @@ def test_no_uncorrelated_components_exceed_their_bound():
 
 
 @pytest.mark.share(6)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("way", PATHS)
 def test_bounds_of_data_by_few_vectors(way, dtype, monkeypatch):
     bounds_by(way, monkeypatch, BOUND_VECTORS=3)

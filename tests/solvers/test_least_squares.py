@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, each_dtype, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, deflations, samples
 from scipy.sparse.linalg import aslinearoperator
@@ -313,7 +311,7 @@ def test_no_more_components_than_the_rank_allows():
     assert result.n_components == 3
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("seed", [4, 45, 48])
 def test_no_component_of_rounding_alone(dtype, seed):
     """Three rows have two components, the first of which may have little variance of its own."""
@@ -327,8 +325,7 @@ def test_no_component_of_rounding_alone(dtype, seed):
 # ---- the definition ---------------------------------------------------------------------------------
 
 
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=examples(20), deadline=None, derandomize=True)
+@of_examples(20, seed=SEEDS)
 def test_variance_by_regression_is_that_of_least_squares(seed):
     X = samples(seed, 40, 10)
     A = covariance(X)

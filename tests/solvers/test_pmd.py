@@ -6,9 +6,8 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from in_turn import examples
+from in_turn import SEEDS, each_kind, each_order, of_examples, scaled_or_not
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import reference, spiked
 
@@ -108,7 +107,7 @@ def test_ends_of_the_range():
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("bound", [1.5, 4.0, 20.0])
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_order
 def test_iterates_of_noise(bound, order):
     """Many entries near the level; each step asks only for those above a guess of it."""
     X = np.asarray(np.random.default_rng(0).standard_normal((60, 3000)), order=order)
@@ -125,7 +124,7 @@ def test_iterates_of_noise(bound, order):
         assert_allclose(x.loading, v, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["covariance", "data"])
+@each_kind
 def test_one_large_entry_and_many_near_the_level(kind):
     """A = ss': v is the soft threshold of s, though neither the largest entries nor the last level say so."""
     s = np.random.default_rng(0).uniform(0.9, 1.1, 1000)
@@ -142,8 +141,7 @@ def test_one_large_entry_and_many_near_the_level(kind):
             assert_allclose(x.loading, expected, atol=1e-12)
 
 
-@given(seed=st.integers(0, 2**32), n=st.integers(2, 20), p=st.integers(2, 20))
-@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@of_examples(40, seed=SEEDS, n=st.integers(2, 20), p=st.integers(2, 20))
 def test_two_way_ascent(seed, n, p):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, p))
@@ -164,7 +162,7 @@ def test_two_way_ascent(seed, n, p):
 # ---- input ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", [False, True])
+@scaled_or_not
 def test_left_side_and_strength_belong_to_the_loading(scale):
     X = spiked()
     Y = X - X.mean(axis=0)
@@ -209,7 +207,7 @@ def holes(seed=0, shape=(30, 15)):
 
 
 @pytest.mark.share(6)
-@pytest.mark.parametrize("order", ["C", "F"])
+@each_order
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("scale", [True, False])
 def test_missing_entries_are_left_out(order, center, scale):

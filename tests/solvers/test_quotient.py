@@ -10,6 +10,7 @@ from itertools import combinations
 import flat
 import numpy as np
 import pytest
+from in_turn import each_dtype
 from oracles import best_quotient, covariance, dense_vector, quotient, samples
 
 import spcacore
@@ -143,7 +144,7 @@ def test_two_way_pmd_against_all_directions():
     assert np.median(reached) > 0.995
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("form", ["data", "covariance"])
 @pytest.mark.parametrize("l0", [False, True])
 def test_the_objective_never_falls(l0, form, dtype):

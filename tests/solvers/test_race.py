@@ -9,6 +9,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse
+from in_turn import each_dtype, each_kind, scaled_or_not
 from numpy.testing import assert_allclose
 
 import spcacore
@@ -82,7 +83,7 @@ def limited(monkeypatch, limits):
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("scale", [False, True])
+@scaled_or_not
 @pytest.mark.parametrize("make", [counts, genotypes, factors, noise])
 @pytest.mark.parametrize("route", ROUTES)
 def test_no_start_is_better_than_the_default(make, scale, route, monkeypatch):
@@ -177,7 +178,7 @@ def test_samples_that_explain_most_by_themselves(storage, weights):
     assert found == expected
 
 
-@pytest.mark.parametrize("kind", ["data", "covariance"])
+@each_kind
 def test_variables_of_weak_signals_are_swapped(kind):
     """Of 50 nonzeros, too: one of the smallest for one that is likely to enter does not raise the value."""
     X = np.random.default_rng(0).standard_normal((500, 1000))
@@ -207,7 +208,7 @@ def test_pairs_of_a_part_tell_whether_it_hides_blocks(seed, blocks, monkeypatch)
 
 @pytest.mark.parametrize("count", [1, 3, 40, 300])
 @pytest.mark.parametrize("p", [40, 129, 1000, 3000, 9000])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 def test_norms_of_the_largest_entries(p, count, dtype):
     rng = np.random.default_rng(p)
     A = rng.standard_normal((3, p)).astype(dtype)
@@ -350,7 +351,7 @@ def test_variables_of_hardly_any_variance_are_as_good_as_absent(kind, tiny, capf
     assert capfd.readouterr().out == ""  # where LAPACK complains
 
 
-@pytest.mark.parametrize("kind", ["covariance", "data"])
+@each_kind
 @pytest.mark.parametrize("k", [3, 6, 20])
 def test_the_correlation_that_noise_does_not_explain(k, kind):
     """Of correlations +-c, which have the median c; among k variables all are r, whatever their units.

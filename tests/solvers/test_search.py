@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from in_turn import each_dtype
 
 from spcacore import _core
 
@@ -59,7 +60,7 @@ def matrices(p, rng):
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 5, 8, 11])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 def test_a_tree_proves_the_best_of_all_supports(p, dtype):
     for seed, k in ((seed, k) for seed in range(3) for k in range(1, p + 1)):
         for name, A in matrices(p, np.random.default_rng(seed)):
@@ -72,7 +73,7 @@ def test_a_tree_proves_the_best_of_all_supports(p, dtype):
             assert (np.diff(supports[0]) > 0).all()
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each_dtype
 @pytest.mark.parametrize("k", [2, 5, 9])
 def test_without_a_tree_races_end_where_no_swap_is_better(dtype, k):
     """Values are eigenvalues, ends differ, the best come first, and most are the best of all supports."""

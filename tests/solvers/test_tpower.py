@@ -4,6 +4,7 @@ import flat
 import numpy as np
 import pytest
 from extras import optional
+from in_turn import each_dtype, each_kind, each_order
 from numpy.testing import assert_allclose
 from oracles import (
     covariance,
@@ -31,8 +32,8 @@ def wine(correlation):
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["data", "covariance"])
+@each_dtype
+@each_kind
 def test_no_exchange_of_two_variables_helps(kind, dtype):
     gained = 0
     for seed in range(40):
@@ -126,7 +127,7 @@ def swap(A, S, most=1000):
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize(("k", "p"), [(2, 12), (5, 12), (6, 150)])
 def test_swaps_end_where_no_other_raises_the_eigenvalue(k, p, dtype):
     """By enumeration; one by one, too: the smallest entry leaves that any may replace, for the best one."""
@@ -152,7 +153,7 @@ def test_swaps_end_where_no_other_raises_the_eigenvalue(k, p, dtype):
     assert made > 20 or dtype == np.float32
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 def test_swaps_from_a_largest_eigenvalue_of_zero(dtype):
     """Of indefinite matrices of small integers, whose first two variables have none above it."""
     for seed in range(60):
@@ -173,8 +174,8 @@ def test_swaps_are_not_judged_where_two_eigenvalues_are_equal():
     assert flat.tpower(A, 2, kind="covariance", start=None).value == 1
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_order
+@each_dtype
 def test_a_formed_covariance_is_the_deflated_one(order, dtype):
     rng = np.random.default_rng(0)
     A = covariance(rng.standard_normal((30, 20)) * 2 ** rng.uniform(-3, 3, 20))
@@ -195,7 +196,7 @@ def test_a_formed_covariance_is_the_deflated_one(order, dtype):
         assert np.array_equal(*more)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("excess", [1e-10, 0.1])
 def test_variables_out_of_reach_come_in_no_exchange(dtype, excess):
     """By enumeration, of data from which a component was removed too."""
@@ -237,7 +238,7 @@ def test_a_variable_along_the_second_eigenvector_is_within_reach():
     assert not within[4]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_dtype
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_the_paper_iteration_from_a_given_start(dtype, k):
     X = np.random.default_rng(3).standard_normal((30, 20)) * np.linspace(2, 1, 20)
