@@ -41,6 +41,11 @@ PARAGRAPHS = {
 }
 
 
+def width_of(ax: Axes) -> float:
+    """Inches, before labels take their part."""
+    return ax.get_window_extent().width / ax.figure.dpi
+
+
 def given_or_new_axes(ax: Axes | None, size: tuple[float, float]) -> Any:
     """The Axes to draw into."""
     try:
@@ -183,5 +188,5 @@ def legend_above(ax: Any, order: Sequence[str] = ()) -> Any:
     places = [said.index(label) for label in order if label in said] or range(len(said))
     return ax.legend(
         [drawn[i] for i in places], [said[i] for i in places], frameon=False, fontsize="small",
-        loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2,
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=1 if width_of(ax) < 3 else 2, borderaxespad=0.2,
     )  # fmt: skip

@@ -32,6 +32,7 @@ from .drawing import (
     text_color,
     variable_names,
     variance_shares,
+    width_of,
     write_in_the_middle,
 )
 
@@ -98,7 +99,7 @@ def bars(
     share = variance_shares(result)
     variance = "" if share is None else f", {percent(share[t])} of the variance"
     shown = counted(count, "loading")
-    ax.set_title(f"component {t + 1}: {shown}{variance}", loc="left", fontsize="medium")
+    ax.set_title(f"component {t + 1}: {shown}{variance}", loc="left", fontsize="medium", wrap=True)
     if count == 0:
         ax.set_xticks([])
         write_in_the_middle(ax, NO_LOADINGS)
@@ -188,13 +189,13 @@ def heatmap(
     ax.hlines(np.cumsum([len(side) for side in sides[:-1]]) - 0.5, -0.5, r - 0.5, color=text_color())
     ax.set_xlim(-0.5, r - 0.5)
     ax.set_ylim(m - 0.5, -0.5)
-    shares = variance_shares(result, chosen)
+    shares = variance_shares(result, chosen) if r <= 8 and width_of(ax) > 0.7 * r else None
     thin = max(1, -(-r // 20))
     ticks = [str(t + 1) for t in chosen]
-    if shares is not None and r <= 8:
+    if shares is not None:
         ticks = [f"{tick}\n{percent(share)}" for tick, share in zip(ticks, shares, strict=True)]
     ax.set_xticks(np.arange(0, r, thin), ticks[::thin])
-    ax.set_xlabel("component" if shares is None or r > 8 else "component, and its share of the variance")
+    ax.set_xlabel("component" if shares is None else "component, and its share of the variance")
     labeled = label_rows(ax, [named[j] for j in rows], magnitude[rows])
     what = counted(m, "variable") if m == selected else f"{m} of {counted(selected, 'selected variable')}"
     if labeled < m:

@@ -138,8 +138,10 @@ def test_parts_of_a_heatmap():
     assert texts(ax.get_xticklabels()) == ["4", "2"]
     assert ax.get_ylabel() == f"5 of {np.count_nonzero(V[:, [3, 1]].any(axis=1))} selected variables"
     shares = np.array([0.4, 0.3, 0.2, 0.05])
-    ax = plot.heatmap(SimpleNamespace(loadings=V, explained_variance_ratio=shares), components=[3, 1])
-    assert texts(ax.get_xticklabels()) == ["4\n5.0 %", "2\n30.0 %"]
+    explained = SimpleNamespace(loadings=V, explained_variance_ratio=shares)
+    for width, ticks in ((4, ["4\n5.0 %", "2\n30.0 %"]), (1.5, ["4", "2"])):  # inches
+        ax = plot.heatmap(explained, components=[3, 1], ax=pyplot.figure(figsize=(width, 4)).add_subplot())
+        assert texts(ax.get_xticklabels()) == ticks
 
 
 # ---- biplot -----------------------------------------------------------------------------------------

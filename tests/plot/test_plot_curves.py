@@ -59,9 +59,9 @@ def test_shares_beside_those_of_principal_components(container, options):
 
 
 def test_shares_of_an_indefinite_matrix():
-    """As Hotelling's deflation leaves it."""
+    """As Hotelling's deflation leaves it; by what the second of two oblique loadings adds."""
     A = np.diag([4.0, 3, 2, -1])
-    ax = plot.scree(np.eye(4)[:, :2], A, kind="covariance")
+    ax = plot.scree([[1, 0.6], [0, 0.8], [0, 0], [0, 0]], A, kind="covariance")
     assert_allclose(heights(ax)["sparse"], [0.5, 0.375])
 
 
