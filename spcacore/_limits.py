@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+
+
+def slices(n: int, width: int, entries: int) -> Iterator[slice]:
+    """Of n lines of this width: as many in each as have so many entries, or one."""
+    step = max(1, entries // max(1, width))
+    return (slice(start, min(n, start + step)) for start in range(0, n, step))
 
 
 class Precision(NamedTuple):
@@ -69,7 +76,6 @@ BLOCK_BYTES = 1 << 27  # of X, read at a time as a block of rows,
 SMALL_BLOCK_BYTES = 1 << 24  # or only these, whose memory the system need not clear each time,
 BLOCK_TALL = 16  # if they have that many rows for a variable, so that what a block returns is little
 BLOCKS_AT_LEAST = 8  # of a larger X, so that two of them are a small part
-PRODUCT_ENTRIES = 1 << 20  # of a dense matrix that is multiplied by a vector, in rows that may be copied
 CROSS_COLUMNS = 64  # of the matrix of covariances of two sides, or rows of a pencil
 COLUMNS_AT_A_TIME = 32  # columns of A that cost about as much as one, which is some products
 DASK_ON_CLIENT = 100  # results that are added by the client rather than by tasks

@@ -6,13 +6,13 @@ import math
 import numbers
 import operator
 import sys
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from ._labels import aligned_columns, columns_of, matched, wrong_labels
-from ._limits import CHUNK
+from ._limits import CHUNK, slices
 from ._messages import counted, meant, refuse_no_array, warn_repeated
 from ._types import AnyArray, Array, Index
 
@@ -46,6 +46,16 @@ def is_operator(x: Any) -> bool:
 def has_only_products(x: Any) -> bool:
     """Whether x is an operator, or a function that makes products: it has no entries to read."""
     return is_operator(x) or (callable(x) and not hasattr(x, "__array__") and not is_sparse(x))
+
+
+def stored(X: Any) -> Any:
+    """The entries of an array, or those that a sparse matrix stores."""
+    return X.data if is_sparse(X) else X
+
+
+def as_dense(X: Any) -> Any:
+    """A sparse matrix as an array; an array as it is."""
+    return X.toarray() if is_sparse(X) else X
 
 
 def is_row_blocks(x: Any) -> bool:
@@ -283,18 +293,21 @@ def float_type(dtype: np.dtype) -> np.dtype:
 
 def refuse_not_finite(a: AnyArray, name: str) -> None:
     """Raise if an entry is NaN or infinite; some rows at a time, so that large arrays need no mask."""
-    step = max(1, (1 << 22) // max(1, a[0].size)) if len(a) else 1
-    if not all(np.isfinite(a[start : start + step]).all() for start in range(0, len(a), step)):
+    if not all(np.isfinite(a[part]).all() for part in _row_parts(a)):
         raise_not_finite(a, name)
+
+
+def _row_parts(a: AnyArray) -> Iterator[slice]:
+    return slices(len(a), a.size // max(1, len(a)), CHUNK)
 
 
 def raise_not_finite(a: AnyArray, name: str) -> None:
     """Say how many entries are not finite, and where the first is."""
     count, first = 0, None
-    for start in range(0, len(a), step := max(1, (1 << 22) // max(1, a[0].size))):
-        bad = np.argwhere(~np.isfinite(a[start : start + step]))
+    for part in _row_parts(a):
+        bad = np.argwhere(~np.isfinite(a[part]))
         if len(bad) and first is None:
-            first = (int(bad[0][0]) + start, *map(int, bad[0][1:]))
+            first = (int(bad[0][0]) + part.start, *map(int, bad[0][1:]))
         count += len(bad)
     if first is not None:
         where = first[0] if len(first) == 1 else first
@@ -402,9 +415,8 @@ def _copy_of(a: AnyArray, order: Literal["C", "F", "K"]) -> AnyArray:
     out = np.empty_like(a, order=order)
     slowest = int(np.argmax(out.strides))
     to, of = np.moveaxis(out, slowest, 0), np.moveaxis(a, slowest, 0)
-    step = max(1, CHUNK * len(of) // a.size)
-    for start in range(0, len(of), step):
-        to[start : start + step] = of[start : start + step]
+    for part in _row_parts(of):
+        to[part] = of[part]
     return out
 
 

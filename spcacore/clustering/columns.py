@@ -11,24 +11,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._limits import CLUSTERING_ENTRIES, CLUSTERING_TOL, HARTIGAN_MOVES, THREAD_ENTRIES
+from .._limits import CLUSTERING_ENTRIES, HARTIGAN_MOVES, THREAD_ENTRIES, slices
 from .._messages import counted, warn
 from .._records import record
 from .._rendering import Part, table_of
 from .._types import AnyArray, Array, Index
 from .._validation import (
+    as_dense,
     check_sample_weight,
     column_names,
-    float_type,
     is_sparse,
     number,
     real_array,
-    refuse_not_finite,
 )
 from ..linalg.eigen import interruptible
 from ..linalg.orthogonal import matrix_product
 from ..linalg.threads import Report, in_threads
-from ..operators.sparse import compressed, permuted_columns
+from ..operators.sparse import as_finite, permuted_columns, squared_norms
 from ..readable import Listing, Tabular, labels
 
 Labels = Index
@@ -86,9 +85,6 @@ class Columns:
     def dtype(self) -> np.dtype[Any]:
         return self.source.dtype
 
-    def tolerance(self, tol: float | None) -> float:
-        return tol if tol is not None else CLUSTERING_TOL.of(self.dtype)
-
     def blocks(self, index: Labels | None = None, centered: bool = True) -> Iterator[tuple[Any, AnyArray]]:
         """Some variables, and their entries as the rows of a C-ordered matrix."""
         for part in self._parts(CLUSTERING_ENTRIES, index):
@@ -106,9 +102,8 @@ class Columns:
         in_threads(one, self._parts(THREAD_ENTRIES), _core.shares_loops())
 
     def _parts(self, entries: int, index: Labels | None = None) -> list[Any]:
-        width = max(1, entries // self.n)
-        firsts = range(0, self.p if index is None else len(index), width)
-        return [slice(i, i + width) if index is None else index[i : i + width] for i in firsts]
+        parts = slices(self.p if index is None else len(index), self.n, entries)
+        return [part if index is None else index[part] for part in parts]
 
     def _block(self, part: Any, centered: bool) -> AnyArray:
         if self.rows is not None:  # centered
@@ -116,7 +111,7 @@ class Columns:
         middle = self.middle[part]
         T = np.empty((len(middle), self.n), self.dtype)
         columns: Any = self.source[:, part].T
-        np.subtract(columns.toarray() if is_sparse(columns) else columns, middle[:, None], out=T)
+        np.subtract(as_dense(columns), middle[:, None], out=T)
         T *= self.dtype.type(math.ldexp(1.0, -self.exponent))
         if centered:
             T -= np.average(T, axis=1, weights=self.weight)[:, None].astype(T.dtype)
@@ -283,9 +278,9 @@ class Points:
     @cached_property
     def squares(self) -> Array:
         """Of each point, its squared norm."""
+        own = squared_norms(self.Z, 1)
         if self.shift is None:
-            return np.einsum("ij,ij->i", self.Z, self.Z)
-        own = np.asarray(self.Z.power(2) @ np.ones(len(self.shift)))
+            return own
         return own - 2 * (self.Z @ self.shift) + self.shift @ self.shift
 
     def total(self, a: Array) -> float:
@@ -387,18 +382,9 @@ def exponential(key: int, first: int, n: int) -> Array:
     return -np.log(((raw >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 
-def _as_float(X: Any) -> Any:
-    """X as a float array or CSC matrix."""
-    if not is_sparse(X):
-        return real_array(X, "X", ndim=2)
-    a = compressed(X).tocsc()
-    refuse_not_finite(a.data, "X.data")
-    return a.astype(float_type(a.dtype), copy=False)
-
-
 def as_columns(X: Any, sample_weight: Any = None) -> Columns:
     """The checked variables of data in memory, of rows of positive weight."""
-    names, a = column_names(X), _as_float(X)
+    names, a = column_names(X), as_finite(X, form="csc")
     weight, kept = split_weight(sample_weight, a.shape[0])
     a = a if kept is None else a[kept]
     if a.shape[0] < 2:

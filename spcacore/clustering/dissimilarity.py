@@ -33,7 +33,15 @@ from .._limits import CLUSTERING_TOL
 from .._messages import convergence, counted
 from .._records import frozen_record
 from .._types import AnyArray, MatrixLike, Metric
-from .._validation import check_choice, column_names, integer, is_sparse, number, real_array, require_memory
+from .._validation import (
+    as_dense,
+    check_choice,
+    column_names,
+    integer,
+    number,
+    real_array,
+    require_memory,
+)
 from ..linalg.orthogonal import matrix_product, tall_product
 from .columns import (
     PAIRS,
@@ -169,9 +177,7 @@ def sparse_dissimilarity(
     """
     max_iter, tol = check_iterations(max_iter, tol)
     differences, (bound,) = as_differences(X, metric, lambda p: [check_l1_bound(l1_bound, "l1_bound", p)])
-    fit = best_weights(
-        differences, bound, starting_vectors(differences), max_iter, differences.tolerance(tol)
-    )
+    fit = best_weights(differences, bound, starting_vectors(differences), max_iter, tol)
     warn_unless_converged(fit.converged, max_iter)
     weights = fit.weights.astype(differences.dtype)
     with np.errstate(under="ignore"):
@@ -189,9 +195,10 @@ def check_iterations(max_iter: Any, tol: Any) -> tuple[int, float | None]:
 
 
 def best_weights(
-    differences: AnyDifferences, bound: float, starts: list[Array], max_iter: int, tol: float
+    differences: AnyDifferences, bound: float, starts: list[Array], max_iter: int, tol: float | None
 ) -> Fit:
     """The best over the starts, each a vector whose soft threshold is the first w."""
+    tol = CLUSTERING_TOL.of(differences.dtype) if tol is None else tol
     fits = [_alternate(differences, bound, start, max_iter, tol) for start in starts]
     return max(fits, key=lambda fit: fit.trace[-1])
 
@@ -218,12 +225,11 @@ class OfColumns:
     dtype: np.dtype[Any]
     names: tuple[str, ...] | None
     exponent: int
-    tolerance: Callable[[float | None], float]
 
     def __init__(self, columns: Columns, metric: str) -> None:
         self.columns, self.metric = columns, metric
         self.p, self.dtype, self.names = columns.p, columns.dtype, columns.names
-        self.exponent, self.tolerance = METRICS[metric] * columns.exponent, columns.tolerance
+        self.exponent = METRICS[metric] * columns.exponent
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> OfColumns:
         """Of columns in random orders."""
@@ -285,9 +291,6 @@ class Given:
         self.p, self.dtype = D.shape[1], D.dtype
         self.n = (1 + math.isqrt(1 + 8 * len(D))) // 2
 
-    def tolerance(self, tol: float | None) -> float:
-        return tol if tol is not None else CLUSTERING_TOL.of(self.dtype)
-
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Given:
         """With samples in another random order for each column."""
         D = np.empty_like(self.D)
@@ -336,7 +339,7 @@ def as_differences(
 def _given(
     X: Any, metric: Any, bounds_for: Callable[[int], list[float]]
 ) -> tuple[AnyDifferences, list[float]]:
-    names, D = column_names(X), real_array(X.toarray() if is_sparse(X) else X, "X", ndim=2)
+    names, D = column_names(X), real_array(as_dense(X), "X", ndim=2)
     dtype, bounds = D.dtype, bounds_for(D.shape[1])  # before the differences, which may take long
     if callable(metric):
         first, second = np.triu_indices(len(D), 1)

@@ -151,11 +151,10 @@ def sparse_dissimilarity_gap(
     max_iter, tol = check_iterations(max_iter, tol)
     permutations = _Permutations(n_permutations, n_jobs, rng, callback)
     differences, bounds = as_differences(X, metric, lambda p: check_l1_bounds(l1_bounds, p))
-    limits = max_iter, differences.tolerance(tol)
 
     def solve(differences: AnyDifferences, generator: np.random.Generator) -> list[Fit]:
         starts = starting_vectors(differences)
-        return [best_weights(differences, bound, starts, *limits) for bound in bounds]
+        return [best_weights(differences, bound, starts, max_iter, tol) for bound in bounds]
 
     return permutations.gap(differences, bounds, differences.exponent, solve, max_iter)
 

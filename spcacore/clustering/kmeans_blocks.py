@@ -56,6 +56,7 @@ class BlockColumns:
 
     weight: Array | None
     kept: Labels | None
+    source: RowBlocks
     blocks: RowBlocks
     poll: Callable[[], object]
     names: tuple[str, ...] | None

@@ -19,14 +19,15 @@ from .._records import record
 from .._types import AnyArray, Array, Index
 from .._validation import column_names, integer, is_row_blocks, is_sparse, real_array, refuse_products
 from ..linalg.eigen import largest_eigenpairs
-from ..linalg.orthogonal import fix_sign, sign_of, tall_product
-from ..operators.block_tasks import as_kernel_input, dense_rows, sum_parts
+from ..linalg.orthogonal import fix_sign, sign_of
+from ..operators.base import Affine
+from ..operators.block_tasks import as_kernel_input, dense_rows, operator_of, sum_parts
 from ..operators.blocks import RowBlocks
 from ..operators.deflation import LowRank
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
-from ..operators.sparse import compressed
+from ..operators.sparse import as_finite
 from ..operators.transform import scores
 from ..supports.admissible import Supports
 from .pencil import Form
@@ -91,13 +92,10 @@ def both_sides(
     Y, sample_weight = joined(X, Y, "Y"), joined(X, sample_weight, "sample_weight")
     if is_row_blocks(X) or is_row_blocks(Y):
         X, Y = _parted_alike(X, Y)
-        of: Any = BlockSide.of
-    else:
-        of = Side.of
-    x = named("x", lambda: of(X, scale, "X", choices[0], sample_weight))
+    x = named("x", lambda: Side.of(X, scale, "X", choices[0], sample_weight))
     if sample_weight is not None:
         _refuse_uneven(len(sample_weight), next(iter(getattr(Y, "shape", ())), len(sample_weight)))
-    y = named("y", lambda: speaking_of_y(lambda: of(Y, scale, "Y", choices[1], sample_weight)))
+    y = named("y", lambda: speaking_of_y(lambda: Side.of(Y, scale, "Y", choices[1], sample_weight)))
     _refuse_uneven(x.n, y.n)
     if x.n < 2:
         raise ValueError("at least two rows are needed")
@@ -109,16 +107,6 @@ def _refuse_uneven(n: int, m: int) -> None:
         raise ValueError(f"X and Y must have the same number of rows, not {n} and {m}")
 
 
-def _column_weights(problem: Problem) -> Array:
-    """What the centered columns are multiplied by."""
-    assert problem.diagonal is not None
-    assert problem.total_weight is not None
-    unit = problem.range * problem.range
-    weight = np.full(problem.p, unit) if problem.scale is None else unit / problem.scale.astype(float)
-    weight[problem.diagonal == 0] = 0
-    return weight / math.sqrt(problem.total_weight - 1 or 1)
-
-
 def common_dtype(x: Side, y: Side) -> np.dtype[Any]:
     """float32 where both sides are."""
     return np.dtype(np.float32 if x.dtype == y.dtype == np.float32 else np.float64)
@@ -126,174 +114,104 @@ def common_dtype(x: Side, y: Side) -> np.dtype[Any]:
 
 @record
 class Side:
-    """Z - 1 offset', the centered and scaled columns over sqrt(n - 1), Z sparse where there is an offset.
+    """The products of Z with Z'Z the covariance: the columns, centered and scaled, over sqrt(n - 1).
 
-    Of weighted rows, Z - root offset' has those of positive weight, times their `root`, that of the weight,
-    over sqrt(sum of the weights - 1).
-
-    `order` permutes the rows. Times `2**exponent`, columns are in the caller's units.
+    Rows are times the roots of their weights. `order` permutes them. Times `2**exponent`, columns are in the
+    caller's units.
     """
 
-    Z: Any
-    offset: Array | None
-    root: Array | None
-    order: Index | None
-    mean: AnyArray | None
-    scale: AnyArray | None
-    exponent: int
+    problem: Problem
+    rows: Any  # the caller's
     name: str
-    supports: Supports
+    order: Index | None = None
 
     @classmethod
     def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
         refuse_products(X, "X")
-        problem = _problem(X, scale, choice, sample_weight)
-        assert problem.mean is not None
-        dtype, weight = problem.operator.dtype, _column_weights(problem)
-        root, kept = _roots(sample_weight), None
-        if root is not None:
-            kept = np.flatnonzero(root)
-            root = root[kept]
-        rows = compressed(X).tocsr() if is_sparse(X) else real_array(X, "X", ndim=2)
-        rows = rows if kept is None else rows[kept]
-        multiple = np.ones(rows.shape[0], dtype) if root is None else root.astype(dtype)
-        with np.errstate(under="ignore"):
-            Z, rest = centered_rows(rows, np.zeros(len(multiple), np.intp), problem.mean[None], multiple)
-            if rest is None:
-                Z *= weight.astype(dtype)
-            else:
-                Z.data *= weight[Z.indices].astype(dtype)
-        offset = None if rest is None else rest.means[0] * weight
-        return cls(
-            Z, offset, root, None, problem.mean, problem.scale, problem.exponent // 2, name,
-            problem.supports,
-        )  # fmt: skip
+        rows = row_blocks(X).held() if is_row_blocks(X) else X
+        with quiet("scale=True leaves"):  # which is the default, and what is constant cannot correlate
+            problem = as_problem(rows, scale=scale, choice=choice, sample_weight=sample_weight)
+        if not is_row_blocks(rows):
+            problem = replace(problem, operator=_centered(rows, problem))
+        return cls(problem, rows, name)
 
-    @property
-    def n(self) -> int:
-        return self.Z.shape[0]
-
-    @property
-    def p(self) -> int:
-        return self.Z.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.Z.dtype
+    def __post_init__(self) -> None:
+        problem = self.problem
+        assert problem.n_samples is not None
+        self.n: int = problem.n_samples
+        self.p: int = problem.p
+        self.dtype: np.dtype[Any] = problem.operator.dtype
+        self.root: float = math.sqrt(max(self.n - 1, 1))
+        self.exponent: int = problem.exponent // 2
+        self.supports: Supports = problem.supports
 
     def permuted(self, order: Index) -> Side:
         return replace(self, order=order)
 
     def matvec(self, v: Array) -> Array:
         """Z v, of one vector or several."""
-        f = self._times(v, False)
-        if self.offset is not None:
-            shift = self.offset @ v
-            f = f - (shift if self.root is None else _outer(self.root, shift))
-        return f if self.order is None else f[self.order]
+        op = self.problem.operator
+        f = op.forward_block(v.reshape(self.p, -1)).astype(np.float64) / self.root
+        f = f if self.order is None else f[self.order]
+        return f if v.ndim > 1 else f[:, 0]
 
     def transpose_matvec(self, f: Array) -> Array:
         """Z' f."""
+        op, g = self.problem.operator, f.reshape(self.n, -1)
         if self.order is not None:
-            g = np.empty_like(f)
-            g[self.order] = f
-            f = g
-        v = self._times(f, True)
-        if self.offset is not None:
-            v = v - _outer(self.offset, f.sum(axis=0) if self.root is None else self.root @ f)
-        return v
-
-    def _times(self, v: Array, transposed: bool) -> Array:
-        """Z v or Z'v, of which the bits are those of any number of threads."""
-        if not is_sparse(self.Z):
-            return tall_product(self.Z, v, transposed).astype(np.float64)
-        return np.asarray((self.Z.T if transposed else self.Z) @ v.astype(self.Z.dtype), np.float64)
+            g = np.empty_like(g)
+            g[self.order] = f.reshape(self.n, -1)
+        v = op.backward_block(g).astype(np.float64) * self.root
+        return v if f.ndim > 1 else v[:, 0]
 
     def metric(self, ridge: float) -> Form:
-        """The covariance, and a ridge."""
-        form = Form.of(factor=self.Z)
-        if self.offset is not None:
-            total = float(self.n) if self.root is None else float(self.root @ self.root)
-            o = self.offset[:, None]
-            form = form + LowRank(o, np.array([[-total]]), o)
-        level = self._levels(ridge, form.diagonal())
-        if self.p > SUBMATRIX_ORDER:
-            return replace(form, ridge=level if level.any() else None)
-        return Form.with_level(form.block(np.arange(self.p)), level)
+        """The covariance, and a ridge times the mean variance of the variables that are not excluded."""
+        op: Any = self.problem.operator
+        variances, kept = self.problem.variances, ~self.supports.excluded
+        level = np.where(kept, ridge * float(variances[kept].mean()), 0.0)
+        if self.p > SUBMATRIX_ORDER and not op.by_passes:
+            return Form.of_operator(op, variances, level if level.any() else None)
+        return Form.of(
+            op.submatrix(np.arange(self.p)).astype(np.float64) if op.by_passes else op.gram(), level
+        )
 
-    def _levels(self, ridge: float, diagonal: Array) -> Array:
-        """The ridge times the mean diagonal entry, for each variable that is not excluded."""
-        kept = ~self.supports.excluded
-        return np.where(kept, ridge * float(diagonal[kept].mean()), 0.0)
-
-    def scores(self, given: Any, loadings: AnyArray) -> Any:
+    def scores(self, loadings: AnyArray) -> Any:
         """Of the rows that the side was made of."""
-        return scores(given, loadings, self.mean, self.scale)
+        return scores(self.rows, loadings, self.problem.mean, self.problem.scale)
 
     def count(self, value: Any, name: str) -> int:
         """A cardinality, of variables or of groups."""
         why = "" if self.supports.plain else self.supports.why()
         return integer(value, name, *self.supports.bounds, why)
 
-
-@record
-class BlockSide(Side):
-    """The same in blocks of rows, of which the operator makes the products, so that Z is None."""
-
-    problem: Problem
-    blocks: RowBlocks
-    weight: Array
-
-    @classmethod
-    def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
-        blocks = _in_blocks(X, "X").held()
-        problem = _problem(blocks, scale, choice, sample_weight)
-        return cls(
-            None, None, _roots(sample_weight), None, problem.mean, problem.scale, problem.exponent // 2, name,
-            problem.supports, problem, blocks, _column_weights(problem),
-        )  # fmt: skip
-
-    @property
-    def n(self) -> int:
-        return self.blocks.shape[0]
-
-    @property
-    def p(self) -> int:
-        return self.problem.p
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.problem.operator.dtype
-
-    def scores(self, given: Any, loadings: AnyArray) -> Any:
-        return scores(self.blocks, loadings, self.mean, self.scale)
-
-    def matvec(self, v: Array) -> Array:
-        """Z v, of one vector, in one pass."""
-        f = self.problem.operator.forward_block(v[:, None])[:, 0]
-        return f.astype(np.float64) / math.sqrt(self.n - 1)
-
-    def metric(self, ridge: float) -> Form:
-        matrix = self.problem.operator.submatrix(np.arange(self.p)).astype(np.float64)
-        return Form.with_level(matrix, self._levels(ridge, matrix.diagonal()))
-
-    def cross(self, other: BlockSide) -> Array:
-        """Z'Z of both sides, (p, q), in one pass."""
+    def cross(self, other: Side) -> Array | None:
+        """Z'Z of both sides, (p, q), in one pass over blocks of rows; None in memory."""
+        x, y = self.rows, other.rows
+        if not self.problem.operator.by_passes:
+            return None
         if 8 * self.p * other.p > KEPT_BYTES:
             raise ValueError(
                 f"X and Y are in blocks of rows, of which products of p q <= {KEPT_BYTES // 8} entries are "
                 f"formed, not of {self.p} x {other.p}: choose variables first, or bring both into memory"
             )
-        if _is_first(other.blocks) and not _is_first(self.blocks):
-            return other.cross(self).T
-        units = [(side.mean, side.weight.astype(side.dtype)) for side in (self, other)]
-        each = self.blocks.beside(other.blocks, None if self.root is None else self.root**2)
-        return self.blocks.reduced(sum_parts, _products, units, each=each, entries=self.p * other.p)[0]
+        if _is_first(y) and not _is_first(x):
+            return np.asarray(other.cross(self)).T
+        grams: list[Any] = [side.problem.operator.gram for side in (self, other)]
+        units = [(gram.mean, gram.weight * gram.range**2) for gram in grams]
+        each = x.beside(y, grams[0].row_weight)
+        (C,) = x.reduced(sum_parts, _products, units, each=each, entries=self.p * other.p)
+        return np.asarray(C / self.root**2)
 
 
-def _problem(X: Any, scale: bool, choice: Known, sample_weight: Any) -> Problem:
-    with quiet("scale=True leaves"):  # which is the default, and what is constant cannot correlate
-        return as_problem(X, scale=scale, choice=choice, sample_weight=sample_weight)
+def _centered(X: Any, problem: Problem) -> Any:
+    """The operator of a copy of X from which means are taken where entries are stored, for their digits."""
+    assert problem.mean is not None
+    rows = as_finite(X)
+    n, dtype = rows.shape[0], problem.operator.dtype
+    Z, rest = centered_rows(rows, np.zeros(n, np.intp), problem.mean[None], np.ones(n, dtype))
+    mean = None if rest is None else rest.means[0].astype(dtype)
+    affine = Affine(mean, problem.weight, problem.range, problem.operator.factor, problem.row_weight)
+    return affine.weighted(operator_of(Z, *affine[:4]))
 
 
 def _in_blocks(X: Any, name: str) -> RowBlocks:
@@ -316,10 +234,6 @@ def _parted_alike(X: Any, Y: Any) -> tuple[RowBlocks, RowBlocks]:
     return x, y._parted_like(x)
 
 
-def _roots(sample_weight: Any) -> Array | None:
-    return None if sample_weight is None else np.sqrt(np.asarray(sample_weight, np.float64))
-
-
 def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Array]:
     """Of the rows of two blocks, centered and scaled."""
     other, weight = own
@@ -332,37 +246,44 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Ar
         (u, v), (w, z) = units
         with np.errstate(under="ignore"):
             A = (a - u) * v
-            out += (A if weight is None else A * weight[part, None]).T @ ((b - w) * z)
+            out += (A if weight is None else A * weight[part, None] ** 2).T @ ((b - w) * z)
     return (out,)
 
 
 @record
 class CrossCovariance:
-    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set."""
+    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set.
+
+    With the units of both sides, it is diag(units) C diag(units).
+    """
 
     x: Side
     y: Side
     stop: threading.Event | None = None
+    units: tuple[Array, Array] | None = None
 
     def __post_init__(self) -> None:
         x, y = self.x, self.y
-        self.matrix: Array | None = (
-            x.cross(y) if isinstance(x, BlockSide) and isinstance(y, BlockSide) else None
-        )
+        self.matrix: Array | None = x.cross(y)
         self.removed: LowRank = LowRank.none(x.p, y.p)
         self.signed: bool = any(s.supports.signs is not None for s in (x, y))
 
     def matvec(self, v: Array) -> Array:
         """C v, of one vector or several."""
         self._refuse_stopped()
+        given, v = v, self._in_units(v, 1)
         u = self.x.transpose_matvec(self.y.matvec(v)) if self.matrix is None else self.matrix @ v
-        return u + self.removed.times(v)
+        return self._in_units(u, 0) + self.removed.times(given)
 
     def transpose_matvec(self, u: Array) -> Array:
         """C' u."""
         self._refuse_stopped()
+        given, u = u, self._in_units(u, 0)
         v = self.y.transpose_matvec(self.x.matvec(u)) if self.matrix is None else self.matrix.T @ u
-        return v + self.removed.T.times(u)
+        return self._in_units(v, 1) + self.removed.T.times(given)
+
+    def _in_units(self, w: Array, side: int) -> Array:
+        return w if self.units is None else (w.T * self.units[side]).T
 
     def remove(self, x: tuple[Array, Array], y: tuple[Array, Array], update: str) -> None:
         """Deflate by u and v, of unit norm in the metrics of their sides, each with its product z = Bu.
@@ -382,10 +303,6 @@ class CrossCovariance:
     def _refuse_stopped(self) -> None:
         if self.stop is not None and self.stop.is_set():
             raise InterruptedError("another thread was interrupted")
-
-
-def _outer(a: Array, b: Any) -> Array:
-    return a * b if np.ndim(b) == 0 else np.outer(a, b)
 
 
 def leading_singular_vector(cross: CrossCovariance) -> Array | None:

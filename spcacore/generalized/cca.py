@@ -52,8 +52,8 @@ from .canonical_sides import (
     speaking_of_y,
 )
 from .cca_alternation import Alternation, PenalizedDecomposition, check_l1_bound
+from .eigen import DEFLATIONS
 from .ratio_bounds import refuse_many
-from .search import DEFLATIONS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -313,7 +313,7 @@ def sparse_cca(
         .T.astype(common_dtype(x, y), order="F")
         for side, s in (([f.u for f in found], x), ([f.v for f in found], y))
     ]
-    own = [s.scores(M, V) for M, V, s in zip((X, Y), loadings, sides, strict=True)]
+    own = [s.scores(V) for V, s in zip(loadings, sides, strict=True)]
     strengths = np.array([f.strength for f in found])
     if method == "pmd":
         with beyond_range():
@@ -326,7 +326,7 @@ def sparse_cca(
         strengths=strengths,
         cardinality_x=np.count_nonzero(loadings[0], axis=0),
         cardinality_y=np.count_nonzero(loadings[1], axis=0),
-        mean_x=x.mean, mean_y=y.mean, scale_x=x.scale, scale_y=y.scale,
+        mean_x=x.problem.mean, mean_y=y.problem.mean, scale_x=x.problem.scale, scale_y=y.problem.scale,
         n_iter=np.array([f.n_iter for f in found], np.intp),
         converged=np.array([f.converged for f in found], bool), method=method, deflation=deflation,
         names_x=names_of(X), names_y=names_of(Y),

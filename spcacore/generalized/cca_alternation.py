@@ -2,7 +2,7 @@
 
 `max u'Cv` over `u'B_x u = v'B_y v = 1` and the cardinalities, B the covariance of a side and a ridge; this is
 the pencil ([0 C; C' 0], [B_x 0; 0 B_y]).  For a given v the best u is that of the pencil (gg', B_x), g = Cv,
-of rank one, whose supports are searched as in search.py; then v likewise; then both on their supports, from
+of rank one, whose supports are searched as in eigen.py; then v likewise; then both on their supports, from
 the singular vectors of W_x'CW_y with W'BW = I.  Turns go on while that raises the value, by forward search
 from every start, and with swaps too from the best three of these.  Of few variables the supports of both
 sides also grow together in that pencil, from the best pairs of variables, and are swapped; or all are tried.
@@ -59,9 +59,9 @@ from .canonical_sides import (
     leading_singular_vector,
     max_abs_per_column,
 )
+from .eigen import best_pairs, ratio_of
 from .pencil import Form, Pencil
 from .ratio_bounds import pair_bounds
-from .search import best_pairs, ratio_of
 
 
 @record
@@ -79,16 +79,16 @@ class Alternation:
 
     def __post_init__(self) -> None:
         sides = self.x, self.y
-        self.cross: CrossCovariance = CrossCovariance(self.x, self.y)
-        self.metric: list[Form] = [s.metric(ridge) for s, ridge in zip(sides, self.ridges, strict=True)]
-        self.empty: bool = any(not (form.diagonal() > 0).any() for form in self.metric)
+        metric = [s.metric(ridge) for s, ridge in zip(sides, self.ridges, strict=True)]
+        self.empty: bool = any(not (form.diagonal() > 0).any() for form in metric)
         if self.empty:
             return
         dtype = common_dtype(self.x, self.y)
         self.pencil: list[Pencil] = [
-            Pencil(Form.of(factor=np.zeros((1, B.p))), B, dtype=dtype, advice="use ridge")
-            for B in self.metric
+            Pencil(Form.of_rows(np.zeros((1, B.p))), B, dtype=dtype, advice="use ridge") for B in metric
         ]
+        units = self.pencil[0].unit, self.pencil[1].unit
+        self.cross: CrossCovariance = CrossCovariance(self.x, self.y, units=units)
         self.supports: list[Supports] = [s.supports.within(k) for s, k in zip(sides, self.most, strict=True)]
         self._keep_rows()
         self.first: float = 0.0
@@ -117,8 +117,7 @@ class Alternation:
     def _matrices(self) -> tuple[Array, Array]:
         """[0 C; C' 0] and [B_x 0; 0 B_y] of the active variables, in units of the pencils."""
         x, y = self.pencil
-        C = self.cross.matvec(np.eye(self.cross.y.p)[:, y.active])
-        C = C[x.active] * x.unit[x.active, None] * y.unit[y.active]
+        C = self.cross.matvec(np.eye(self.cross.y.p)[:, y.active])[x.active]
         B = block_diag(x.B.block(x.active), y.B.block(y.active))
         A = np.zeros_like(B)
         A[: len(C), len(C) :], A[len(C) :, : len(C)] = C, C.T
@@ -142,12 +141,11 @@ class Alternation:
         for pair in self._together(progress):
             best = _better(best, pair)
         self.first = max(self.first, best.strength)
-        best = best.with_sign(self.cross.signed)
         if self.certify:
             best = replace(best, bound=max(best.strength, min(self.bounds().values())))
-        x, y = self._removed(0, best.u), self._removed(1, best.v)
-        self.cross.remove(x, y, self.deflation.update)
-        return replace(best, n_iter=n_iter)
+        self.cross.remove(self._removed(0, best.u), self._removed(1, best.v), self.deflation.update)
+        u, v = (w * pencil.unit for w, pencil in zip((best.u, best.v), self.pencil, strict=True))
+        return replace(best, u=u, v=v, n_iter=n_iter).with_sign(self.cross.signed)
 
     def _together(self, progress: ProgressHook | None) -> Iterator[Pair]:
         """Pairs whose supports grow together, from pairs of variables, with swaps; or the best of all."""
@@ -181,12 +179,11 @@ class Alternation:
         """The direction that a vector is removed by, and B times it; zero where it adds none."""
         pencil, index = self.pencil[side], np.flatnonzero(w)
         known = len(pencil.removed)
-        pencil.remove(Solution(index, w[index] / pencil.unit[index], 0.0, 0, True), self.deflation)
+        pencil.remove(Solution(index, w[index], 0.0, 0, True), self.deflation)
         if len(pencil.removed) == known:
             return np.zeros_like(w), np.zeros_like(w)
         self._keep_rows()
-        q, z = pencil.removed[-1]
-        return q * pencil.unit, np.divide(z, pencil.unit, out=np.zeros_like(w), where=pencil.unit > 0)
+        return pencil.removed[-1]
 
     def _from(
         self, starts: list[Array], swaps: bool, progress: ProgressHook | None
@@ -204,7 +201,7 @@ class Alternation:
 
     def _starts(self) -> list[Array]:
         """The leading singular vector, made sparse, and the variables of Y most correlated with one of X."""
-        spread = [np.sqrt(np.maximum(form.diagonal(), 0)) for form in self.metric]
+        spread = [np.sqrt(np.maximum(pencil.G_diagonal, 0)) for pencil in self.pencil]
         starts = pair_starts(self.cross, [np.where(s > 0, 1 / np.where(s > 0, s, 1), 0) for s in spread], 1)
         for v in starts[:1]:
             v[~np.isin(np.arange(len(v)), self.supports[1].truncated(v, self.supports[1].room))] = 0
@@ -220,8 +217,7 @@ class Alternation:
         for n_iter in range(1, self.max_iter + 1):
             support, w = list[Index](), np.zeros(0)
             for side, pencil in enumerate(self.pencil):
-                u = w * self.pencil[0].unit if side == 1 else w
-                g = (self.cross.transpose_matvec(u) if side == 1 else self.cross.matvec(v)) * pencil.unit
+                g = self.cross.transpose_matvec(w) if side == 1 else self.cross.matvec(v)
                 units[side] = chosen = self._support(side, g, units[side], swaps)
                 if chosen is None:
                     return best, n_iter
@@ -280,18 +276,18 @@ class Alternation:
 
     def _both(self, S: Index, T: Index, v: Array) -> tuple[Array, Array, float]:
         """The best values on two supports: the singular vectors or, with signs, by turns from v and these."""
-        units = [pencil.unit for pencil in self.pencil]
-        E = np.zeros((len(units[1]), len(T)))
-        E[T, np.arange(len(T))] = units[1][T]
-        C = self.cross.matvec(E)[S] * units[0][S, None]
+        p, q = (pencil.p for pencil in self.pencil)
+        E = np.zeros((q, len(T)))
+        E[T, np.arange(len(T))] = 1
+        C = self.cross.matvec(E)[S]
         W = self._whitened(0, S), self._whitened(1, T)
         left, value, right = np.linalg.svd(W[0].T @ C @ W[1], full_matrices=False)
         best = W[0] @ left[:, 0], W[1] @ right[0], float(value[0])
         if self.cross.signed:
             starts = v[T], best[1], -best[1]
             best = max((self._turns(S, T, C, start) for start in starts), key=lambda one: one[2])
-        u, w = np.zeros(len(units[0])), np.zeros(len(units[1]))
-        u[S], w[T] = best[0] * units[0][S], best[1] * units[1][T]
+        u, w = np.zeros(p), np.zeros(q)
+        u[S], w[T] = best[0], best[1]
         return u, w, best[2]
 
     def _turns(self, S: Index, T: Index, C: Array, v: Array) -> tuple[Array, Array, float]:

@@ -4,53 +4,65 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _core
+from .._asked import as_record
 from .._labels import columns_of, symmetric
 from .._limits import (
     CERTIFIED_NODES,
     CERTIFIED_WORK,
     PENCIL_ALL_SWAPS_WORK,
+    PENCIL_BACKWARD_ORDER,
+    PENCIL_ENTERING,
+    PENCIL_ENUMERATED,
+    PENCIL_GREEDY_WORK,
     PENCIL_LEFT,
+    PENCIL_PAIRS,
+    PENCIL_START_WORK,
+    PENCIL_STARTS,
+    PENCIL_SUPPORT,
+    PENCIL_SWAP_WORK,
     SIGNED_ORDER,
-    SYMMETRY,
     TIE,
+    USUAL_BACKWARD_ORDER,
 )
 from .._messages import counted, few, warn
-from .._records import frozen_record
+from .._records import frozen_record, record
 from .._types import AnyArray, Array, Index, Mask, MatrixLike
 from .._validation import (
     Hook,
+    check_bool,
+    check_choice,
     column_names,
-    float_type,
+    default_cardinality,
     integer,
     is_sparse,
-    raise_not_finite,
-    real_array,
-    refuse_not_finite,
+    per_component,
 )
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
 from ..methods import RatioSearch
-from ..operators.dense import blas_layout
-from ..operators.sparse import canonical_arrays, compressed
+from ..objectives.ratio import RatioOfUnits
+from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
+from ..operators.dense import DenseCovariance
+from ..operators.sparse import CompressedCovariance
 from ..progress import Callback, Progress, check_callback
 from ..readable import Named
 from ..solvers.base import hook_of_component, progress_hook
 from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import Ended, ProgressHook, Solution
-from ..supports.search import Steps, never, swap
+from ..supports.admissible import Supports, Units, knowledge, with_unit
+from ..supports.search import Clock, Steps, backward, forward, forward_ways, never, swap
 from ..supports.tree import prove
 from .pencil import Form, Pencil, Unbounded
 from .ratio_bounds import pencil_bounds, refuse_many
-from .search import DEFLATIONS, Options, check_options, greedy_searches, ratio_of, strategy_of
 
 
 @frozen_record
@@ -184,34 +196,19 @@ def sparse_eigen(
 
 def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], np.dtype]:
     """Validate both matrices."""
-    arrays = []
     A = symmetric(A, None, "A")
-    for x, name in ((A, "A"), (symmetric(B, columns_of(A), "B", "the variables of A"), "B")):
-        if is_sparse(x):
-            a, parts = canonical_arrays(compressed(x, name))
-            a = type(a)(parts, shape=a.shape).tocsr()  # indices and indptr of one width, as SciPy needs
-            a = a.astype(float_type(a.dtype), copy=False)
-        else:
-            a = blas_layout(real_array(x, name, ndim=2, finite=False))
-        if a.shape[0] != a.shape[1]:
-            raise ValueError(f"{name} must be square, not of shape {a.shape}")
-        if is_sparse(a):
-            refuse_not_finite(a.data, f"{name}.data")
-            largest = float(np.abs(a.data).max(initial=0))
-            asymmetry = float(np.abs((a - a.T).data).max(initial=0))
-        else:
-            largest, asymmetry, _ = _core.symmetry(a)
-        if not math.isfinite(largest):
-            raise_not_finite(a, name)
-        if asymmetry > largest * SYMMETRY.of(a.dtype):
-            raise ValueError(
-                f"{name} must be symmetric; it differs from its transpose by up to {asymmetry:.3g}"
-            )
-        arrays.append(a)
-    if arrays[0].shape != arrays[1].shape:
-        raise ValueError(f"A and B must be of one size, not {arrays[0].shape} and {arrays[1].shape}")
-    single = all(a.dtype == np.float32 for a in arrays)
-    return (Form.of(arrays[0]), Form.of(arrays[1])), np.dtype(np.float32 if single else np.float64)
+    given = (A, "A"), (symmetric(B, columns_of(A), "B", "the variables of A"), "B")
+    stores = [
+        (CompressedCovariance if is_sparse(x) else DenseCovariance)(x, definite=False, called=name)
+        for x, name in given
+    ]
+    for one in stores:
+        one.largest()  # which refuses what is not finite or not symmetric
+    x, y = stores
+    if x.shape != y.shape:
+        raise ValueError(f"A and B must be of one size, not {x.shape} and {y.shape}")
+    single = x.dtype == y.dtype == np.float32
+    return (Form.of_storage(x), Form.of_storage(y)), np.dtype(np.float32 if single else np.float64)
 
 
 def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEigenResult:
@@ -386,3 +383,146 @@ def sparse_eigen_bound(
     if not bounds:
         raise ValueError("B maps a direction to zero that A does not: the ratio has no bound")
     return OptimalityBound.smallest(bounds, pencil.exponent, hook)
+
+
+# ---- how directions are sought: options, and where searches begin ------------------------------------------
+
+
+DEFLATIONS = {name: one for name, one in ALL_DEFLATIONS.items() if not one.residual}
+
+
+@record
+class Options:
+    """How directions are sought."""
+
+    supports: Supports
+    cardinality: tuple[int, ...]
+    strategy: str
+    swaps: bool
+    deflation: str
+    certify: bool
+
+
+def check_options(
+    p: int, names: tuple[str, ...] | None, cardinality: Any, n_components: Any, choice: Any, options: Any,
+    deflation: Any, certify: Any,
+) -> Options:  # fmt: skip
+    """Validate what `sparse_eigen` and `sparse_lda` share."""
+    given, supports = as_record(options, RatioSearch), Supports.checked(p, names, **knowledge(choice))
+    r = integer(n_components, "n_components", 1, p)
+    least, most = supports.bounds
+    most = min(most, PENCIL_SUPPORT)
+    k = per_component(
+        min(max(default_cardinality(p), least), most) if cardinality is None else cardinality, "cardinality",
+        r, lambda v, name: integer(v, name, least, most, "" if supports.plain else supports.why()),
+    )  # fmt: skip
+    removal = check_choice(deflation, "deflation", DEFLATIONS)
+    if supports.signs is not None and DEFLATIONS[removal].quotient:
+        raise ValueError(f"signs cannot be combined with deflation={deflation!r}: leave one out")
+    if given.strategy in ("backward", "bidirectional") and p > PENCIL_BACKWARD_ORDER:
+        raise ValueError(
+            f"strategy={given.strategy!r} takes at most {PENCIL_BACKWARD_ORDER} variables, not {p}: "
+            "use strategy='forward'"
+        )
+    if check_bool(certify, "certify"):
+        refuse_many(p)
+    return Options(supports, k, given.strategy, given.swaps, removal, bool(certify))
+
+
+def ratio_of(pencil: Pencil, supports: Supports) -> RatioOfUnits:
+    """The largest value of the pencil on a support of variables that are not constant."""
+    objective = RatioOfUnits(pencil, supports.among(supports.mask(np.flatnonzero(pencil.usable))))
+    objective.most_tried = max(PENCIL_ENTERING, int(PENCIL_SWAP_WORK / (4.0 * supports.room**3)))
+    return objective
+
+
+def strategy_of(pencil: Pencil, k: int, options: Options) -> str:
+    """What "auto" stands for where forward search would take too long."""
+    costly = 4 / 3 * k**3 * len(pencil.active) > PENCIL_GREEDY_WORK
+    return "rough" if costly and options.strategy == "auto" else options.strategy
+
+
+def greedy_searches(objective: RatioOfUnits, pencil: Pencil, strategy: str, clock: Clock) -> Iterator[Units]:
+    """The supports that the searches of a strategy find."""
+    supports = objective.supports
+    k, n = supports.room, len(pencil.active)
+    if strategy == "rough":
+        yield _rough(objective, clock)
+        return
+    if strategy != "backward":
+        yield from forward_ways(objective, clock)
+    if strategy in ("backward", "bidirectional"):
+        yield backward(objective, clock)
+    if strategy != "auto" or k == 1:
+        return
+    if supports.plain and math.comb(n, k) <= PENCIL_ENUMERATED:
+        sets = [supports.mask(np.array(S)) for S in combinations(pencil.active, k)]
+        yield sets[int(np.argmax(objective.most(sets)))]
+        return
+    if n <= USUAL_BACKWARD_ORDER:
+        # the ratio of all variables may have no bound where that of a few has
+        with suppress(Unbounded):
+            yield backward(objective, clock)
+    affordable = int(PENCIL_START_WORK / (4 / 3 * k**3 * n))
+    starts: Sequence[Sequence[int]]
+    if supports.plain and k > 2 and n <= PENCIL_BACKWARD_ORDER:
+        starts = best_pairs(pencil, min(PENCIL_PAIRS, affordable))
+    else:
+        starts = [[first] for first in single_units(objective, min(PENCIL_STARTS, affordable))]
+    for start in starts:
+        units = supports.included.copy()
+        units[list(start)] = True
+        with suppress(Unbounded):
+            yield forward(objective, units, clock)
+
+
+def _rough(objective: RatioOfUnits, clock: Clock) -> Units:
+    """Forward search, a seventh more at a time: those of the largest ratios beside what there is."""
+    supports, steps = objective.supports, 0
+    units = supports.included
+    while len(others := np.flatnonzero(supports.joining(units))) and not clock(steps):
+        order = np.argsort(-objective.with_each(units, others), kind="stable")
+        for unit in others[order[: 1 + np.count_nonzero(units) // 7]]:
+            if supports.joining(units)[unit]:
+                units = with_unit(units, add=unit)
+        steps += 1
+    return units
+
+
+def single_units(objective: RatioOfUnits, count: int) -> list[int]:
+    """Those of the largest ratios, each beside what is included."""
+    supports = objective.supports
+    begin = np.array(supports.included)
+    active = np.flatnonzero(supports.joining(begin))
+    ratio = objective.with_each(begin, active) if len(active) else np.zeros(0)
+    return [*active[np.argsort(-ratio, kind="stable")[:count]]]
+
+
+def best_pairs(pencil: Pencil, count: int, apart: Array | None = None) -> list[tuple[int, int]]:
+    """The pairs of variables with the largest values, each variable in two of them at most.
+
+    Where variables are of two parts, `apart`, each pair has one of each.  The values are the larger roots of
+    det(A - v B) = 0 on the pairs.
+    """
+    active = pencil.active
+    A, B = pencil.A.block(active), pencil.B.block(active)
+    a, b = A.diagonal(), B.diagonal()
+    square = np.multiply.outer(b, b) - B * B
+    middle = np.multiply.outer(a, b) / 2 + np.multiply.outer(b, a) / 2 - A * B
+    last = np.multiply.outer(a, a) - A * A
+    root = np.sqrt(np.maximum(middle * middle - square * last, 0))
+    regular = square > pencil.least * np.multiply.outer(b, b)
+    value = np.where(regular, (middle + root) / np.where(regular, square, 1), -np.inf)
+    first, second = np.triu_indices(len(active), 1)
+    if apart is not None:
+        across = apart[active[first]] != apart[active[second]]
+        first, second = first[across], second[across]
+    value, used, chosen = value[first, second], np.zeros(len(active), int), list[tuple[int, int]]()
+    for place in np.argsort(-value, kind="stable"):
+        pair = [first[place], second[place]]
+        if len(chosen) == count or not value[place] > -np.inf:
+            break
+        if (used[pair] < 2).all():
+            used[pair] += 1
+            chosen.append((int(active[pair[0]]), int(active[pair[1]])))
+    return chosen

@@ -39,10 +39,9 @@ from ..methods import RatioSearch
 from ..operators.transform import scores
 from ..progress import Callback, check_callback
 from ..readable import Named
-from .eigen import directions
+from .eigen import check_options, directions
 from .pencil import Form, Pencil, Unbounded
 from .scatter import BlockScatter, DataScatter, class_sizes, ledoit_wolf_shrinkage
-from .search import check_options
 
 
 @filled(
@@ -301,7 +300,7 @@ def sparse_lda(
         ledoit_wolf_shrinkage(within, float(sizes.sum())) if shrinkage == "auto" else float(shrinkage or 0.0)
     )
     B = within.form(coefficient)
-    A = Form.of(factor=np.sqrt(proportions)[:, None] * apart)
+    A = Form.of_rows(np.sqrt(proportions)[:, None] * apart)
     try:
         advice = "use shrinkage" if shrinkage is None else "use more shrinkage"
         pencil = Pencil(A, B, dtype=data.dtype, advice=advice)

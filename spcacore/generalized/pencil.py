@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .._limits import (
     CHOLESKY_ORDER,
     CHUNK,
@@ -37,17 +38,21 @@ from .._limits import (
     PENCIL_ROUNDING,
     PENCIL_SCHUR,
     PENCIL_SLACK,
-    PRODUCT_ENTRIES,
     SUBMATRIX_ORDER,
+    slices,
 )
 from .._records import record
 from .._types import AnyArray, Array, Index, Mask
-from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
-from ..linalg.orthogonal import inner_products
 from ..linalg.pencil import PencilBasis, border, bordered_values, largest_value, whitening
 from ..linalg.scaling import beyond_range
+from ..operators.base import Affine
+from ..operators.block_tasks import operator_of
 from ..operators.deflation import Deflation, LowRank
+from ..operators.dense import blas_layout
+from ..operators.sparse import CompressedCovariance, squared_norms
+from ..operators.statistics import entries
+from ..operators.submatrix import rows_of
 from ..solvers.solution import Solution
 
 
@@ -110,10 +115,8 @@ class Pencil:
         self.exponent: int = 0
         with beyond_range():
             largest = float(np.abs(A.diagonal()).max())
-            if is_sparse(A.matrix):
-                largest = max(largest, float(A.stored()[0].max(initial=0)))
-            elif A.matrix is not None:
-                largest = max(largest, *(float(np.abs(rows).max()) for _, rows in _row_parts(A)))
+            if A.op.symmetric_form:  # otherwise it is on the diagonal
+                largest = max(largest, *(float(size.max(initial=0)) for size, _, _ in A.magnitudes()))
         if not math.isfinite(largest):
             raise ValueError("A is so large beside B that x'Ax / x'Bx exceeds the number range; rescale one")
         if largest > 0:
@@ -132,7 +135,7 @@ class Pencil:
 
     def _refuse_indefinite(self) -> None:
         """By Cholesky factorization where B is small and given, else by its 2 x 2 minors."""
-        if self.B.matrix is None:
+        if not self.B.op.symmetric_form:
             return
         bad = False
         if len(self.active) <= CHOLESKY_ORDER:
@@ -142,15 +145,9 @@ class Pencil:
                 np.linalg.cholesky(block)
             except np.linalg.LinAlgError:
                 bad = True
-        elif is_sparse(self.B.matrix):
-            root = np.sqrt(self.G_diagonal)
-            size, row, column = self.B.stored()
-            bad = bool((size > root[row] * root[column] + self.slack).any())
         else:
             root = np.sqrt(self.G_diagonal)
-            bad = any(
-                (np.abs(rows) > root[S, None] * root + self.slack).any() for S, rows in _row_parts(self.B)
-            )
+            bad = any((x > root[i] * root[j] + self.slack).any() for x, i, j in self.B.magnitudes())
         if bad:
             raise ValueError("B must be positive semidefinite, and is not")
 
@@ -290,37 +287,43 @@ class Pencil:
         return whitening(mu, U, kept)
 
 
-def _row_parts(form: Form) -> Iterator[tuple[Index, Array]]:
-    """All rows of a form, some at a time, with their numbers."""
-    step = max(1, CHUNK // form.p)
-    for start in range(0, form.p, step):
-        S = np.arange(start, min(form.p, start + step))
-        yield S, form.rows(S)
-
-
 @record
 class Form:
-    """diag(unit) (matrix, or F'F + diag(ridge)) diag(unit) + terms, of which nothing large is copied.
+    """diag(unit) (A + diag(ridge)) diag(unit) + terms, A an operator, of which nothing large is copied.
 
-    Matrix and F may be sparse. The terms are in the units of the product.
+    The terms are in the units of the product. `sparse` has those of a matrix of which few are stored.
     """
 
-    matrix: Any
-    factor: Any
+    op: Any
+    own: Array  # the diagonal of A + diag(ridge)
     ridge: Array | None
     unit: Array
     terms: LowRank
+    sparse: Any = None
 
     @classmethod
-    def of(cls, matrix: Any = None, factor: Any = None, ridge: Any = None) -> Form:
-        p = (matrix if matrix is not None else factor).shape[1]
-        return cls(matrix, factor, ridge, np.ones(p), LowRank.none(p))
+    def of_operator(cls, op: Any, diagonal: AnyArray, ridge: Array | None = None, sparse: Any = None) -> Form:
+        own = diagonal.astype(np.float64) + (0 if ridge is None else ridge)
+        return cls(op, own, ridge, np.ones(len(own)), LowRank.none(len(own)), sparse)
 
     @classmethod
-    def with_level(cls, matrix: Array, level: Array | float) -> Form:
-        """matrix + diag(level), in place."""
-        matrix[np.diag_indices(len(matrix))] += level
-        return cls.of(matrix)
+    def of_storage(cls, A: Any) -> Form:
+        """A symmetric matrix, where it is."""
+        sparse = A if isinstance(A, CompressedCovariance) else None
+        return cls.of_operator(A.operator(Affine(None, None, 1.0, 1.0)), A.diagonal(), sparse=sparse)
+
+    @classmethod
+    def of(cls, A: AnyArray, level: Array | float = 0.0) -> Form:
+        """A + diag(level), in place."""
+        if np.any(level):
+            A[np.diag_indices(len(A))] += level
+        return cls.of_operator(_core.dense(blas_layout(A), True), A.diagonal())
+
+    @classmethod
+    def of_rows(cls, F: Any, factor: float = 1.0, ridge: Array | None = None) -> Form:
+        """F'F factor + diag(ridge), F dense or sparse."""
+        op = operator_of(F, None, None, 1.0, factor)
+        return cls.of_operator(op, factor * squared_norms(F), ridge)
 
     @property
     def p(self) -> int:
@@ -333,84 +336,45 @@ class Form:
         return replace(self, unit=self.unit * unit, terms=self.terms.in_units(unit))
 
     def diagonal(self) -> Array:
-        if self.matrix is not None:
-            d = self.matrix.diagonal().astype(np.float64) * self.unit * self.unit
-        else:
-            d = _column_squares(self.factor, self.unit)
-            if self.ridge is not None:
-                d = d + self.ridge * self.unit * self.unit
-        return d + self.terms.diagonal()
+        return self.own * self.unit * self.unit + self.terms.diagonal()
 
-    def stored(self) -> tuple[Array, Index, Index]:
-        """Magnitudes of the entries of a sparse matrix, and their rows and columns."""
-        M = self.matrix.tocoo()
-        row, column = M.coords
-        size = np.abs(M.data).astype(np.float64)
-        size *= self.unit[row]
-        size *= self.unit[column]
-        return size, row, column
+    def magnitudes(self) -> Iterator[tuple[Array, Index, Any]]:
+        """Of the entries of a matrix without terms, some at a time, with their rows and columns."""
+        if self.sparse is not None:
+            for x, i, j in entries(self.sparse.row_major, *self.sparse.arrays):
+                yield np.abs(x) * self.unit[i] * self.unit[j], i, j
+            return
+        for part in slices(self.p, self.p, CHUNK):
+            S = np.arange(part.start, part.stop)
+            yield np.abs(self.rows(S)), S[:, None], slice(None)
 
     def rows(self, S: Index) -> Array:
         """Those of the variables S, (k, p)."""
-        if self.matrix is not None:
-            part = self.matrix[S]
-            out = np.array(part.toarray() if is_sparse(part) else part, np.float64, order="C")
-            out *= self.unit[S, None]
-        else:
-            part = self.factor[:, S] * self.unit[S]
-            out = np.asarray((part.T @ self.factor).todense() if is_sparse(part) else part.T @ self.factor)
-            out = out.astype(np.float64)
-            if self.ridge is not None:
-                out[np.arange(len(S)), S] += self.ridge[S] * self.unit[S]
+        A = self.op.columns(S) if self.op.symmetric_form else rows_of(self.op, S)
+        out = A.astype(np.float64)
+        if self.ridge is not None:
+            out[np.arange(len(S)), S] += self.ridge[S]
+        out *= self.unit[S, None]
         out *= self.unit
         return out + self.terms.rows(S) if self.terms else out
 
     def block(self, S: Index) -> Array:
         """Rows and columns S."""
-        unit = self.unit[S]
-        if self.matrix is not None:
-            part = self.matrix[S][:, S].toarray() if is_sparse(self.matrix) else self.matrix[np.ix_(S, S)]
-            out = part.astype(np.float64)
-            out *= unit[:, None]
-            out *= unit
-        else:
-            part = self.factor[:, S]
-            part = (part.toarray() if is_sparse(part) else part).astype(np.float64) * unit
-            out = inner_products(part)
-            if self.ridge is not None:
-                out[np.diag_indices(len(S))] += self.ridge[S] * unit * unit
-        out = out + self.terms.block(S)
+        A = self.op.submatrix(S) if self.op.symmetric_form else self.op.gram(S)
+        out = A.astype(np.float64)
+        if self.ridge is not None:
+            out[np.diag_indices(len(S))] += self.ridge[S]
+        out *= self.unit[S, None]
+        out *= self.unit[S]
+        out += self.terms.block(S)
         return (out + out.T) / 2
 
     def matvec(self, x: Array, S: Index | None = None) -> Array:
         """The product with a vector, or with one that has the entries x on S only."""
-        s = self.unit if S is None else self.unit[S]
-        z = s * x
-        if self.matrix is not None:
-            z = z.astype(self.matrix.dtype)
-            if is_sparse(self.matrix):
-                y = self.matrix @ z if S is None else self.matrix[S].T @ z
-            elif S is None:  # in blocks that are copied unless rows are contiguous, for the same bits always
-                step = max(1, PRODUCT_ENTRIES // self.p)
-                blocks = (self.matrix[start : start + step] for start in range(0, self.p, step))
-                y = np.concatenate([np.ascontiguousarray(block) @ z for block in blocks])
-            else:
-                y = z @ np.ascontiguousarray(self.matrix[S])
-            y = y.astype(np.float64)
-        else:
-            part = self.factor if S is None else self.factor[:, S]
-            y = np.asarray(self.factor.T @ (part @ z), np.float64)
-            if self.ridge is not None:
-                if S is None:
-                    y += self.ridge * z
-                else:
-                    y[S] += self.ridge[S] * z
+        at = slice(None) if S is None else S
+        z = self.unit[at] * x
+        y = self.op.apply(S, z.astype(self.op.dtype)).astype(np.float64)
+        if self.ridge is not None:
+            y[at] += self.ridge[at] * z
         y *= self.unit
         return y + self.terms.times(x, S) if self.terms else y
-
-
-def _column_squares(F: Any, unit: Array) -> Array:
-    if is_sparse(F):
-        scaled = F.multiply(unit).tocsr()
-        return np.asarray(scaled.multiply(scaled).sum(axis=0)).ravel()
-    return np.einsum("ij,ij->j", F * unit, F * unit, dtype=np.float64)

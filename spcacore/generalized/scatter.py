@@ -25,14 +25,14 @@ import numpy as np
 from .._limits import BLOCKS_SUBMATRIX_ORDER, NULL_DIRECTION, SUBMATRIX_ORDER
 from .._records import record
 from .._types import AnyArray, Array, Index
-from .._validation import float_type, is_sparse, raise_not_finite, real_array
+from .._validation import float_type, is_sparse, stored
 from ..linalg.orthogonal import inner_products
 from ..linalg.scaling import even_exponent, largest_magnitude
 from ..operators.block_tasks import as_kernel_input, dense_rows, finite, sum_parts
 from ..operators.blocks import naming_not_finite
 from ..operators.deflation import LowRank
 from ..operators.partition import row_blocks
-from ..operators.sparse import compressed
+from ..operators.sparse import as_finite, squared_norms
 from .pencil import Form
 
 LEAST = 1e-6  # shrinkage, which leaves no direction without scatter
@@ -54,21 +54,14 @@ def _average(rows: AnyArray, weight: Array | None) -> Array:
 class DataScatter:
     """X times a power of two, so that entries are near 1; dense, or in rows of nonzeros."""
 
-    n: Any
-    p: Any
+    n: int
+    p: int
+    dtype: np.dtype[Any]
 
     def __init__(self, X: Any):
-        if is_sparse(X):
-            self.X = compressed(X).tocsr()
-            entries = self.X.data
-            if not np.isfinite(entries).all():
-                raise_not_finite(entries, "X.data")
-        else:
-            self.X = real_array(X, "X", ndim=2)
-            entries = self.X
-        self.n, self.p = self.X.shape
-        self.dtype: np.dtype[Any] = float_type(self.X.dtype)
-        self.exponent: int = even_exponent(largest_magnitude(entries), self.dtype)
+        self.X = as_finite(X)
+        (self.n, self.p), self.dtype = self.X.shape, self.X.dtype
+        self.exponent: int = even_exponent(largest_magnitude(stored(self.X)), self.dtype)
         self.unit: float = math.ldexp(1.0, -self.exponent)
 
     def means(self, labels: Index, c: int, weight: Array | None) -> Array:
@@ -99,11 +92,10 @@ class DataScatter:
         multiple = factor[labels] if weight is None else factor[labels] * np.sqrt(weight)
         rows, offset = centered_rows(X, labels, means, multiple.astype(self.dtype), self.unit)
         if offset is None:
-            spread = _within_spread(np.einsum("ij,ij->j", rows, rows, dtype=np.float64), between)
+            spread = _within_spread(squared_norms(rows), between)
             rows /= spread.astype(self.dtype)
             return WithinRows(rows, None, weight, spread)
-        squares = np.asarray(rows.multiply(rows).sum(axis=0, dtype=np.float64)).ravel()
-        spread = _within_spread(squares - offset.terms() @ offset.means**2, between)
+        spread = _within_spread(squared_norms(rows) - offset.terms() @ offset.means**2, between)
         rows.data /= spread[rows.indices].astype(self.dtype)
         return WithinRows(rows, replace(offset, means=offset.means / spread), weight, spread)
 
@@ -171,20 +163,19 @@ class WithinRows:
 
     def squares(self) -> Array:
         """Of the norms of the rows of Z."""
-        if self.offset is None:
-            return np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.float64)
-        o = self.offset
-        own = np.asarray(self.rows.multiply(self.rows).sum(axis=1)).ravel()
+        own, o = squared_norms(self.rows, 1), self.offset
+        if o is None:
+            return own
         both = np.asarray(self.rows @ o.means.T)[np.arange(len(own)), o.labels]
         return own - 2 * o.weight * both + o.weight**2 * (o.means**2).sum(axis=1)[o.labels]
 
     def gram(self, columns: bool) -> Array:
         """Z'Z, or ZZ'."""
         R, o = self.rows, self.offset
+        if columns:
+            return self._multiple(1.0).block(np.arange(self.p))
         if o is None:
-            return inner_products(R if columns else R.T)
-        if columns:  # the rows of a class have the mean that is subtracted
-            return (R.T @ R).toarray() - (o.means.T * o.terms()) @ o.means
+            return inner_products(R.T)
         cross = o.times(R)
         return (R @ R.T).toarray() - cross - cross.T + o.times(o.weight[:, None] * o.means[o.labels])
 
@@ -197,14 +188,13 @@ class WithinRows:
         """(1 - a) S_w + a D D."""
         if self.p <= SUBMATRIX_ORDER:
             return _shrunk(self.gram(True), amount, self.spread)
-        root = math.sqrt(1 - amount)
-        ridge = np.full(self.p, amount) if amount > 0 else None
-        if self.offset is None:
-            form = Form.of(factor=self.rows * self.rows.dtype.type(root), ridge=ridge)
-        else:
-            o, form = self.offset, Form.of(factor=self.rows * root, ridge=ridge)
-            form = form + LowRank(o.means.T, -(1 - amount) * np.diag(o.terms()), o.means.T)
+        form = self._multiple(1 - amount, np.full(self.p, amount) if amount > 0 else None)
         return form.in_units(self.spread)
+
+    def _multiple(self, factor: float, ridge: Array | None = None) -> Form:
+        """Z'Z times the factor, and a ridge."""
+        form, o = Form.of_rows(self.rows, factor, ridge), self.offset
+        return form if o is None else form + LowRank(o.means.T, -factor * np.diag(o.terms()), o.means.T)
 
 
 def _within_spread(squares: Array, between: Array) -> Array:
@@ -221,7 +211,7 @@ def _within_spread(squares: Array, between: Array) -> Array:
 def _shrunk(matrix: Array, amount: float, spread: Array) -> Form:
     """D ((1 - amount) matrix + amount I) D, in place."""
     matrix *= 1 - amount
-    return Form.with_level(matrix, amount).in_units(spread)
+    return Form.of(matrix, amount).in_units(spread)
 
 
 class BlockScatter:
@@ -272,8 +262,7 @@ class BlockScatter:
 
 
 def _largest(block: Any) -> float:
-    X = finite(block)
-    return largest_magnitude(X.data if is_sparse(X) else X)
+    return largest_magnitude(stored(finite(block)))
 
 
 _Own = tuple[Index, Array | None]

@@ -146,7 +146,7 @@ def search_together(
     excess = ACROSS_EXCESS.of(problem.operator.dtype)
     upper = proved[0] * (1 + excess) if proved else None
     new = [_solution(problem, x, steps.done, done, upper) for x in loadings]
-    found += _ordered(problem, [x for x in new if x.objective > problem.noise(x.index)], request)
+    found += _ordered([x for x in new if x.objective > problem.noise(x.index)], request)
     tell_found(problem, found, r, hook)
     if len(found) < r:
         return problem.exhausted(len(found), r)
@@ -178,7 +178,7 @@ def _solution(problem: Problem, x: Loading, n_iter: int, done: bool, upper: floa
     return Solution(index, entries, value, n_iter, done, upper)
 
 
-def _ordered(problem: Problem, found: list[Solution], request: Request) -> list[Solution]:
+def _ordered(found: list[Solution], request: Request) -> list[Solution]:
     """By decreasing variance, but that each disjoint component keeps the place of its cardinality."""
     order = sorted(found, key=lambda x: -x.objective)
     if request.support == "common" or request.total is not None:

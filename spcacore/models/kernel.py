@@ -37,11 +37,12 @@ from .._validation import (
     number,
     positive,
     require_memory,
+    stored,
 )
 from ..linalg.orthogonal import fix_signs
 from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..operators.blocks import RowBlocks, naming_not_finite
-from ..operators.partition import row_blocks
+from ..operators.partition import column_means, row_blocks
 from ..operators.problem import warn_out_of_range
 from ..readable import Listing, Tabular
 from ..results import check_scores
@@ -59,7 +60,6 @@ from .random_features import (
     RandomFeatures,
     as_kernel_input,
     as_rows,
-    column_means,
     drawn_features,
     feature_moments,
     feature_scores,
@@ -465,7 +465,7 @@ def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any
     """The kernel, with a shift and scaling of rows that reduce rounding and change no component."""
     sparse, shift, factor = is_sparse(data), None, 1.0
     if name == "linear":
-        factor = 2.0 ** -max(exponent_above(largest_magnitude(data.data if sparse else data)), -1000)
+        factor = 2.0 ** -max(exponent_above(largest_magnitude(stored(data))), -1000)
     elif name == "rbf":
         factor = 1 / options["bandwidth"]
     if not math.isfinite(factor):

@@ -21,10 +21,11 @@ from .._limits import (
     LAPACK_ORDER,
     SYMMETRY,
     TILE_ROWS,
+    slices,
 )
 from .._records import record
 from .._types import AnyArray, Array
-from .._validation import check_shape, is_sparse, real_array
+from .._validation import as_dense, check_shape, real_array
 from ..linalg.eigen import interruptible, leading_eigenpairs
 from ..linalg.orthogonal import matrix_product
 from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
@@ -32,12 +33,6 @@ from ..linalg.threads import Report, in_threads
 
 KernelFunction = Callable[[Any, Any], Any]
 Vector = Array
-
-
-def blocks(n: int, width: int) -> Iterator[slice]:
-    """Slices of n rows, as many at a time as `COPIED_ENTRIES` of this width allow."""
-    step = max(1, COPIED_ENTRIES // width)
-    return (slice(start, min(n, start + step)) for start in range(0, n, step))
 
 
 # ---- kernels ----------------------------------------------------------------------------------------
@@ -91,8 +86,8 @@ class Kernel:
             scaled.data *= self.factor
             return scaled
         matrix = np.empty(X.shape, dtype)
-        for part in blocks(*X.shape):
-            block = X[part].toarray() if is_sparse(X) else X[part]
+        for part in slices(len(matrix), self.p, COPIED_ENTRIES):
+            block = as_dense(X[part])
             block = block.astype(np.float64) if self.shift is None else block - self.shift
             np.multiply(block, self.factor, out=matrix[part], casting="same_kind")
         return matrix
@@ -153,10 +148,9 @@ def _power(out: AnyArray, degree: int | None) -> None:
 
 def tiles(n: int) -> Iterator[tuple[slice, slice]]:
     """The tiles of the lower triangle."""
-    for s in range(0, n, TILE_ROWS):
-        i = slice(s, min(n, s + TILE_ROWS))
-        for t in range(0, s + 1, TILE_ROWS):
-            yield i, slice(t, min(n, t + TILE_ROWS))
+    for i in slices(n, 1, TILE_ROWS):
+        for j in slices(i.stop, 1, TILE_ROWS):
+            yield i, j
 
 
 def expanded(kernel: Kernel, samples: Rows, X: Any, mean: AnyArray, coefficients: AnyArray) -> AnyArray:
@@ -165,12 +159,10 @@ def expanded(kernel: Kernel, samples: Rows, X: Any, mean: AnyArray, coefficients
     check_shape(X, "X", "n", kernel.p)
     out = np.zeros((m, coefficients.shape[1]), dtype)
     buffer = np.empty((TILE_ROWS, TILE_ROWS), dtype)
-    for s in range(0, m, TILE_ROWS):
-        part = slice(s, min(m, s + TILE_ROWS))
+    for part in slices(m, 1, TILE_ROWS):
         rows = kernel.rows(X[part])
-        for t in range(0, samples.n, TILE_ROWS):
-            j = slice(t, min(samples.n, t + TILE_ROWS))
-            tile = buffer[: rows.n, : j.stop - t]
+        for j in slices(samples.n, 1, TILE_ROWS):
+            tile = buffer[: rows.n, : j.stop - j.start]
             kernel.tile(rows, slice(0, rows.n), samples, j, tile)
             with beyond_range():  # raised below
                 tile -= mean[j]
@@ -331,7 +323,7 @@ def preimages(
         if i != j:
             sums[i] += size.sum(axis=1)
     K.flat[:: n + 1] += ridge
-    right = data.toarray() if is_sparse(data) else data
+    right = as_dense(data)
     definite = name in ("linear", "polynomial", "rbf") and (options["coef0"] or 0) >= 0
     norm = float((sums + ridge).max())
     wrong = "the kernel of the scores is not finite"

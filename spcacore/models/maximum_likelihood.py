@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER
+from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER, slices
 from .._messages import counted, warn
 from .._types import AnyArray, Array, Index, Mask
 from .._validation import Hook, is_operator, is_sparse, real_array, refuse_not_finite
@@ -30,16 +30,14 @@ from ..linalg.orthogonal import inner_products, tall_product, unit_columns
 from ..linalg.scaling import beyond_range
 from ..operators.problem import Problem
 from ..progress import Progress
-from .kernel_matrix import blocks
 
 LOG_2PI = math.log(2 * math.pi)
 
 
 def refuse_infinite(a: AnyArray) -> None:
     """Raise for infinite entries; NaN entries are missing values."""
-    step = max(1, COPIED_ENTRIES // max(1, a.shape[1]))
-    for start in range(0, len(a), step):
-        if np.isinf(a[start : start + step]).any():
+    for part in slices(len(a), a.shape[1], COPIED_ENTRIES):
+        if np.isinf(a[part]).any():
             refuse_not_finite(np.where(np.isnan(a), 0, a), "X")
 
 
@@ -206,8 +204,7 @@ def _em_step(
 
     moment, b = np.zeros((p, q * q)), np.zeros((p, q))
     whole = np.zeros((r, r))
-    step = max(1, COPIED_ENTRIES // (q * q + p))
-    for rows in (slice(start, start + step) for start in range(0, n, step)):
+    for rows in slices(n, q * q + p, COPIED_ENTRIES):
         z, covariance = Z[rows], noise * inverse[which[rows]]
         full = np.concatenate((z, np.ones((len(z), 1))), axis=1) if center else z
         outer = full[:, :, None] * full[:, None, :]
@@ -282,7 +279,7 @@ def _eigenvectors(A: AnyArray, r: int) -> tuple[Array, Array]:
 def _by_products(problem: Problem, X: Any, r: int, dtype: np.dtype[Any]) -> tuple[Array, Array]:
     """By the smaller of F'F and FF', a sum over blocks that are copied as `dtype`."""
     n, p = problem.operator.n, problem.p
-    wide, parts = n < p, list(blocks(max(n, p), min(n, p)))
+    wide, parts = n < p, list(slices(max(n, p), min(n, p), COPIED_ENTRIES))
 
     def block(part: slice) -> AnyArray:
         """Rows of F, or columns of wide data as rows."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._docstrings import filled
 from .._labels import columns_of
-from .._limits import BANDWIDTH_ROWS
+from .._limits import BANDWIDTH_ROWS, COPIED_ENTRIES, slices
 from .._records import frozen_record
 from .._types import AnyArray, Array, MatrixLike, RandomSource
 from .._validation import (
@@ -30,16 +30,14 @@ from .._validation import (
     is_sparse,
     positive,
     real_array,
-    refuse_not_finite,
 )
 from ..linalg.orthogonal import matrix_product
 from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..operators.block_tasks import finite
 from ..operators.blocks import RowBlocks, naming_not_finite
-from ..operators.partition import row_blocks
-from ..operators.sparse import compressed
+from ..operators.partition import column_means, row_blocks
+from ..operators.sparse import as_finite
 from ..readable import Result
-from .kernel_matrix import blocks
 
 # ---- rows as kernels read them: arrays, CSR matrices, blocks, or anything that is sliced ----------------
 
@@ -53,19 +51,7 @@ def as_kernel_input(X: Any, square: bool = False, name: str = "X") -> Any:
         if square and a.shape[0] != a.shape[1]:
             raise ValueError(f"a precomputed kernel matrix must be square, not of shape {a.shape}")
         return a
-    S = compressed(X, name).tocsr()
-    S = S.astype(float_type(S.dtype), copy=False)
-    refuse_not_finite(S.data, f"{name}.data")
-    return S
-
-
-def column_means(a: Any, weight: Array | None = None) -> Array:
-    """The means of the columns, dense or sparse."""
-    with np.errstate(under="ignore"):
-        if weight is not None:
-            share = weight / weight.sum()
-            return np.asarray(a.T @ share if is_sparse(a) else matrix_product(share[None], a.T)[0])
-        return np.asarray(a.mean(axis=0, dtype=np.float64)).ravel()
+    return as_finite(X, name)
 
 
 def median_distance(data: Any, seed: int, weight: Array | None = None) -> float:
@@ -331,7 +317,7 @@ def drawn_features(
 
 def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice, AnyArray]]:
     """Blocks of rows, and their features in one buffer."""
-    parts = list(blocks(rows.shape[0], max(features.weights.shape)))
+    parts = list(slices(rows.shape[0], max(features.weights.shape), COPIED_ENTRIES))
     buffer = np.empty((parts[0].stop if parts else 0, features.n_features), rows.dtype)
     for part in parts:
         Z = buffer[: part.stop - part.start]
@@ -378,7 +364,7 @@ def merge_moments(parts: Iterable[Moments]) -> Moments:
 def _feature_matrix(rows: Any, features: RandomFeatures) -> AnyArray:
     """Z of all rows."""
     out = np.empty((rows.shape[0], features.n_features), rows.dtype)
-    for part in blocks(len(out), max(features.weights.shape)):
+    for part in slices(len(out), max(features.weights.shape), COPIED_ENTRIES):
         features._write(rows[part], out[part])
     return out
 

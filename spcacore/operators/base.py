@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._limits import CHUNK
+from .._limits import CHUNK, slices
 from .._records import replaced
 from .._types import AnyArray, Array, Index
 from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
@@ -132,6 +132,7 @@ class CovarianceStorage(Storage):
     """A symmetric p x p matrix."""
 
     covariance = True
+    called = "X"  # in words of errors
 
     @abstractmethod
     def largest(self) -> float:
@@ -149,9 +150,16 @@ class CovarianceStorage(Storage):
 # ---- from the statistics to the problem
 
 
-def refuse_oblong(shape: tuple[int, ...]) -> None:
+def refuse_oblong(shape: tuple[int, ...], called: str = "X") -> None:
     if shape[0] != shape[1]:
-        raise ValueError(f"a covariance must be square, not of shape {shape}; use kind='data' for data")
+        what, more = ("a covariance", "; use kind='data' for data") if called == "X" else (called, "")
+        raise ValueError(f"{what} must be square, not of shape {shape}{more}")
+
+
+def refuse_asymmetric(asymmetry: float, most: float, called: str) -> None:
+    if asymmetry > most:
+        what = "a covariance" if called == "X" else called
+        raise ValueError(f"{what} must be symmetric; it differs from its transpose by up to {asymmetry:.3g}")
 
 
 def column_statistics(
@@ -186,8 +194,7 @@ def recomputed_statistics(
 ) -> tuple[Array, Array]:
     """Mean and deviation of columns, scaled by powers of two; to the bit those of data of another scale."""
     mean, deviation = np.empty(len(odd)), np.empty(len(odd))
-    step = max(1, CHUNK // storage.shape[0])
-    for part in (slice(i, i + step) for i in range(0, len(odd), step)):
+    for part in slices(len(odd), storage.shape[0], CHUNK):
         x = storage.columns(odd[part])
         unit = unit_of(np.abs(x).max(axis=0), odd[part], treatment)
         x *= unit
@@ -241,7 +248,6 @@ def data_problem(
         diagonal=diagonal,
         exponent=-4 * exponent_of(range_),
         moment=moment,
-        floor=0.0,
         mean=mean,
         scale=scale,
         names=storage.names,
@@ -319,8 +325,6 @@ def covariance_problem(storage: CovarianceStorage, largest: float, treatment: St
         diagonal=diagonal,
         exponent=-2 * exponent_of(range_),
         moment=diagonal,
-        floor=0.0,
-        mean=None,
         scale=scale,
         names=storage.names,
         cost=storage.cost,

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import CACHED_ENTRIES
+from .._limits import CACHED_ENTRIES, slices
 from .._types import AnyArray, Array, Index
-from .._validation import float_type, is_sparse, real_array
+from .._validation import as_dense, float_type, is_sparse, real_array, stored
 from ..linalg.scaling import beyond_range
 from .base import Affine
 from .dense import blas_layout, is_small
@@ -46,20 +46,18 @@ def as_kernel_input(block: Any) -> Any:
 def finite(block: Any) -> Any:
     """The same, where nothing in it is NaN or infinite."""
     X = as_kernel_input(block)
-    if not np.isfinite(X.data if is_sparse(X) else X).all():
+    if not np.isfinite(stored(X)).all():
         raise ValueError("X has entries that are NaN or infinite")
     return X
 
 
 def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, AnyArray]]:
     """A prepared block as dense rows, so many entries at a time."""
-    n, p = X.shape
-    step = max(1, entries // p)
-    for part in (slice(start, start + step) for start in range(0, n, step)):
-        yield part, X[part].toarray() if is_sparse(X) else X[part]
+    for part in slices(X.shape[0], X.shape[1], entries):
+        yield part, as_dense(X[part])
 
 
-def _operator(block: Any, *affine: Any) -> _core.Operator:
+def operator_of(block: Any, *affine: Any) -> _core.Operator:
     """X'X, or of X - 1 mean', or what else an `Affine` makes of X but for the weights of rows."""
     if is_sparse(block):
         arrays = block.data, block.indices, block.indptr
@@ -92,7 +90,7 @@ def moments(block: Any, weight: Array | None) -> tuple[Statistics | None, Array 
         return found, None
     X = as_kernel_input(block)
     mean = found.mean.astype(X.dtype)
-    op = _operator(X, mean)
+    op = operator_of(X, mean)
     if weight is not None:
         op = op.row_weighted(np.sqrt(weight).astype(X.dtype), True)
     M = op.gram()
@@ -110,7 +108,7 @@ def whole_sums(block: Any) -> tuple[AnyArray, ...] | None:
     found, X = statistics(block), as_kernel_input(block)
     if found is None or max(found.high.max(), -found.low.min()) >= WHOLE**0.5:
         return None
-    M = _operator(X.astype(np.float64)).gram()
+    M = operator_of(X.astype(np.float64)).gram()
     assert M is not None
     if M.diagonal().max() >= WHOLE:
         return None
@@ -176,7 +174,7 @@ def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
 def scaled_statistics(block: Any, weight: Array | None, index: Index, unit: Array) -> Statistics | None:
     """`statistics` of some columns, multiplied twice by their unit."""
     X = as_kernel_input(block)[:, index]
-    X = (X.toarray() if is_sparse(X) else X).astype(np.float64)
+    X = as_dense(X).astype(np.float64)
     return statistics(np.ascontiguousarray(X * unit * unit), weight)
 
 
@@ -186,13 +184,13 @@ def forward(block: Any, index: Index | None, W: AnyArray, shift: AnyArray, range
     if X.shape[0] == 0:
         return np.zeros((0, len(shift)), W.dtype)
     if index is not None and W.shape == (len(index), 1):
-        U = _operator(X).forward(index, np.ascontiguousarray(W[:, 0]))[:, None]
+        U = operator_of(X).forward(index, np.ascontiguousarray(W[:, 0]))[:, None]
     elif is_sparse(X):
         if index is not None:
             full = np.zeros((X.shape[1], len(shift)), W.dtype, order="F")
             full[index] = np.diag(W) if W.ndim == 1 else W
             W = full
-        U = _operator(X).forward_block(W)
+        U = operator_of(X).forward_block(W)
     elif index is None:
         U = X @ W
     else:
@@ -227,9 +225,9 @@ def backward(block: Any, U: AnyArray) -> tuple[AnyArray, Array]:
     if X.shape[0] == 0:
         return np.zeros((X.shape[1], b), U.dtype), np.zeros(b)
     if is_sparse(X) and b == 1:  # by entries that lie side by side
-        Y = _operator(X).backward(np.ascontiguousarray(U[:, 0]))[:, None]
+        Y = operator_of(X).backward(np.ascontiguousarray(U[:, 0]))[:, None]
     else:
-        Y = _operator(X).backward_block(U) if is_sparse(X) or b < 8 else X.T @ U
+        Y = operator_of(X).backward_block(U) if is_sparse(X) or b < 8 else X.T @ U
     return Y, U.sum(axis=0, dtype=np.float64)
 
 
@@ -245,7 +243,7 @@ def submatrix(
 ) -> tuple[AnyArray]:
     """The first rows of U U', U' = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
     X = as_kernel_input(block)
-    U = _operator(X).columns(index) if X.shape[0] else np.zeros((len(index), 0), W.dtype)
+    U = operator_of(X).columns(index) if X.shape[0] else np.zeros((len(index), 0), W.dtype)
     if double:
         U, W, shift = U.astype(np.float64), W.astype(np.float64), shift.astype(np.float64)
     U *= W[:, None]
@@ -264,7 +262,7 @@ def extreme_rows_of(
     if X.shape[0] == 0:
         return np.zeros(0), np.zeros(X.shape, X.dtype)
     return extreme_rows(
-        affine._replace(row_weight=row_weight).weighted(_operator(X, *affine[:4])), index, k, levels
+        affine._replace(row_weight=row_weight).weighted(operator_of(X, *affine[:4])), index, k, levels
     )
 
 
@@ -287,8 +285,7 @@ def squares_of_scores(
 
 def columns(block: Any, index: Index) -> AnyArray:
     """X[:, index], dense."""
-    part = as_kernel_input(block)[:, index]
-    return part.toarray() if is_sparse(part) else part
+    return np.asarray(as_dense(as_kernel_input(block)[:, index]))
 
 
 def sum_parts(parts: Iterable[tuple[AnyArray, ...]]) -> tuple[Array, ...]:
@@ -348,9 +345,8 @@ def _sums(words: AnyArray) -> NDArray[np.uint64]:
     if ordered and words.flags.aligned and words.dtype.isnative:
         _core.fingerprint(words, keys, out)
         return out
-    part, step = np.empty(p, np.uint64), max(1, CACHED_ENTRIES // p)
-    for start in range(0, n, step):
-        rows = np.ascontiguousarray(words[start : start + step], f"u{size}")
-        _core.fingerprint(rows, keys[start : start + step], part)
-        out += part
+    sums = np.empty(p, np.uint64)
+    for part in slices(n, p, CACHED_ENTRIES):
+        _core.fingerprint(np.ascontiguousarray(words[part], f"u{size}"), keys[part], sums)
+        out += sums
     return out

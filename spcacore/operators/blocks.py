@@ -27,7 +27,7 @@ from numpy.typing import DTypeLike
 from .._limits import BLOCK_BYTES, BLOCK_TALL, BLOCKS_AT_LEAST, KEPT_BYTES, SMALL_BLOCK_BYTES
 from .._messages import counted, warn_repeated
 from .._types import AnyArray, Index
-from .._validation import float_type, is_sparse
+from .._validation import as_dense, float_type, is_sparse
 from ..linalg.threads import one_ahead
 from .block_tasks import as_kernel_input, fingerprint, finite, not_finite
 from .row_sources import as_numbers, reads, stacked
@@ -170,7 +170,7 @@ class RowBlocks:
         parts = [
             self._slice(b, i - self.starts[b]) for b, i in zip(which.tolist(), index.tolist(), strict=True)
         ]
-        return np.concatenate([finite(part.toarray() if is_sparse(part) else part) for part in parts])
+        return np.concatenate([finite(as_dense(part)) for part in parts])
 
     def _slice(self, b: int, i: int) -> Any:
         """One row of block b."""

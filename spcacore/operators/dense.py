@@ -12,12 +12,12 @@ import numpy as np
 
 from .. import _core
 from .._labels import symmetric
-from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY
+from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY, slices
 from .._types import AnyArray, Array, Index
 from .._validation import column_names, float_type, raise_not_finite, real_array
 from ..linalg.scaling import beyond_range, power_of_two_scales
 from . import screening as _screening
-from .base import Affine, CovarianceStorage, DataStorage, Storage, refuse_oblong
+from .base import Affine, CovarianceStorage, DataStorage, Storage, refuse_asymmetric, refuse_oblong
 from .gram import with_moments
 from .problem import MissingData, Problem
 from .statistics import Standardization, Statistics, dense_moments, dense_statistics, from_whole
@@ -28,11 +28,12 @@ class _Dense(Storage):
     """An array, of which nothing is copied."""
 
     given: Any
+    called = "X"
 
     @cached_property
     def array(self) -> AnyArray:
         """X as it is computed with."""
-        return blas_layout(real_array(self.given, "X", ndim=2, finite=False))
+        return blas_layout(real_array(self.given, self.called, ndim=2, finite=False))
 
     def operator(self, affine: Affine) -> _core.Operator:
         return affine.weighted(_core.dense(self.array, self.covariance, *affine[:4]))
@@ -129,22 +130,20 @@ class DenseCovariance(_Dense, CovarianceStorage):
     cost: int
     definite: bool
 
-    def __init__(self, X: Any, definite: bool = True) -> None:
-        self.given, self.names = symmetric(X, None, "X"), column_names(X)
+    def __init__(self, X: Any, definite: bool = True, called: str = "X") -> None:
+        self.called: str = called
+        self.given, self.names = symmetric(X, None, called), column_names(X)
         a = self.array
         self.shape, self.dtype, self.cost, self.definite = a.shape, a.dtype, len(a), definite
-        refuse_oblong(a.shape)
+        refuse_oblong(a.shape, called)
 
     def largest(self) -> float:
         a = self.array
         largest, asymmetry, excess = _core.symmetry(a)
         if not math.isfinite(largest):
-            raise_not_finite(a, "X")
+            raise_not_finite(a, self.called)
         tolerance = largest * SYMMETRY.of(a.dtype)
-        if asymmetry > tolerance:
-            raise ValueError(
-                f"a covariance must be symmetric; X differs from its transpose by up to {asymmetry:.3g}"
-            )
+        refuse_asymmetric(asymmetry, tolerance, self.called)
         if self.definite:
             refuse_indefinite(a if len(a) <= CHOLESKY_ORDER else None, largest, excess, tolerance)
         return largest
@@ -171,8 +170,7 @@ def missing_problem(a: AnyArray, treatment: Standardization, names: tuple[str, .
     center, scale = treatment.center, treatment.scale
     mean, deviation = np.zeros(p), np.ones(p)
     filled = np.empty((n, p), a.dtype, order="F")
-    step = max(1, CHUNK // n)
-    for block in (slice(start, start + step) for start in range(0, p, step)):
+    for block in slices(p, n, CHUNK):
         x = a[:, block].astype(np.float64)
         missing = np.isnan(x)
         count = n - missing.sum(axis=0)

@@ -43,7 +43,7 @@ def pays(shape: tuple[int, int], stored: int, pairs: float, itemsize: int, dense
     That depends on X alone, so that components added later are those that all at once would have been.
     """
     n, p = shape
-    if not is_tall(shape, dense):
+    if not is_tall(shape):
         return False
     work = min(n * p * p / 2, SCATTER_COST * pairs)
     small = 8 * p * p <= max(GRAM_FREE_BYTES, GRAM_SHARE * stored * itemsize)
@@ -51,7 +51,7 @@ def pays(shape: tuple[int, int], stored: int, pairs: float, itemsize: int, dense
     return small and work <= most * SCATTER_COST * stored
 
 
-def is_tall(shape: tuple[int, int], dense: bool) -> bool:
+def is_tall(shape: tuple[int, int]) -> bool:
     """Whether there are so few variables for the samples that A may be formed by default."""
     n, p = shape
     return p <= GRAM_ORDER and n >= (p if p <= GRAM_FEW else GRAM_TALL * p)
@@ -70,7 +70,7 @@ def is_wanted(storage: Any, screening: str) -> bool:
         return False
     if storage.one_pass:
         return p <= GRAM_BLOCKS_ORDER and bool(storage.has_room)
-    if not is_tall((n, p), storage.dense):  # to count pairs takes some reads
+    if not is_tall((n, p)):  # to count pairs takes some reads
         return False
     stored, pairs = storage.pairs()
     return pays((n, p), stored, pairs, storage.dtype.itemsize, storage.dense)

@@ -14,6 +14,7 @@ from .._limits import SUBMATRIX_ORDER
 from .._messages import refuse_no_array
 from .._types import AnyArray, Array, Index, MatrixLike
 from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
+from ..linalg.orthogonal import matrix_product
 from . import gram
 from .base import Affine, DataStorage
 from .block_operator import BlockOperator, BlocksWorkingSet, Gram
@@ -230,11 +231,12 @@ def _factors(
 
 def column_means(X: Any, weight: Array | None = None) -> Array:
     """Of an array, a sparse matrix or blocks of rows, each of which counts by its weight."""
-    if weight is None and not is_row_blocks(X):
-        return np.asarray(X.mean(axis=0)).ravel()
-    w = np.ones(X.shape[0]) if weight is None else weight
-    if not is_row_blocks(X):
-        return np.asarray(X.T @ w).ravel() / w.sum()
-    blocks = row_blocks(X)
-    total, _ = blocks.reduced(sum_parts, backward, each=blocks.split(w[:, None]))
-    return np.asarray(total[:, 0] / w.sum())
+    if is_row_blocks(X):
+        blocks, w = row_blocks(X), np.ones(X.shape[0]) if weight is None else weight
+        total, _ = blocks.reduced(sum_parts, backward, each=blocks.split(w[:, None]))
+        return np.asarray(total[:, 0] / w.sum())
+    with np.errstate(under="ignore"):
+        if weight is None:
+            return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        share = weight / weight.sum()
+        return np.asarray(X.T @ share if is_sparse(X) else matrix_product(share[None], X.T)[0])

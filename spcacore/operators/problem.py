@@ -121,12 +121,12 @@ class Problem:
     diagonal: AnyArray | None
     exponent: int
     moment: AnyArray | None
-    floor: float
-    mean: AnyArray | None
-    scale: AnyArray | None
     names: tuple[str, ...] | None
     cost: int
     supports: Supports
+    floor: float = 0.0
+    mean: AnyArray | None = None
+    scale: AnyArray | None = None
     weight: AnyArray | None = None
     row_weight: AnyArray | None = None
     degree_weight: AnyArray | None = None

@@ -12,9 +12,9 @@ import numpy as np
 from .. import _core
 from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
 from .._types import AnyArray, Array, Index
-from .._validation import float_type, is_sparse, raise_not_finite, refuse_not_finite
-from ..linalg.scaling import beyond_range, exponent_of, largest_magnitude, power_of_two_scale
-from .base import Affine, CovarianceStorage, DataStorage, Storage, refuse_oblong
+from .._validation import float_type, is_sparse, raise_not_finite, real_array, refuse_not_finite
+from ..linalg.scaling import beyond_range, largest_magnitude, power_of_two_scale
+from .base import Affine, CovarianceStorage, DataStorage, Storage, refuse_asymmetric, refuse_oblong
 from .dense import columns_as_float64, refuse_indefinite
 from .gram import pairs_of
 from .problem import Problem
@@ -25,9 +25,11 @@ from .working_set import CompressedWorkingSet
 # ---- sparse matrices: checks before any kernel follows their indices, and columns in random order -------
 
 
-def canonical_arrays(X: Any, turn: bool = False) -> tuple[Any, tuple[AnyArray, AnyArray, AnyArray]]:
+def canonical_arrays(
+    X: Any, turn: bool = False, called: str = "X"
+) -> tuple[Any, tuple[AnyArray, AnyArray, AnyArray]]:
     """CSR or CSC with ascending indices, and (data, indices, indptr) as the kernels read them."""
-    X = compressed(X, turn=turn)
+    X = compressed(X, called, turn)
     return X, _kernel_arrays(X)
 
 
@@ -72,6 +74,22 @@ def compressed(X: Any, name: str = "X", turn: bool = False) -> Any:
         X = X.tocsc() if turn and X.format == "csr" else X.copy()
         X.sum_duplicates()
     return X
+
+
+def as_finite(X: Any, name: str = "X", form: str = "csr") -> Any:
+    """A finite float array, or sparse matrix of this format, by reference where possible."""
+    if not is_sparse(X):
+        return real_array(X, name, ndim=2)
+    a = compressed(X, name).asformat(form)
+    refuse_not_finite(a.data, f"{name}.data")
+    return a.astype(float_type(a.dtype), copy=False)
+
+
+def squared_norms(M: Any, axis: int = 0) -> Array:
+    """Of the columns of a dense or sparse matrix, or of its rows, in double precision."""
+    if is_sparse(M):
+        return np.asarray(M.multiply(M).sum(axis=axis, dtype=np.float64)).ravel()
+    return np.einsum("ij,ij->i" if axis else "ij,ij->j", M, M, dtype=np.float64)
 
 
 def _require(condition: Any) -> None:
@@ -135,8 +153,8 @@ def permuted_columns(X: Any, generator: np.random.Generator) -> Any:
 class _Compressed(Storage):
     """CSR or CSC, of which nothing is copied; others become CSR."""
 
-    def __init__(self, X: Any, turn: bool = False) -> None:
-        self.matrix, self.arrays = canonical_arrays(X, turn)
+    def __init__(self, X: Any, turn: bool = False, called: str = "X") -> None:
+        self.matrix, self.arrays = canonical_arrays(X, turn, called)
         self.row_major, self.shape = self.matrix.format == "csr", self.matrix.shape
         self.dtype, self.cost = self.arrays[0].dtype, max(self.arrays[0].size, self.shape[1])
 
@@ -195,14 +213,15 @@ class CompressedData(_Compressed, DataStorage):
 class CompressedCovariance(_Compressed, CovarianceStorage):
     """A symmetric matrix in CSR or CSC; `definite` refuses an indefinite one."""
 
-    def __init__(self, X: Any, definite: bool = True) -> None:
-        super().__init__(X)
-        self.definite = definite
-        refuse_oblong(self.shape)
+    def __init__(self, X: Any, definite: bool = True, called: str = "X") -> None:
+        super().__init__(X, called=called)
+        self.definite: bool = definite
+        self.called: str = called
+        refuse_oblong(self.shape, called)
 
     def largest(self) -> float:
         X, data, p = self.matrix, self.arrays[0], self.shape[1]
-        refuse_not_finite(data, "X.data")
+        refuse_not_finite(data, f"{self.called}.data")
         largest = largest_magnitude(data)
         relative = SYMMETRY.of(data.dtype)
         range_ = power_of_two_scale(largest, data.dtype)  # A'v = Av for every v, without a transposed copy
@@ -210,8 +229,7 @@ class CompressedCovariance(_Compressed, CovarianceStorage):
         asymmetry = float(np.abs(X @ probe - X.T @ probe).max()) * range_
         if asymmetry > largest * range_ * range_ * relative * math.sqrt(p):
             with beyond_range():
-                apart = np.ldexp(asymmetry, -2 * exponent_of(range_))
-            raise ValueError(f"a covariance must be symmetric; X @ v and X.T @ v differ by up to {apart:.3g}")
+                refuse_asymmetric(float(abs(X - X.T).max()), 0.0, self.called)
         if self.definite:
             excess = _excess(self.diagonal(), self.row_major, self.arrays)
             whole = X.toarray() if p <= CHOLESKY_ORDER else None

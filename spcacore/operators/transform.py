@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._limits import CACHED_ENTRIES
+from .._limits import CACHED_ENTRIES, slices
 from .._types import AnyArray, Array, Index
 from .._validation import (
     check_shape,
@@ -108,25 +108,23 @@ def _dense_scores(a: AnyArray, used: Index, about: AnyArray, V: AnyArray) -> Any
     dtype = np.result_type(float_type(a.dtype), about, V)
     out = np.empty((len(a), V.shape[1]), dtype)
     V, about = np.ascontiguousarray(V, dtype), about.astype(dtype)
-    step = max(1, CACHED_ENTRIES // max(1, len(used)))
     if a.dtype == dtype and has_blas_layout(a):
         index = None if len(used) == a.shape[1] else used
         _core.scores(a, index, about, V, out)
     else:
-        for start in range(0, len(a), step):
-            part = np.ascontiguousarray(a[start : start + step, used], dtype)
-            _core.scores(part, None, about, V, out[start : start + step])
+        for rows in slices(len(a), len(used), CACHED_ENTRIES):
+            _core.scores(np.ascontiguousarray(a[rows, used], dtype), None, about, V, out[rows])
     with beyond_range():
         sound = np.isfinite(out.sum())
     left: Index = np.empty(0, np.intp) if sound else np.flatnonzero(~np.isfinite(out).all(axis=1))
-    for start in range(0, len(left), step):  # an entry is not finite, or what is on the way leaves the range
-        rows = left[start : start + step]
-        part = a[rows[:, None], used]
+    for some in slices(len(left), len(used), CACHED_ENTRIES):  # not finite, or out of the range on the way
+        at = left[some]
+        part = a[at[:, None], used]
         if not np.isfinite(part).all():
             raise_not_finite(a, "X")
         unit = _below_overflow(dtype)
         with beyond_range():
-            out[rows] = (part * unit - about * unit) @ V / unit
+            out[at] = (part * unit - about * unit) @ V / unit
     return out
 
 

@@ -25,17 +25,18 @@ from .._messages import counted
 from .._records import frozen_record
 from .._types import Array, MatrixLike, RandomSource
 from .._validation import (
+    as_dense,
     as_seed,
     check_choice,
     integer,
     is_sparse,
     positive,
-    real_array,
     refuse_products,
     require_memory,
+    stored,
 )
 from ..linalg.scaling import exponent_above, largest_magnitude
-from ..operators.sparse import canonical_arrays
+from ..operators.sparse import as_finite
 from ..progress import ProgressCounter, SelectionCallback, check_callback
 from ..readable import Listing, Tabular
 
@@ -242,13 +243,10 @@ def _checked(X: Any, kind: str) -> Any:
     """X as a float64 array, or as a CSR matrix of counts."""
     refuse_products(X, "X", "entries to split")
     require_memory(X, "splits need")
-    if is_sparse(X):
-        if kind == "normal":
-            raise TypeError("kind='normal' is for dense X: all of its entries have noise")
-        rows: Any = canonical_arrays(X)[0].tocsr().astype(np.float64)
-        entries = real_array(rows.data, "X.data", ndim=1, empty=True)
-    else:
-        rows = entries = real_array(X, "X", ndim=2).astype(np.float64)
+    if is_sparse(X) and kind == "normal":
+        raise TypeError("kind='normal' is for dense X: all of its entries have noise")
+    rows = as_finite(X).astype(np.float64)
+    entries = stored(rows)
     if min(rows.shape) < 2:
         raise ValueError(f"X must have at least two rows and two columns, not shape {rows.shape}")
     if kind == "normal":
@@ -325,7 +323,7 @@ def _degree_scaled(X: Any) -> Any:
 def _leading(X: Any, r: int, rng: Any) -> tuple[Array, Array]:
     """The r leading singular vectors of both sides."""
     if min(X.shape) <= ALL_VECTORS_ORDER or r >= min(X.shape) - 1:
-        U, _, Vt = np.linalg.svd(X.toarray() if is_sparse(X) else X, full_matrices=False)
+        U, _, Vt = np.linalg.svd(as_dense(X), full_matrices=False)
         return U[:, :r], Vt[:r].T
     from scipy.sparse.linalg import svds
 

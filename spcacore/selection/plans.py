@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._limits import HELD_OUT_ENTRIES
+from .._limits import HELD_OUT_ENTRIES, slices
 from .._messages import counted, quiet, warn
 from .._records import record
 from .._types import AnyArray, Array, Index
-from .._validation import as_seed, integer, is_row_blocks, is_sparse
+from .._validation import as_dense, as_seed, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import unit_columns
 from ..linalg.scaling import beyond_range
 from ..linalg.threads import Report, in_threads
@@ -389,9 +389,7 @@ class _Units:
             yield self.of(rows.data, columns)
             yield np.sqrt(m - np.diff(rows.indptr)) * self.of(np.zeros(p), slice(p))
             return
-        step = max(1, HELD_OUT_ENTRIES // max(m, 1))
-        for start in range(0, p, step):
-            block = slice(start, start + step)
+        for block in slices(p, m, HELD_OUT_ENTRIES):
             yield self.of(rows[:, block], block)
 
 
@@ -411,10 +409,8 @@ def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) ->
 
 def _dense_parts(rows: Any, units: _Units, used: Index, entries: int) -> Iterator[Array]:
     """These columns of a few rows at a time, for work on so many entries a row."""
-    step = max(1, HELD_OUT_ENTRIES // max(entries, 1))
-    for start in range(0, rows.shape[0], step):
-        part = rows[start : start + step]
-        yield units.of(part[:, used].toarray() if is_sparse(part) else part[:, used], used)
+    for part in slices(rows.shape[0], entries, HELD_OUT_ENTRIES):
+        yield units.of(as_dense(rows[part][:, used]), used)
 
 
 def _agreement(U: Array, V: Array, r: int) -> Array:

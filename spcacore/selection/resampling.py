@@ -24,6 +24,7 @@ from .._limits import (
     RESAMPLE_PRODUCTS,
     WORKING_SET_COST,
     WORKING_SET_ENTRANTS,
+    slices,
 )
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index
@@ -188,8 +189,8 @@ class CandidateRefits:
         return out
 
     def _chunks(self, count: int) -> list[Index]:
-        step = max(1, RESAMPLE_CHUNK // self.problem.operator.n)
-        return [np.arange(i, min(i + step, count)) for i in range(0, count, step)]
+        parts = slices(count, self.problem.operator.n, RESAMPLE_CHUNK)
+        return [np.arange(part.start, part.stop) for part in parts]
 
     def _search(self, resample: _Resample, i: int, moments: Moments) -> bool:
         """The components among the candidates; False where there are fewer than of all the data."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._docstrings import NO_PANDAS, filled
-from .._limits import QUANTILE_ENTRIES, READ_VARIABLES
+from .._limits import QUANTILE_ENTRIES, READ_VARIABLES, slices
 from .._messages import counted, few
 from .._records import frozen_record
 from .._rendering import Part, table_of
@@ -396,9 +396,8 @@ def quantiles(components: list[list[Sparse]], t: int, p: int, level: float) -> A
     """Those of the loadings of each variable in component t, zeros where it was not chosen, (p, 2)."""
     out = np.zeros((p, 2))
     ever = np.unique(np.concatenate([one[t][0] for one in components]))
-    step = max(1, QUANTILE_ENTRIES // len(components))
-    for start in range(0, len(ever), step):
-        part = ever[start : start + step]
+    for some in slices(len(ever), len(components), QUANTILE_ENTRIES):
+        part = ever[some]
         entries = np.zeros((len(components), len(part)))
         for b, one in enumerate(components):
             index, value = one[t]

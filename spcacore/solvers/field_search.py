@@ -165,7 +165,6 @@ class FieldSearch:
         if field is None or ended(self.hook):
             return best
         last = leads = DEEP_ENDS if deep else RACE_ENDS
-        few = deep or not at_once  # where variances tell, and of what is likely
         if field.whole or deep:
             rounds = 0 if field.whole else FIELD_ROUNDS
         else:
@@ -173,6 +172,7 @@ class FieldSearch:
             rounds = int(at_once or (outside and ground.partial < PROBES))
         if rounds:
             leads = min(FIELD_LEADS, max(FIELD_LEADS_LEAST, int(FIELD_IMAGE_WORK / self.problem.cost)))
+        few = deep or not (rounds or field.whole)  # of what is likely, and where variances tell
         race, lifted = self._ends(field, count, leads), FIELD_LIFTED // (1 + few)
         if not (deep or field.whole):
             best = self._from(field, best, race, lifted)

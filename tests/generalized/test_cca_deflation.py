@@ -13,7 +13,7 @@ from scipy.linalg import sqrtm
 
 from spcacore import sparse_cca
 from spcacore.generalized import cca_alternation
-from spcacore.generalized.search import DEFLATIONS
+from spcacore.generalized.eigen import DEFLATIONS
 
 
 def deflated_pairs(C, Bx, By, U, V, deflation):

@@ -12,9 +12,9 @@ from scipy.linalg import eigh
 
 import spcacore
 from spcacore import Choice, sparse_eigen
-from spcacore.generalized import search as starts
+from spcacore.generalized import eigen
+from spcacore.generalized.eigen import DEFLATIONS
 from spcacore.generalized.pencil import Form, Pencil
-from spcacore.generalized.search import DEFLATIONS
 
 
 def value_on(A, B, S):
@@ -95,7 +95,7 @@ def test_optimum_by_enumeration(strategy, step):
 def test_pairs_of_variables_to_begin_with(singly, monkeypatch):
     """Where too many supports are to be tried, against enumeration; single variables miss some."""
     if singly:
-        monkeypatch.setattr(starts, "PENCIL_BACKWARD_ORDER", 0)
+        monkeypatch.setattr(eigen, "PENCIL_BACKWARD_ORDER", 0)
     missed = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -113,8 +113,8 @@ def test_the_best_pairs_of_variables_come_first():
             if all(sum(j in earlier for earlier in wanted) < 2 for j in pair):
                 wanted.append(pair)
         both = Pencil(Form.of(A), Form.of(B), dtype=A.dtype, advice="")
-        assert starts.best_pairs(both, 3) == wanted[:3]
-        assert starts.best_pairs(both, 100) == wanted
+        assert eigen.best_pairs(both, 3) == wanted[:3]
+        assert eigen.best_pairs(both, 100) == wanted
 
 
 @pytest.mark.share(4)
@@ -215,7 +215,7 @@ def test_rough_search_recovers_a_planted_support():
 def test_rough_search_of_large_cardinality(monkeypatch):
     """The best values on the support found are those of LAPACK, and near those of all variables."""
     A, B, _ = planted(160, 8, np.random.default_rng(1))
-    monkeypatch.setattr(starts, "PENCIL_GREEDY_WORK", 1e7)
+    monkeypatch.setattr(eigen, "PENCIL_GREEDY_WORK", 1e7)
     result = flat.sparse_eigen(A, B, 1, 120, swaps=False)
     assert result.n_iter[0] < 30
     S = np.flatnonzero(result.loadings[:, 0])

@@ -7,7 +7,7 @@ import pytest
 from generalized.test_generalized import optimum, value_on
 
 from spcacore import sparse_cca, sparse_cca_bound, sparse_eigen, sparse_eigen_bound, sparse_lda
-from spcacore.generalized import ratio_bounds, search
+from spcacore.generalized import eigen, ratio_bounds
 
 
 def pencil(rng):
@@ -157,7 +157,7 @@ def test_a_singular_b_has_the_spectral_bound_alone():
 def test_many_variables_are_refused(monkeypatch):
     A, B, X = np.eye(4), np.eye(4), np.random.default_rng(0).standard_normal((9, 3))
     monkeypatch.setattr(ratio_bounds, "CERTIFIED_ORDER", 3)
-    assert search.refuse_many is ratio_bounds.refuse_many
+    assert eigen.refuse_many is ratio_bounds.refuse_many
     for call in (
         lambda: sparse_eigen_bound(A, B, 2),
         lambda: sparse_eigen(A, B, 1, 2, certify=True),

@@ -13,7 +13,7 @@ from kernel_tools import Slices, gaussian, matched, samples
 from numpy.testing import assert_allclose, assert_array_equal
 
 from spcacore import kernel_pca, random_fourier_features
-from spcacore.models import kernel_matrix
+from spcacore.models import random_features
 
 PCA = optional("sklearn.decomposition", "PCA")
 RBFSampler = optional("sklearn.kernel_approximation", "RBFSampler")
@@ -72,7 +72,7 @@ def test_rows_by_blocks(dtype, tmp_path, monkeypatch):
     expected = kernel_pca(X, 3, random_features=64)
     np.save(tmp_path / "X.npy", X)
     with monkeypatch.context() as patch:
-        patch.setattr(kernel_matrix, "COPIED_ENTRIES", 64 * 1000)
+        patch.setattr(random_features, "COPIED_ENTRIES", 64 * 1000)
         rows = Slices(X)
         stored = np.load(tmp_path / "X.npy", mmap_mode="r")
         options = {"random_features": 64, "bandwidth": expected.bandwidth}
