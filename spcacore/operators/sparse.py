@@ -88,7 +88,8 @@ def as_finite(X: Any, name: str = "X", form: str = "csr") -> Any:
 def squared_norms(M: Any, axis: int = 0) -> Array:
     """Of the columns of a dense or sparse matrix, or of its rows, in double precision."""
     if is_sparse(M):
-        return np.asarray(M.multiply(M).sum(axis=axis, dtype=np.float64)).ravel()
+        square = M.power(2)
+        return np.asarray((square if axis else square.T) @ np.ones(M.shape[axis]))
     return np.einsum("ij,ij->i" if axis else "ij,ij->j", M, M, dtype=np.float64)
 
 

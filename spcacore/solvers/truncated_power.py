@@ -166,7 +166,8 @@ class TruncatedPower(IterativeSolver):
         near = problem if self.restrictable(state) else replaced(problem, working_set=None)
         search, best = FieldSearch(self, near, state, sparsity, seed, hook, ground), None
         formed = state.matrix is not None  # then all columns race there
-        at_once = not formed and self.start is None and search.at_once()
+        asked = near.working_set is not None and near.working_set.asked
+        at_once = not (formed or asked) and self.start is None and search.at_once()
         may_be_weak = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
         deeper = may_be_weak and (formed or at_once) and search.all_race()
         if deeper and ground.weak:
@@ -180,7 +181,6 @@ class TruncatedPower(IterativeSolver):
         elif at_once:
             best = search.raced(None)
         if best is None and A is None:
-            asked = near.working_set is not None and near.working_set.asked
             few = formed or problem.p <= BRIEF_ORDER or self.start is not None or asked
             first = self if few else replaced(self, n_starts=1)  # a race follows
             everywhere = not few and problem.working_set is not None

@@ -253,6 +253,9 @@ def test_what_was_read_is_counted():
     ).screening
     assert dense.mode == "working_set"
     assert dense.reads == pytest.approx(1 + dense.checks + dense.working_set / 90)
+    wide = spcacore.datasets.make_spiked(50, 3000, rng=0)[0]  # which searches by default race without a set
+    asked = spcacore.sparse_pca(wide, 1, 10, method=spcacore.TPower(screening="working_set"))
+    assert asked.screening.mode == "working_set"
     blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 3)
     assert spcacore.sparse_pca(blocks, 2, cardinality=5).screening.reads == blocks.passes
 
