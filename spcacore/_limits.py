@@ -240,7 +240,7 @@ FIELD_JOINING = 1024  # variables for which there is room in the first matrix th
 # Times that a part of A gives way to the variables with which the ends of its race have most in common, where
 # a signal may be weak; how many ends these are, and how many times k variables of each
 FIELD_ROUNDS, FIELD_LEADS, FIELD_PARTNERS = 2, 50, 2
-FIELD_IMAGES, FIELD_IMAGE_ENTRIES = 25, 1 << 22  # products with A at a time, and their entries
+FIELD_IMAGES, FIELD_IMAGE_ENTRIES = 16, 1 << 22  # products with A at a time, and their entries
 FIELD_IMAGE_WORK, FIELD_LEADS_LEAST = 1e9, 8  # multiplications of them, and of how many ends at least
 FIELD_INSIDE = 0.8  # share of the best support in a part of A, from which its ends tell of no others outside
 FIELD_GAIN = 2e-3  # of a component by such a race, below which it has found nothing

@@ -216,7 +216,7 @@ def _of_cardinalities(task: Task, relaxed: bool, work: Work) -> Any:
         work.task = f"cardinality {k}: "
         work("bounds")
         best = optimality_bound(task.matrix, k, relaxation=relaxed, **options)
-        x = tpower(task.matrix, k, callback=lambda state: work(f"{state.n_iter} iterations"), **options)
+        x = tpower(task.matrix, k, callback=lambda state: work(counted(state.n_iter, "iteration")), **options)
         x = replace(x, upper_bound=max(best.upper_bound, x.value))
         row = {"cardinality": k, **best.bounds, "upper_bound": x.upper_bound, "value": x.value, "gap": x.gap}
         rows.append(row | {"loadings": entries(x.loading, task.names)})

@@ -58,7 +58,7 @@ WORDS = {
     "alpha": f"{PENALTY} or cardinality", "para": f"{PENALTY} or cardinality",
     **dict.fromkeys(("k", "n_nonzero", "n_nonzero_coefs", "varnum", "keepX", "cardinalty"), "cardinality"),
     **dict.fromkeys(("sumabs", "sumabsv"), BOUND),
-    **dict.fromkeys(("lambda_", "gamma"), PENALTY),
+    "lambda_": PENALTY, "gamma": f"{PENALTY} or {BOUND}",
     **dict.fromkeys(("random_state", "seed"), RNG),
     **dict.fromkeys(("standardize", "scaling"), "scale"),
     **dict.fromkeys(("n_iter", "max_iters"), ITERATIONS), "n_pcs": "n_components", "verbose": "callback",
