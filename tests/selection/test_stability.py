@@ -342,7 +342,7 @@ def test_nothing_of_x_is_copied():
     spcacore.stability(X, pca(2, 5), resampling="bootstrap", n_resamples=8)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < X.nbytes + 4 * 4096**2  # and A between some variables in single precision, with room for more
+    assert peak < X.nbytes + 4 * 4096**2  # and A between some variables, with room for more
     assert_array_equal(X, before)
 
 
