@@ -93,8 +93,10 @@ def relaxed_bound(
     if scale == 0:
         return 0.0
     A, clock = np.ascontiguousarray(A) / scale, ProgressClock(hook)
-    cases = (constraint,) if constraint else ("orthogonal", None)
-    return scale * max(_Ascent(A, sizes, case, clock).bound() for case in cases)
+    bound = 0.0
+    for case in (constraint,) if constraint else ("orthogonal", None):
+        bound = max(bound, _Ascent(A, sizes, case, clock).bound(bound))
+    return scale * bound
 
 
 def _rounding(found: _Multipliers, sizes: tuple[int, ...]) -> float:
@@ -240,12 +242,12 @@ class _Ascent:
             cost += float(np.linalg.eigvalsh(self.A - B)[-r:].sum())
         return _Multipliers(B, Z, cost)
 
-    def bound(self) -> float:
-        """That the best multipliers give, by trees; what these find comes in, and again."""
+    def bound(self, enough: float) -> float:
+        """That the best multipliers give, by trees; what these find comes in, and again: down to `enough`."""
         bound = np.inf
         steps = int(min(JOINT_ITERATIONS, max(1, JOINT_EFFORT / len(self.A) ** 3)))
         for n_rounds in range(JOINT_ROUNDS if self.apart else JOINT_FREE_ROUNDS):
-            self.descend(max(1, steps // 3) if n_rounds else steps)
+            self.descend(max(1, steps // 3) if n_rounds else steps, enough)
             C, before = self.best.B - self.best.Z, self.most
             levels, where = self.pool.best(C)
             for m in self.counted:
@@ -255,7 +257,7 @@ class _Ascent:
             self.most = np.inf
             self.look(self.best.B, self.best.Z)
             stalled = not new < bound * (1 - JOINT_STALL) and self.most <= before * (1 + JOINT_STALL)
-            if stalled or self.stop(0):
+            if stalled or new <= enough or self.stop(0):
                 return min(new, bound)
             bound = min(new, bound)
         return bound
@@ -274,8 +276,8 @@ class _Ascent:
         if value < self.most:
             self.best, self.most = found, value
 
-    def descend(self, steps: int) -> None:
-        """Alternating directions, as long as they lower the bound."""
+    def descend(self, steps: int, enough: float) -> None:
+        """Alternating directions, as long as they lower the bound, and it is above `enough`."""
         least, stalled = self.most, 0
         for step in range(1, steps + 1):
             if self.stop(step):
@@ -286,7 +288,7 @@ class _Ascent:
             self.look(B, Z)
             stalled = 0 if self.most < least * (1 - JOINT_STALL) else stalled + 1
             least = min(least, self.most)
-            if stalled >= 4:
+            if stalled >= 4 or self.most <= enough:
                 return
             factor = 1.5 if primal > 3 * dual else 1 / 1.5 if dual > 3 * primal else 1.0
             self.tau *= factor
@@ -338,7 +340,7 @@ class _Ascent:
             middle = (low + beta) / 2
             alpha = max(_level(values - middle * m, r / tau), 0.0)
             over = (m * np.maximum(values - alpha - middle * m, 0)).sum()
-            charged = _shares(tau * (own - 2 * middle)).sum()
+            charged = max(np.clip(tau * (own - 2 * middle), 0, 1).sum(), 1.0)
             slope = sum(self.sizes) - tau * over - 2 * charged
             low, beta = (low, middle) if slope > 0 else (middle, beta)
         alpha = max(_level(values - beta * m, r / tau), 0.0)

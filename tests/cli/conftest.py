@@ -12,12 +12,13 @@ import scipy.sparse
 
 import spcacore
 from spcacore import cli
-from spcacore.cli import task
 
 if any(find_spec(package) is None for package in ("click", "pandas")):
     collect_ignore_glob = ["test_*.py"]
 else:
     from cli_tools import made
+
+    from spcacore.cli import task
 
 
 @pytest.fixture(autouse=True)

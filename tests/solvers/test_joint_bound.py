@@ -187,7 +187,7 @@ def test_no_rounding_lowers_a_bound_that_is_attained():
     A = covariance(np.random.default_rng(0).standard_normal((30, 20)))
     for constraint in (None, "orthogonal", "uncorrelated"):  # a Z that rounding has left indefinite
         ascent = joint_bound._Ascent(A, (4, 4), constraint, lambda _: False)
-        ascent.descend(60)
+        ascent.descend(60, 0.0)
         lost = -np.linalg.eigvalsh(ascent.best.Z)[0] * len(A)
         assert lost <= joint_bound._rounding(ascent.best, (4, 4))
 
