@@ -188,7 +188,7 @@ class RitzSpan:
 
     @property
     def full(self) -> bool:
-        return self.size + 1 >= self.parts.shape[1]
+        return self.size + 1 >= self.parts.shape[1] < self.parts.shape[2]  # not of all that there are
 
     def append(self, d: Array) -> bool:
         """Add a direction, alone or with its products, if it is more than rounding; whether it was added.
