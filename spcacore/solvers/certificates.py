@@ -223,8 +223,8 @@ def optimality_bound(
     >>> best = spcacore.optimality_bound(A, 5, n_components=3, relaxation=True, kind="covariance")
     >>> V = spcacore.sparse_pca(A, 3, cardinality=5, refine=True, kind="covariance").loadings
     >>> both = spcacore.explained_variance(A, V, kind="covariance").sum(), best.upper_bound
-    >>> print("{:.2f} of at most {:.2f}".format(*both))
-    7.90 of at most 8.23
+    >>> print("{:.1f} of at most {:.1f}".format(*both))
+    7.9 of at most 8.2
     """
     problem = as_problem(X, kind, center, scale, sample_weight, choice=knowledge(choice))
     r = integer(n_components, "n_components", 1, problem.p)
