@@ -24,10 +24,8 @@ from .._types import AnyArray, Array, Index, Mask, MatrixLike, Weights
 from .._validation import (
     aligned,
     check_sample_weight,
-    column_names,
     framed,
     integer,
-    is_row_blocks,
     number,
     real_array,
     without_label,
@@ -41,7 +39,7 @@ from ..progress import Callback, check_callback
 from ..readable import Named
 from .eigen import check_options, directions
 from .pencil import Form, Pencil, Unbounded
-from .scatter import BlockScatter, DataScatter, class_sizes, ledoit_wolf_shrinkage
+from .scatter import Scatter, class_sizes, ledoit_wolf_shrinkage
 
 
 @filled(
@@ -271,8 +269,8 @@ def sparse_lda(
     >>> round(result.score(X, y), 2)
     0.94
     """
-    data: DataScatter | BlockScatter = BlockScatter(X) if is_row_blocks(X) else DataScatter(X)
-    names = column_names(X) if isinstance(data, DataScatter) else data.blocks.names
+    data = Scatter(X)
+    names = data.blocks.names
     weight = check_sample_weight(joined(X, sample_weight, "sample_weight"), data.n)
     labels, classes = _labels(joined(X, y, "y"), data.n, weight)
     sizes = class_sizes(labels, weight, len(classes))

@@ -25,14 +25,14 @@ import numpy as np
 from .._limits import BLOCKS_SUBMATRIX_ORDER, NULL_DIRECTION, SUBMATRIX_ORDER
 from .._records import record
 from .._types import AnyArray, Array, Index
-from .._validation import float_type, is_sparse, stored
+from .._validation import float_type, is_row_blocks, is_sparse, stored
 from ..linalg.orthogonal import inner_products
 from ..linalg.scaling import even_exponent, largest_magnitude
 from ..operators.block_tasks import as_kernel_input, dense_rows, finite, sum_parts
-from ..operators.blocks import naming_not_finite
+from ..operators.blocks import RowBlocks, WholeRows, naming_not_finite
 from ..operators.deflation import LowRank
 from ..operators.partition import row_blocks
-from ..operators.sparse import as_finite, squared_norms
+from ..operators.sparse import squared_norms
 from .pencil import Form
 
 LEAST = 1e-6  # shrinkage, which leaves no direction without scatter
@@ -44,60 +44,64 @@ def class_sizes(labels: Index, weight: Array | None, c: int) -> Array:
     return np.bincount(labels[own], None if weight is None else weight[own], c).astype(np.float64)
 
 
-def _average(rows: AnyArray, weight: Array | None) -> Array:
-    """Of rows near zero."""
-    if weight is None:
-        return np.asarray(rows.mean(axis=0, dtype=np.float64))
-    return np.asarray(weight / weight.sum() @ rows)
-
-
-class DataScatter:
-    """X times a power of two, so that entries are near 1; dense, or in rows of nonzeros."""
+class Scatter:
+    """X times a power of two, so that entries are near 1; of blocks of rows, scatters are formed."""
 
     n: int
     p: int
     dtype: np.dtype[Any]
 
     def __init__(self, X: Any):
-        self.X = as_finite(X)
-        (self.n, self.p), self.dtype = self.X.shape, self.X.dtype
-        self.exponent: int = even_exponent(largest_magnitude(stored(self.X)), self.dtype)
+        self.here: WholeRows | None = None if is_row_blocks(X) else WholeRows(X)
+        self.blocks: RowBlocks = self.here or row_blocks(X).held()
+        (self.n, self.p), self.dtype = self.blocks.shape, float_type(self.blocks.dtype)
+        if self.p > BLOCKS_SUBMATRIX_ORDER and self.here is None:
+            raise ValueError(
+                f"X is in blocks of rows, of which the scatter of at most {BLOCKS_SUBMATRIX_ORDER} variables "
+                f"is formed, not of {self.p}: choose variables first, or bring X into memory"
+            )
+        with naming_not_finite(self.blocks):
+            largest = max(self.blocks.results(_largest))
+        self.exponent: int = even_exponent(largest, self.dtype)
         self.unit: float = math.ldexp(1.0, -self.exponent)
 
     def means(self, labels: Index, c: int, weight: Array | None) -> Array:
         """Of the classes, in these units."""
-        if not is_sparse(self.X):
-            return _class_means(self.X, (labels, weight), c, self.unit)[1]
-        out = np.empty((c, self.p))
-        for j in range(c):
-            own = labels == j
-            rows, w = (
-                self.X[own].tocsc().astype(np.float64) * self.unit,
-                None if weight is None else weight[own],
-            )
-            out[j] = np.ravel(rows.mean(axis=0) if w is None else w / w.sum() @ rows)
-            full = np.flatnonzero(np.diff(rows.indptr) == rows.shape[0])
-            entries = rows[:, full].data.reshape(len(full), rows.shape[0]).T
-            out[j, full] = entries[0] + _average(entries - entries[0], w)
-        return out
+        each = self._each(labels, weight)
+        _, means = self.blocks.reduced(_merged_means, _class_means, c, self.unit, each=each)
+        return means
 
     def within(
         self, labels: Index, means: Array, factor: Array, weight: Array | None, between: Array
-    ) -> WithinRows:
-        """Rows with weight less their class means, times factors of their classes and roots of weights."""
-        X = self.X
-        if weight is not None:
-            kept = np.flatnonzero(labels >= 0)
-            X, labels, weight = X[kept], labels[kept], weight[kept]
-        multiple = factor[labels] if weight is None else factor[labels] * np.sqrt(weight)
-        rows, offset = centered_rows(X, labels, means, multiple.astype(self.dtype), self.unit)
-        if offset is None:
-            spread = _within_spread(squared_norms(rows), between)
-            rows /= spread.astype(self.dtype)
-            return WithinRows(rows, None, weight, spread)
-        spread = _within_spread(squared_norms(rows) - offset.terms() @ offset.means**2, between)
-        rows.data /= spread[rows.indices].astype(self.dtype)
-        return WithinRows(rows, replace(offset, means=offset.means / spread), weight, spread)
+    ) -> Within:
+        """The scatter of rows with weight less their class means, times factors of their classes."""
+        p, sides = self.p, (means, factor, self.unit)
+        if self.here and p > SUBMATRIX_ORDER:
+            Z = _centered(self.here.source, labels, weight, *sides, self.dtype)
+            spread = _within_spread(Z.diagonal(), between)
+            Z = Z.over(spread)
+
+            def kept(amount: float) -> Form:
+                return Z.form(1 - amount, np.full(p, amount) if amount > 0 else None).in_units(spread)
+
+            return Within(p, lambda: Z.gram(p <= Z.rows.shape[0]), Z.fourth, kept)
+        each = self._each(labels, weight)
+        (R,) = self.blocks.reduced(sum_parts, _scatter, *sides, each=each, entries=p * p)
+        spread = _within_spread(R.diagonal(), between)
+        R /= spread[:, None]
+        R /= spread
+
+        def fourth() -> float:
+            return self.blocks.reduced(sum, _fourth, *sides, spread, each=each)
+
+        def shrunk(amount: float) -> Form:
+            np.multiply(R, 1 - amount, out=R)
+            return Form.of(R, amount).in_units(spread)
+
+        return Within(p, lambda: R, fourth, shrunk)
+
+    def _each(self, labels: Index, weight: Array | None) -> list[_Own]:
+        return list(zip(self.blocks.split(labels), self.blocks.split_or_none(weight), strict=True))
 
 
 def centered_rows(
@@ -149,52 +153,62 @@ class ClassOffset:
 
 
 @record
-class WithinRows:
-    """R = Z'Z with Z = rows - offset, rows sparse where there is an offset; their weights; the spreads."""
+class Deviations:
+    """Z = rows - offset, rows sparse where there is an offset; and the weights of the samples."""
 
     rows: Any
     offset: ClassOffset | None
     sample_weight: Array | None
-    spread: Array
 
-    @property
-    def p(self) -> int:
-        return self.rows.shape[1]
-
-    def squares(self) -> Array:
-        """Of the norms of the rows of Z."""
-        own, o = squared_norms(self.rows, 1), self.offset
+    def over(self, spread: Array) -> Deviations:
+        """Z with its columns divided, in place."""
+        R, o = self.rows, self.offset
         if o is None:
-            return own
-        both = np.asarray(self.rows @ o.means.T)[np.arange(len(own)), o.labels]
-        return own - 2 * o.weight * both + o.weight**2 * (o.means**2).sum(axis=1)[o.labels]
+            R /= spread.astype(R.dtype)
+            return self
+        R.data /= spread[R.indices].astype(R.dtype)
+        return replace(self, offset=replace(o, means=o.means / spread))
+
+    def diagonal(self) -> Array:
+        """Of Z'Z."""
+        own, o = squared_norms(self.rows), self.offset
+        return own if o is None else own - o.terms() @ o.means**2
 
     def gram(self, columns: bool) -> Array:
         """Z'Z, or ZZ'."""
         R, o = self.rows, self.offset
         if columns:
-            return self._multiple(1.0).block(np.arange(self.p))
+            return self.form(1.0).block(np.arange(R.shape[1]))
         if o is None:
             return inner_products(R.T)
         cross = o.times(R)
         return (R @ R.T).toarray() - cross - cross.T + o.times(o.weight[:, None] * o.means[o.labels])
 
-    def fourth(self) -> float:
-        """The sum of the fourth powers of the norms of the rows, each as often as its weight."""
-        square = self.squares()  # of z_i z_i'/n, were it squared; rows are over sqrt(n)
-        return float(square @ (square if self.sample_weight is None else square / self.sample_weight))
-
-    def form(self, amount: float) -> Form:
-        """(1 - a) S_w + a D D."""
-        if self.p <= SUBMATRIX_ORDER:
-            return _shrunk(self.gram(True), amount, self.spread)
-        form = self._multiple(1 - amount, np.full(self.p, amount) if amount > 0 else None)
-        return form.in_units(self.spread)
-
-    def _multiple(self, factor: float, ridge: Array | None = None) -> Form:
+    def form(self, factor: float, ridge: Array | None = None) -> Form:
         """Z'Z times the factor, and a ridge."""
         form, o = Form.of_rows(self.rows, factor, ridge), self.offset
         return form if o is None else form + LowRank(o.means.T, -factor * np.diag(o.terms()), o.means.T)
+
+    def fourth(self) -> float:
+        """The sum of the fourth powers of the norms of the rows, each as often as its weight."""
+        square, o = squared_norms(self.rows, 1), self.offset
+        if o is not None:
+            both = np.asarray(self.rows @ o.means.T)[np.arange(len(square)), o.labels]
+            square = square - 2 * o.weight * both + o.weight**2 * (o.means**2).sum(axis=1)[o.labels]
+        # of z_i z_i'/n, were it squared; rows are over sqrt(n)
+        return float(square @ (square if self.sample_weight is None else square / self.sample_weight))
+
+
+@record
+class Within:
+    """The scatter D R D of Z: R = Z'Z or, of fewer rows, ZZ'; the sum of fourth powers of the norms of rows;
+    and (1 - a) D R D + a D D for any a, which may take the place of R.
+    """
+
+    p: int
+    gram: Callable[[], Array]
+    fourth: Callable[[], float]
+    form: Callable[[float], Form]
 
 
 def _within_spread(squares: Array, between: Array) -> Array:
@@ -208,59 +222,6 @@ def _within_spread(squares: Array, between: Array) -> Array:
     return np.sqrt(np.where(square > 0, square, 1))
 
 
-def _shrunk(matrix: Array, amount: float, spread: Array) -> Form:
-    """D ((1 - amount) matrix + amount I) D, in place."""
-    matrix *= 1 - amount
-    return Form.of(matrix, amount).in_units(spread)
-
-
-class BlockScatter:
-    """X in blocks of rows, of which scatters are formed: times a power of two, as in `DataScatter`."""
-
-    n: int
-    p: int
-    dtype: np.dtype[Any]
-
-    def __init__(self, X: Any):
-        self.blocks: Any = row_blocks(X).held()
-        (self.n, self.p), self.dtype = self.blocks.shape, float_type(self.blocks.dtype)
-        if self.p > BLOCKS_SUBMATRIX_ORDER:
-            raise ValueError(
-                f"X is in blocks of rows, of which the scatter of at most {BLOCKS_SUBMATRIX_ORDER} variables "
-                f"is formed, not of {self.p}: choose variables first, or bring X into memory"
-            )
-        with naming_not_finite(self.blocks):
-            largest = max(self.blocks.results(_largest))
-        self.exponent: int = even_exponent(largest, self.dtype)
-        self.unit: float = math.ldexp(1.0, -self.exponent)
-
-    def means(self, labels: Index, c: int, weight: Array | None) -> Array:
-        """Of the classes, in these units."""
-        each = self._each(labels, weight)
-        _, means = self.blocks.reduced(_merged_means, _class_means, c, self.unit, each=each)
-        return means
-
-    def within(
-        self, labels: Index, means: Array, factor: Array, weight: Array | None, between: Array
-    ) -> WithinMatrix:
-        factor = factor.astype(self.dtype).astype(np.float64)
-        each = self._each(labels, weight)
-        (scatter,) = self.blocks.reduced(
-            sum_parts, _scatter, means, factor, self.unit, each=each, entries=self.p**2
-        )  # fmt: skip
-        spread = _within_spread(scatter.diagonal(), between)
-        scatter /= spread[:, None]
-        scatter /= spread
-
-        def fourth() -> float:
-            return self.blocks.reduced(sum, _fourth, means, factor, self.unit, spread, each=each)
-
-        return WithinMatrix(scatter, spread, fourth)
-
-    def _each(self, labels: Index, weight: Array | None) -> list[_Own]:
-        return list(zip(self.blocks.split(labels), self.blocks.split_or_none(weight), strict=True))
-
-
 def _largest(block: Any) -> float:
     return largest_magnitude(stored(finite(block)))
 
@@ -269,19 +230,36 @@ _Own = tuple[Index, Array | None]
 _Means = tuple[Array, Array]
 
 
+def _parts(block: Any) -> Iterable[tuple[slice, Any]]:
+    """The rows of a block, dense ones some at a time."""
+    X = as_kernel_input(block)
+    return [(slice(None), X.tocsr())] if is_sparse(X) else dense_rows(X)
+
+
 def _class_means(block: Any, labels_and_weight: _Own, c: int, unit: float) -> _Means:
     """The sizes of the classes, and their means; exact where a column is constant in a class."""
-    parts = []
+    parts = [(np.zeros(c), np.zeros((c, block.shape[1])))]
     labels, weight = labels_and_weight
-    for part, rows in dense_rows(as_kernel_input(block)):
+    for part, rows in _parts(block):
         own, out = labels[part], np.zeros((c, rows.shape[1]))
         w = None if weight is None else weight[part]
         for j in np.unique(own[own >= 0]):
-            members = rows[own == j] * unit
-            first = members[0].astype(np.float64)
-            out[j] = first + _average(members - first, None if w is None else w[own == j])
+            out[j] = _mean(rows[own == j] * unit, None if w is None else w[own == j])
         parts.append((class_sizes(own, w, c), out))
-    return _merged_means(parts or [(np.zeros(c), np.zeros((c, block.shape[1])))])
+    return _merged_means(parts)
+
+
+def _mean(rows: Any, weight: Array | None) -> Array:
+    """Of rows with weight, each column that stores all entries as its first one and what differs from it."""
+    if not is_sparse(rows):
+        first = rows[0].astype(np.float64)
+        return np.asarray(first + np.average(rows - first, 0, weight))
+    rows, n = rows.tocsc().astype(np.float64), rows.shape[0]
+    out = np.ravel((np.ones(n) / n if weight is None else weight / weight.sum()) @ rows)
+    full = np.flatnonzero(np.diff(rows.indptr) == n)
+    if len(full):
+        out[full] = _mean(rows[:, full].data.reshape(len(full), n).T, weight)
+    return out
 
 
 def _merged_means(parts: Iterable[_Means]) -> _Means:
@@ -295,61 +273,42 @@ def _merged_means(parts: Iterable[_Means]) -> _Means:
     return count, mean
 
 
-def _deviations(
-    block: Any, own: _Own, means: Array, factor: Array, unit: float
-) -> Iterator[tuple[Array, Array | None]]:
-    """From class means, of part after part of the rows; and their weights."""
+def _centered(
+    X: Any, labels: Index, weight: Array | None, means: Array, factor: Array, unit: float,
+    dtype: Any = np.float64,
+) -> Deviations:  # fmt: skip
+    """Rows less their class means, times factors of their classes and roots of weights."""
+    if weight is not None and not weight.all():
+        kept = np.flatnonzero(weight)
+        X, labels, weight = X[kept], labels[kept], weight[kept]
+    multiple = factor[labels] if weight is None else factor[labels] * np.sqrt(weight)
+    return Deviations(*centered_rows(X, labels, means, multiple.astype(dtype), unit), weight)
+
+
+def _deviations(block: Any, own: _Own, *sides: Any) -> Iterator[Deviations]:
+    """From class means, of part after part of the rows."""
     labels, weight = own
-    for part, rows in dense_rows(as_kernel_input(block)):
-        Z = rows * unit - means[labels[part]]
-        Z *= factor[labels[part], None]
-        yield Z, None if weight is None else weight[part]
+    for part, rows in _parts(block):
+        yield _centered(rows, labels[part], None if weight is None else weight[part], *sides)
 
 
-def _scatter(block: Any, own: _Own, means: Array, factor: Array, unit: float) -> tuple[Array]:
+def _scatter(block: Any, *sides: Any) -> tuple[Array]:
     """Z'Z of deviations from class means."""
-    out = np.zeros((means.shape[1], means.shape[1]))
-    for Z, weight in _deviations(block, own, means, factor, unit):
-        out += Z.T @ Z if weight is None else (Z.T * weight) @ Z
-    return (out,)
+    p = block.shape[1]
+    return (sum((Z.gram(True) for Z in _deviations(block, *sides)), np.zeros((p, p))),)
 
 
-def _fourth(block: Any, own: _Own, means: Array, factor: Array, unit: float, spread: Array) -> float:
+def _fourth(block: Any, own: _Own, *sides: Any) -> float:
     """The sum of the fourth powers of the norms of the rows Z/spread."""
-    total = 0.0
-    for Z, weight in _deviations(block, own, means, factor, unit):
-        square = np.einsum("ij,ij,j->i", Z, Z, spread**-2)
-        total += float(square @ (square if weight is None else weight * square))
-    return total
+    *centering, spread = sides
+    return sum(Z.over(spread).fourth() for Z in _deviations(block, own, *centering))
 
 
-@record
-class WithinMatrix:
-    """R itself, the spreads, and what `WithinRows.fourth` is, for which the rows are read again."""
-
-    scatter: Array
-    spread: Array
-    fourth: Callable[[], float]
-
-    @property
-    def p(self) -> int:
-        return len(self.scatter)
-
-    def gram(self, columns: bool) -> Array:
-        return self.scatter
-
-    def form(self, amount: float) -> Form:
-        """(1 - a) S_w + a D D."""
-        return _shrunk(self.scatter, amount, self.spread)
-
-
-def ledoit_wolf_shrinkage(within: WithinRows | WithinMatrix, n: float) -> float:
+def ledoit_wolf_shrinkage(within: Within, n: float) -> float:
     """The shrinkage a of R, of n samples."""
-    p = within.p
-    few = isinstance(within, WithinRows) and p > within.rows.shape[0]
-    G, fourth = within.gram(not few), within.fourth()
+    G, fourth = within.gram(), within.fourth()
     trace, square = float(np.trace(G)), float((G * G).sum())
-    apart = square - trace**2 / p
+    apart = square - trace**2 / within.p
     if not apart > NULL_DIRECTION * square:
         return LEAST
     return float(min(max((fourth - square / n) / apart, LEAST), 1.0))

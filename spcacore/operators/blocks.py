@@ -27,11 +27,11 @@ from numpy.typing import DTypeLike
 from .._limits import BLOCK_BYTES, BLOCK_TALL, BLOCKS_AT_LEAST, KEPT_BYTES, SMALL_BLOCK_BYTES
 from .._messages import counted, warn_repeated
 from .._types import AnyArray, Index
-from .._validation import as_dense, float_type, is_sparse
+from .._validation import as_dense, column_names, float_type, is_sparse
 from ..linalg.threads import one_ahead
 from .block_tasks import as_kernel_input, fingerprint, finite, not_finite
 from .row_sources import as_numbers, reads, stacked
-from .sparse import compressed
+from .sparse import as_finite, compressed
 
 Combine = Callable[[Iterable[Any]], Any]  # of results that come one by one, in order
 
@@ -263,6 +263,22 @@ class SlicedRows(RowBlocks):
 
     def beside(self, other: RowBlocks, a: Any) -> Any:
         return _Slices(other, self.split_or_none(a))
+
+
+class WholeRows(RowBlocks):
+    """Finite rows in memory, dense or in CSR, as one block that needs no reading."""
+
+    def __init__(self, X: Any) -> None:
+        self.source = as_finite(X)
+        super().__init__(self.source.shape, self.source.dtype, [0], column_names(X))
+
+    def results(
+        self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
+    ) -> Iterator[Any]:
+        yield task(self.source, *(() if each is None else each), *arguments)
+
+    def _slice(self, b: int, i: int) -> Any:
+        return self.source[i : i + 1]
 
 
 def _starts(cuts: list[int], most: int) -> list[int]:
