@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -27,7 +27,9 @@ from .._validation import (
 from ..linalg.eigen import interruptible
 from ..linalg.orthogonal import matrix_product
 from ..linalg.threads import Report, in_threads
+from ..operators.block_tasks import statistics
 from ..operators.sparse import as_finite, permuted_columns, squared_norms
+from ..operators.statistics import Statistics
 from ..readable import Listing, Tabular, labels
 
 Labels = Index
@@ -36,31 +38,79 @@ Weighted = tuple[Array, Search]  # a search, and the weights of its points
 PAIRS = "X must have at least two rows: there are no pairs of samples"
 
 
-@record
-class Columns:
-    """The variables, centered and scaled to about 1 by a power of two, one block at a time.
+class Samples:
+    """Rows whose variables are centered and scaled to about 1 by a power of two.
 
     Attributes
     ----------
-    source : ndarray or CSC matrix of shape (n, p)
-        The caller's data.
-    middle : ndarray of shape (p,)
-        Between the smallest and the largest entry of each variable: where it is constant, the constant.
+    mean : ndarray of shape (p,)
+        Of each variable, by the weights; where it is constant, the constant.
     exponent : int
         Entries times `2**exponent` are in the caller's units.
     names : tuple of str or None
-    rows : ndarray of shape (p, n) or None
-        All variables as `blocks` yields them; None where it computes them from `source`.
     weight : ndarray of shape (n,) or None
-        How many samples each row stands for, each more than none. Variables are centered by it.
+        How many samples each row stands for, each more than none.
     kept : ndarray or None
         Which rows of the caller's these are, where some have the weight 0.
     poll : callable
         Called before each block; what it raises ends the call.
+    together : int
+        How many searches for clusters share each look at the rows.
+    """
+
+    n: int
+    p: int
+    dtype: Any
+    mean: Array
+    exponent: int
+    weight: Array | None
+    poll: Callable[[], object]
+    together: int = 1
+
+    @property
+    def mass(self) -> Array:
+        """How many samples each row stands for."""
+        return np.ones(self.n) if self.weight is None else self.weight
+
+    def run_searches(self, searches: list[Weighted]) -> list[Any]:
+        """The result of each search."""
+        results: list[Any] = [None] * len(searches)
+        weights, runs = [w for w, _ in searches], [search for _, search in searches]
+        for first in range(0, len(searches), self.together):
+            queries = {i: next(runs[i]) for i in range(len(searches))[first : first + self.together]}
+            while queries:
+                self.poll()
+                for i, answer in self._answers(queries, weights).items():
+                    try:
+                        queries[i] = runs[i].send(answer)
+                    except StopIteration as end:
+                        results[i] = end.value
+                        del queries[i]
+        return results
+
+    def _answers(self, queries: dict[int, tuple[str, Any]], weights: Sequence[Array]) -> dict[int, Any]:
+        """The answers to queries about points, if not to all then to some."""
+        raise NotImplementedError
+
+    def centers(self, partition: Any, n_clusters: int) -> AnyArray:
+        """Means of the clusters, in the caller's units."""
+        sums, counts = self._sums(partition, n_clusters)
+        return (self.mean + np.ldexp(sums / counts[:, None], self.exponent)).astype(self.dtype)
+
+    def _sums(self, partition: Any, n_clusters: int) -> tuple[Array, Array]:
+        """Of the points of each cluster, all variables, (k, p); and their weights."""
+        raise NotImplementedError
+
+
+@record
+class Columns(Samples):
+    """Data in memory, an array or CSC matrix, one block of variables at a time.
+
+    `rows` are all variables as `blocks` yields them, (p, n), or None where it computes them from `source`.
     """
 
     source: AnyArray
-    middle: AnyArray
+    mean: Array
     exponent: int
     names: tuple[str, ...] | None
     rows: AnyArray | None = None
@@ -68,36 +118,23 @@ class Columns:
     weight: Array | None = None
     kept: Labels | None = None
 
-    @property
-    def mass(self) -> Array:
-        """How many samples each row stands for."""
-        return np.ones(self.n) if self.weight is None else self.weight
+    def __post_init__(self) -> None:
+        (self.n, self.p), self.dtype = self.source.shape, self.source.dtype
+        self.last: tuple[Array, Points] | None = None  # weights, and the points with these
 
-    @property
-    def n(self) -> int:
-        return self.source.shape[0]
-
-    @property
-    def p(self) -> int:
-        return self.source.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.source.dtype
-
-    def blocks(self, index: Labels | None = None, centered: bool = True) -> Iterator[tuple[Any, AnyArray]]:
+    def blocks(self, index: Labels | None = None) -> Iterator[tuple[Any, AnyArray]]:
         """Some variables, and their entries as the rows of a C-ordered matrix."""
         for part in self._parts(CLUSTERING_ENTRIES, index):
             self.poll()
-            yield part, self._block(part, centered)
+            yield part, self._block(part)
 
-    def each_block(self, task: Callable[[Any, AnyArray], object], centered: bool = True) -> None:
+    def each_block(self, task: Callable[[Any, AnyArray], object]) -> None:
         """`task` of each of the blocks of all variables, by threads: it writes to places of its own."""
 
         def one(part: Any, report: Report) -> None:
             report()
             self.poll()
-            task(part, self._block(part, centered))
+            task(part, self._block(part))
 
         in_threads(one, self._parts(THREAD_ENTRIES), _core.shares_loops())
 
@@ -105,16 +142,15 @@ class Columns:
         parts = slices(self.p if index is None else len(index), self.n, entries)
         return [part if index is None else index[part] for part in parts]
 
-    def _block(self, part: Any, centered: bool) -> AnyArray:
-        if self.rows is not None:  # centered
+    def _block(self, part: Any) -> AnyArray:
+        if self.rows is not None:
             return self.rows[part]
-        middle = self.middle[part]
-        T = np.empty((len(middle), self.n), self.dtype)
+        mean = self.mean[part, None]
+        T = np.empty((len(mean), self.n), self.dtype)
         columns: Any = self.source[:, part].T
-        np.subtract(as_dense(columns), middle[:, None], out=T)
+        np.subtract(as_dense(columns), mean, out=T, casting="same_kind")
         T *= self.dtype.type(math.ldexp(1.0, -self.exponent))
-        if centered:
-            T -= np.average(T, axis=1, weights=self.weight)[:, None].astype(T.dtype)
+        T -= np.average(T, axis=1, weights=self.weight)[:, None].astype(T.dtype)
         return T
 
     def weighted_rows(self, w: Array) -> AnyArray:
@@ -139,14 +175,24 @@ class Columns:
         values, vectors = interruptible(lambda: np.linalg.eigh(G))
         return vectors * np.sqrt(np.maximum(values, 0))
 
-    def run_searches(self, searches: list[Weighted]) -> list[Any]:
-        """The result of each search, one after the other."""
-        results, points, last = [], np.empty((0, 0)), None
-        for weights, search in searches:
-            if weights is not last:
-                points, last = self.points(weights), weights
-            results.append(run_search(points, search, self.weight))
-        return results
+    def _answers(self, queries: dict[int, tuple[str, Any]], weights: Sequence[Array]) -> dict[int, Any]:
+        return {i: self._answer(weights[i], *query) for i, query in queries.items()}
+
+    def _answer(self, w: Array, kind: str, given: Any) -> Any:
+        if self.last is None or w is not self.last[0]:
+            self.last = w, Points(self.points(w), self.weight)
+        points = self.last[1]
+        if kind == "rows":
+            return points.Z[given]
+        if kind == "drawn":
+            _, point, near, key = given
+            distance = ((points.Z - point) ** 2).sum(axis=1)
+            near = distance if near is None else np.minimum(near, distance)
+            return near, points.drawn(near, key)[0]
+        if kind == "sums":
+            labels, k = given
+            return points.step(labels, k, points.squares)
+        return points.step_to(*given)  # "nearest"
 
     def sums_between(self, partitions: list[Labels], n_clusters: int) -> Array:
         """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
@@ -179,17 +225,16 @@ class Columns:
             partition[i] = to
         return partition
 
-    def centers(self, labels: Labels, n_clusters: int) -> AnyArray:
-        """Means of the clusters, in the caller's units."""
-        centers = np.empty((n_clusters, self.p), self.dtype)
-        member, counts = membership(labels, n_clusters, self.weight)
-        member = (member / counts).T.astype(self.dtype, order="C")
+    def _sums(self, partition: Labels, n_clusters: int) -> tuple[Array, Array]:
+        sums = np.empty((n_clusters, self.p))
+        member, counts = membership(partition, n_clusters, self.weight)
+        member = member.T.astype(self.dtype, order="C")
 
-        def means(part: Any, T: AnyArray) -> None:
-            centers[:, part] = self.middle[part] + np.ldexp(matrix_product(T, member), self.exponent).T
+        def of(part: Any, T: AnyArray) -> None:
+            sums[:, part] = matrix_product(T, member).T
 
-        self.each_block(means, centered=False)
-        return centers
+        self.each_block(of)
+        return sums, counts
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Columns:
         """A copy with the entries of each variable in random order."""
@@ -199,7 +244,7 @@ class Columns:
         for part, T in self.blocks():
             rows[part] = T
         generator.permuted(rows, axis=1, out=rows)
-        return Columns(self.source, self.middle, self.exponent, self.names, rows, poll)
+        return Columns(self.source, self.mean, self.exponent, self.names, rows, poll)
 
 
 def membership(labels: Labels, n_clusters: int, weight: Array | None = None) -> tuple[Array, Array]:
@@ -215,17 +260,6 @@ def renumbered(labels: Labels) -> tuple[Labels, Labels]:
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     order = np.argsort(first)
     return np.argsort(order)[inverse], order
-
-
-def run_search(points: Array, search: Search, weight: Array | None = None) -> Any:
-    """The result of a search on points in memory."""
-    here = Points(points, weight)
-    try:
-        query = next(search)
-        while True:
-            query = search.send(_answer(here, *query))
-    except StopIteration as end:
-        return end.value
 
 
 class Step(NamedTuple):
@@ -341,21 +375,6 @@ class Points:
         return self.first + best, float(score[best])
 
 
-def _answer(points: Points, kind: str, given: Any) -> Any:
-    """The answer to a query about points in memory."""
-    if kind == "rows":
-        return points.Z[given]
-    if kind == "drawn":
-        _, point, near, key = given
-        distance = ((points.Z - point) ** 2).sum(axis=1)
-        near = distance if near is None else np.minimum(near, distance)
-        return near, points.drawn(near, key)[0]
-    if kind == "sums":
-        labels, k = given
-        return points.step(labels, k, points.squares)
-    return points.step_to(*given)  # "nearest"
-
-
 def _nearest(products: Array, squares: Array) -> Labels:
     """The center nearest to each point, from their products and the squared norms of the centers."""
     return np.asarray(np.argmin(squares - 2 * products, axis=1))
@@ -387,15 +406,18 @@ def as_columns(X: Any, sample_weight: Any = None) -> Columns:
     names, a = column_names(X), as_finite(X, form="csc")
     weight, kept = split_weight(sample_weight, a.shape[0])
     a = a if kept is None else a[kept]
-    if a.shape[0] < 2:
+    return Columns(a, *centering(statistics(a, weight), a.shape[0]), names, weight=weight, kept=kept)
+
+
+def centering(found: Statistics | None, n: int) -> tuple[Array, int]:
+    """Means of n rows, exact where a variable is constant, and the exponent of the deviations."""
+    if found is None or n < 2:
         raise ValueError(PAIRS)
-    low, high = (np.asarray(m.toarray()).ravel() if is_sparse(m) else m for m in (a.min(0), a.max(0)))
     with np.errstate(under="ignore"):
-        half_range = float((high / 2 - low / 2).max())
-        middle = np.where(low == high, low, low / 2 + high / 2)
+        half_range = float((found.high / 2 - found.low / 2).max())
     if not half_range > 0:
         raise ValueError("X has no variance: all its rows are equal")
-    return Columns(a, middle, math.frexp(half_range)[1], names, weight=weight, kept=kept)
+    return np.where(found.low == found.high, found.low, found.mean), math.frexp(half_range)[1]
 
 
 def split_weight(sample_weight: Any, n: int) -> tuple[Array | None, Labels | None]:

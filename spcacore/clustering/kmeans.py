@@ -21,14 +21,12 @@ from .._limits import LLOYD_STEPS
 from .._messages import convergence, few
 from .._records import frozen_record, replaced
 from .._types import AnyArray, Index, MatrixLike, RandomSource, Weights
-from .._validation import LARGEST, as_seed, integer, is_row_blocks, is_sparse
-from ..operators.blocks import SlicedRows
+from .._validation import as_seed, integer, is_row_blocks, is_sparse
+from ..operators.blocks import SlicedRows, WholeRows
 from ..operators.partition import row_blocks
-from ..operators.sparse import compressed
 from ..operators.transform import scores
 from ..progress import Callback, Progress, check_callback
 from .columns import (
-    PAIRS,
     Array,
     Fit,
     Search,
@@ -215,15 +213,12 @@ def as_kmeans_input(X: Any, sample_weight: Any = None) -> AnyColumns:
     """Dense data by variables; sparse data and row blocks by blocks of rows."""
     if not (is_sparse(X) or is_row_blocks(X)):
         return as_columns(X, sample_weight)
-    blocks = row_blocks(compressed(X), block_bytes=LARGEST) if is_sparse(X) else row_blocks(X).held()
+    blocks = WholeRows(X) if is_sparse(X) else row_blocks(X).held()
     if isinstance(blocks, SlicedRows) and blocks.n_blocks == 1 and not is_sparse(X):
         rows = blocks.whole()  # which memory holds in each pass anyway
         if not is_sparse(rows):
             return replaced(as_columns(rows, sample_weight), names=blocks.names)
-    columns = BlockColumns(blocks, sample_weight=sample_weight)
-    if columns.n < 2:
-        raise ValueError(PAIRS)
-    return columns
+    return BlockColumns(blocks, sample_weight=sample_weight)
 
 
 def first_partitions(

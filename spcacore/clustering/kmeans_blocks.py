@@ -10,7 +10,7 @@ points, and labels travel once, at the end.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 from .._limits import HARTIGAN_MOVES, KMEANS_ENTRIES
 from .._types import AnyArray, Array
-from .._validation import LARGEST, float_type, is_sparse
+from .._validation import float_type, is_sparse
 from ..operators.block_tasks import as_kernel_input, dense_rows, statistics
-from ..operators.blocks import RowBlocks, locate_not_finite
-from ..operators.partition import row_blocks
+from ..operators.blocks import RowBlocks, WholeRows, locate_not_finite
 from ..operators.sparse import permuted_columns
 from ..operators.statistics import Statistics, merged
-from .columns import Columns, Labels, Points, Step, Weighted, largest, split_weight
+from .columns import Columns, Labels, Points, Samples, Step, centering, largest, split_weight
 
 _KEY = 7  # of the numbers of rows, by whose sums partitions are compared
 
@@ -51,18 +50,13 @@ class _Question(NamedTuple):
     entries: int = 1
 
 
-class BlockColumns:
+class BlockColumns(Samples):
     """Variables centered and scaled to about 1 by a power of two, as `Columns`, in blocks of rows."""
 
-    weight: Array | None
     kept: Labels | None
     source: RowBlocks
     blocks: RowBlocks
-    poll: Callable[[], object]
     names: tuple[str, ...] | None
-    n: int
-    p: int
-    dtype: np.dtype[Any]
 
     def __init__(
         self, source: RowBlocks, poll: Callable[[], object] = lambda: None, sample_weight: Any = None
@@ -71,52 +65,24 @@ class BlockColumns:
         blocks = source if self.kept is None else source.taken(self.kept)
         self.source, self.blocks, self.poll, self.names = source, blocks, poll, blocks.names
         (self.n, self.p), self.dtype = blocks.shape, float_type(blocks.dtype)
-        self.mass: Array = np.ones(self.n) if self.weight is None else self.weight
-        self.own: list[tuple[int, Any]] = list(zip(blocks.starts, blocks.placed(self.weight), strict=True))
+        each = blocks.placed(self.weight)
+        self.own: list[tuple[int, Any]] = list(zip(blocks.starts, each, strict=True))
         self.everything: Array = np.ones(self.p)
-        stats: Statistics = blocks.reduced(merged, statistics)
-        if not all(np.isfinite(a).all() for a in (stats.mean, stats.low, stats.high)):
+        found: Statistics = blocks.reduced(merged, statistics, each=each)
+        if not all(np.isfinite(a).all() for a in (found.mean, found.low, found.high)):
             locate_not_finite(blocks)
-        with np.errstate(under="ignore"):
-            half_range = float((stats.high / 2 - stats.low / 2).max())
-        if self.n > 1 and not half_range > 0:
-            raise ValueError("X has no variance: all its rows are equal")
-        self.mean: AnyArray = np.where(stats.low == stats.high, stats.low, stats.mean)
-        self.exponent: int = math.frexp(half_range)[1]
+        self.mean, self.exponent = centering(found, self.n)
         self.unit: float = math.ldexp(1.0, -self.exponent)
-        if self.weight is not None:
-            everyone = Assigned(self.everything, np.zeros((1, self.p)), {}, np.zeros(1, np.uint64))
-            (step,) = self._sums([everyone], 1)
-            self.mean = self.mean + np.ldexp(step.sums[0] / step.counts[0], self.exponent)
+        rows = max(map(len, blocks.split(np.empty(self.n))))
+        self.together = max(1, KMEANS_ENTRIES // (8 * rows))  # as memory allows
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> BlockColumns:
         """A copy of a sparse matrix with the entries of each variable in random order."""
         source: Any = self.source
         X = permuted_columns(source.source, generator)
-        return BlockColumns(row_blocks(X, block_bytes=LARGEST), poll)
+        return BlockColumns(WholeRows(X), poll)
 
-    def run_searches(self, searches: list[Weighted]) -> list[Any]:
-        """The result of each search; they share the passes, as many as memory allows."""
-        width = max(1, KMEANS_ENTRIES // (8 * max(map(len, self.blocks.split(np.empty(self.n))))))
-        results: list[Any] = []
-        for first in range(0, len(searches), width):
-            results += self._run_together(searches[first : first + width])
-        return results
-
-    def _run_together(self, searches: list[Weighted]) -> list[Any]:
-        results: list[Any] = [None] * len(searches)
-        queries = {i: next(search) for i, (_, search) in enumerate(searches)}
-        while queries:
-            self.poll()
-            for i, answer in self._answers(queries, [weights for weights, _ in searches]).items():
-                try:
-                    queries[i] = searches[i][1].send(answer)
-                except StopIteration as end:
-                    results[i] = end.value
-                    del queries[i]
-        return results
-
-    def _answers(self, queries: dict[int, tuple[str, Any]], weights: list[Array]) -> dict[int, Any]:
+    def _answers(self, queries: dict[int, tuple[str, Any]], weights: Sequence[Array]) -> dict[int, Any]:
         """The answers to queries for points, which are read alone; else to all others, in one pass."""
         asked = [i for i, (kind, _) in queries.items() if kind == "rows"]
         if asked:  # first, so that all searches then share a pass
@@ -153,22 +119,20 @@ class BlockColumns:
         sides = self.mean, self.unit, questions
         return list(self.blocks.reduced(combine, _each_of, *sides, each=self.own, entries=entries))
 
-    def _sums(self, partitions: list[Assigned], n_clusters: int) -> list[Step]:
+    def _steps(self, partitions: list[Assigned], n_clusters: int) -> list[Step]:
         """The partitions as steps, for points of all variables."""
         entries = n_clusters * self.p
         return self._ask([_Question(_sums, self.everything, (a, n_clusters), entries) for a in partitions])
 
     def sums_between(self, partitions: list[Assigned], n_clusters: int) -> Array:
         """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
-        steps = self._sums(partitions, n_clusters)
+        steps = self._steps(partitions, n_clusters)
         rows = [np.sum(step.sums**2 / step.counts[:, None], axis=0) for step in steps]
         return np.array(rows).reshape(len(partitions), self.p)
 
-    def centers(self, partition: Assigned, n_clusters: int) -> AnyArray:
-        """Means of the clusters, in the caller's units."""
-        (step,) = self._sums([partition], n_clusters)
-        means = step.sums / step.counts[:, None]
-        return (self.mean + np.ldexp(means, self.exponent)).astype(self.dtype)
+    def _sums(self, partition: Assigned, n_clusters: int) -> tuple[Array, Array]:
+        (step,) = self._steps([partition], n_clusters)
+        return step.sums, step.counts
 
     def labels(self, partition: Assigned) -> Labels:
         """Of each sample."""
