@@ -29,7 +29,7 @@ from .._limits import (
     RECENT_PRODUCTS,
 )
 from .._records import record
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, Index, Mask
 from ..linalg.scaling import beyond_range
 from .base import Affine
 from .block_tasks import backward, extreme_rows_of, forward, products, submatrix, sum_parts
@@ -63,10 +63,9 @@ class Gram:
         self.weight: AnyArray = np.ones(p, dtype) if affine.weight is None else affine.weight
         self.diagonal: AnyArray = np.zeros(p, dtype)
         self.promise: AnyArray = self.diagonal  # of the variables, to be used soon
-        self.column: AnyArray = np.empty((0, p), dtype)  # those kept, as rows
-        self.slot: Index = np.full(p, -1, np.intp)  # of a variable in `column`
-        self.owner: Index = np.empty(0, np.intp)  # of a slot, -1 where free
-        self.formed: bool = False
+        self.column: dict[int, AnyArray] = {}  # those kept,
+        self.known: Mask = np.zeros(p, bool)  # of these variables
+        self.matrix: AnyArray | None = None  # A, once it is formed
         self.noise = False  # whether a component was no stronger, so that races ask for many columns
         self.members: Index = np.empty(0, np.intp)  # some variables,
         self.part: tuple[Index, AnyArray] = (
@@ -116,15 +115,13 @@ class Gram:
         for known, values, Y in self.recent if V.shape[1] == 1 else ():
             if np.array_equal(known, index) and np.abs(values - V).max() <= apart:
                 return Y.copy()
-        missing = (self.slot[index] < 0).any()
-        if missing and (not self.keeping or self._is_alone(index)):
+        if not self.known[index].all() and (not self.keeping or self._is_alone(index)):
             Y = self._times(index, V)
             if V.shape[1] == 1:
                 self.recent.append((index, V, Y.copy()))
             return Y
         if self.ensure_columns(index):
-            whole = self.formed and len(index) == self.p
-            return (V.T @ (self.column if whole else self.column[self.slot[index]])).T
+            return (V.T @ self._rows(index)).T
         self.cost += PASS_COLUMNS * V.shape[1]
         joining = self._heaviest(index, V)
         if len(joining):
@@ -155,7 +152,7 @@ class Gram:
         count = -(-(len(index) // 4 + 1) // COLUMNS_AT_A_TIME) * COLUMNS_AT_A_TIME - 1
         count = min(count, len(index), LIKELY_BYTES // (self.p * self.dtype.itemsize))
         chosen = index[_core.select_largest(np.ascontiguousarray(V[:, 0]), count)] if count else index[:0]
-        return chosen[self.slot[chosen] < 0]
+        return chosen[~self.known[chosen]]
 
     def _weighted(self, index: Index, V: AnyArray) -> tuple[Index | None, AnyArray, AnyArray]:
         """What the blocks need for F[:, index] V."""
@@ -201,7 +198,7 @@ class Gram:
 
     def ensure_columns(self, index: Index) -> bool:
         """Whether these columns are kept, after a pass where that pays."""
-        missing = index[self.slot[index] < 0]
+        missing = index[~self.known[index]]
         if len(missing) == 0:
             return True
         if self.maybe_form_gram():
@@ -224,7 +221,7 @@ class Gram:
 
     def form(self) -> bool:
         """Form A, if there is room for it; whether it is formed."""
-        return self.formed or (self.p <= self.capacity and self._form())
+        return self.matrix is not None or (self.p <= self.capacity and self._form())
 
     def _form(self) -> bool:
         """Form A, some rows of its upper half in a pass where the blocks have no room for all at once."""
@@ -233,25 +230,24 @@ class Gram:
         if passes is None:
             return False
         step = -(-p // passes)
-        if passes > 1:
-            self.column = np.empty((p, p), self.dtype)
+        self.column, self.known[:] = {}, False
+        whole = np.empty((p, p) if passes > 1 else (0, 0), self.dtype)
         for first in range(0, p, step):
             A = self._submatrix(everything[first:], min(step, p - first))
             if passes == 1:
-                self.column = A
+                whole = A
                 break
             rows, square = slice(first, first + step), A[:, : len(A)]
             square[:] = (square + square.T) / 2
-            self.column[rows, first:], self.column[first:, rows] = A, A.T
-        self.slot, self.owner = everything, everything.copy()
-        self.formed = True
+            whole[rows, first:], whole[first:, rows] = A, A.T
+        self.matrix, self.known[:] = whole, True
         self._forget()
         return True
 
     def _fetch(self, index: Index, missing: Index) -> None:
         """Keep the missing columns of these variables, and some more while they cost little."""
         more = min(-len(missing) % COLUMNS_AT_A_TIME, LIKELY_BYTES // (self.p * self.dtype.itemsize))
-        free = np.setdiff1d(np.flatnonzero(self.slot < 0), missing)
+        free = np.setdiff1d(np.flatnonzero(~self.known), missing)
         if 0 < more <= min(len(free), self.capacity - len(index)):
             likely = _core.select_largest(self.promise[free], more)
             missing = np.union1d(missing, free[likely])
@@ -261,21 +257,18 @@ class Gram:
 
     def _keep(self, index: Index, joining: Index, columns: AnyArray) -> None:
         """These columns, and those of `index` that are kept already."""
-        size = len(self.owner)
-        lacking = len(joining) - int(np.count_nonzero(self.owner < 0))
-        grown = min(max(size + lacking, 2 * size), self.capacity)
-        if lacking > 0 and grown > size:
-            column = np.empty((grown, self.p), self.dtype)
-            column[:size] = self.column
-            self.column = column
-            self.owner = np.append(self.owner, np.full(grown - size, -1, np.intp))
-        if lacking > grown - size:  # the others go
-            others = np.setdiff1d(self.owner[self.owner >= 0], index)
-            self.owner[self.slot[others]] = -1
-            self.slot[others] = -1
-        slots = np.flatnonzero(self.owner < 0)[: len(joining)]
-        self.column[slots] = columns.T
-        self.slot[joining], self.owner[slots] = slots, joining
+        if len(self.column) + len(joining) > self.capacity:  # the others go
+            self.column = {j: self.column[j] for j in index.tolist() if j in self.column}
+        self.column |= {j: column.copy() for j, column in zip(joining.tolist(), columns.T, strict=True)}
+        self.known[:] = False
+        self.known[list(self.column)] = True
+
+    def _rows(self, index: Index, columns: Index | slice = slice(None)) -> AnyArray:
+        """A[index, columns], of columns that are kept."""
+        if self.matrix is None:
+            return np.stack([self.column[j][columns] for j in index.tolist()])
+        whole = len(index) == self.p
+        return (self.matrix if whole else self.matrix[index])[:, columns]
 
     def submatrix(self, index: Index) -> AnyArray:
         """A[index, index]; without a pass where the columns are kept."""
@@ -285,15 +278,15 @@ class Gram:
         if not self._have_columns(index):
             self._join(index)
             return _core.principal_submatrix(self.part[1], self.part[0][index])
-        if self.formed:
-            return _core.principal_submatrix(self.column, self.slot[index])
-        G = self.column[np.ix_(self.slot[index], index)]
+        if self.matrix is not None:
+            return _core.principal_submatrix(self.matrix, index)
+        G = self._rows(index, index)
         return (G + G.T) / 2
 
     def between(self, new: Index, index: Index) -> AnyArray:
         """A[new, index], in one pass; `index` ends with `new`."""
         if self._have_columns(index):
-            return self.column[np.ix_(self.slot[new], index)]
+            return self._rows(new, index)
         self._join(index)
         position, known = self.part
         return known[np.ix_(position[new], position[index])]
@@ -303,7 +296,7 @@ class Gram:
 
         The next products of a search need no pass where the columns of its fields are kept.
         """
-        missing = index[self.slot[index] < 0]
+        missing = index[~self.known[index]]
         if len(missing) == 0:
             return True
         if (
@@ -403,7 +396,7 @@ class BlockOperator:
     @property
     def formed(self) -> bool:
         """Whether products need no pass."""
-        return self.gram.formed
+        return self.gram.matrix is not None
 
     def form(self, noise: bool) -> bool:
         """Make it so, if there is room, for races among all variables; of noise these ask for all columns."""

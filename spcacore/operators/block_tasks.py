@@ -266,23 +266,6 @@ def extreme_rows_of(
     )
 
 
-def scores_of(block: Any, index: Index, V: AnyArray, shift: AnyArray | None) -> AnyArray:
-    """X[:, index] V - 1 shift'."""
-    X = as_kernel_input(block)
-    out = np.asarray(X[:, index] @ V)
-    if not np.isfinite(out).all():
-        raise ValueError("X has entries that are NaN or infinite, or too large")
-    return out if shift is None else out - shift
-
-
-def squares_of_scores(
-    block: Any, weight: Array | None, index: Index, V: AnyArray, shift: AnyArray | None
-) -> tuple[Array]:
-    """T' diag(weight) T of the scores T."""
-    T = scores_of(block, index, V, shift).astype(np.float64, copy=False)
-    return (T.T @ (T if weight is None else T * weight[:, None]),)
-
-
 def columns(block: Any, index: Index) -> AnyArray:
     """X[:, index], dense."""
     return np.asarray(as_dense(as_kernel_input(block)[:, index]))

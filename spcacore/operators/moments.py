@@ -20,7 +20,6 @@ from .block_tasks import (
     from_whole,
     merged_moments,
     moments,
-    squares_of_scores,
     statistics,
 )
 from .blocks import RowBlocks, locate_not_finite
@@ -28,6 +27,7 @@ from .dense import DenseCovariance
 from .partition import row_blocks
 from .row_sources import own_names
 from .statistics import Statistics
+from .transform import squares_of_scores
 
 OUT_OF_RANGE = "X has entries whose squares exceed the number range: rescale it"
 
@@ -224,9 +224,10 @@ class Moments(RowBlocks):
         if task is statistics:
             return self.found
         if task is squares_of_scores and not weighted:
-            index, V, shift = arguments
-            away = self.mean[index] @ V - (0 if shift is None else shift)
-            return (V.T @ (self.scatter[np.ix_(index, index)] @ V) + self.n_samples * np.outer(away, away),)
+            loadings, mean, scale = arguments
+            V = loadings if scale is None else loadings / scale[:, None]
+            away = (self.mean if mean is None else self.mean - mean) @ V
+            return (V.T @ (self.scatter @ V) + self.n_samples * np.outer(away, away),)
         return super().reduced(combine, task, *arguments, each=each, entries=entries)
 
     def _refused(self, *_: Any, **__: Any) -> Any:

@@ -13,7 +13,7 @@ from .. import _core
 from .._limits import SUBMATRIX_ORDER
 from .._messages import refuse_no_array
 from .._types import AnyArray, Array, Index, MatrixLike
-from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
+from .._validation import float_type, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import matrix_product
 from . import gram
 from .base import Affine, DataStorage
@@ -22,12 +22,10 @@ from .block_tasks import (
     all_moments,
     backward,
     scaled_statistics,
-    scores_of,
-    squares_of_scores,
     statistics,
     sum_parts,
 )  # fmt: skip
-from .blocks import RowBlocks, SlicedRows, locate_not_finite, naming_not_finite
+from .blocks import RowBlocks, SlicedRows, locate_not_finite
 from .dense import DenseData
 from .problem import Problem
 from .row_sources import as_sliced, own_names
@@ -195,38 +193,6 @@ class BlockData(DataStorage):
         operator.gram.stored = self.cost / self.shape[0]
         operator.gram.diagonal = operator.gram.promise = problem.variances.astype(self.dtype)
         return problem
-
-
-def scores(X: Any, loadings: AnyArray, mean: AnyArray | None, scale: AnyArray | None) -> Any:
-    """((X - mean) / scale) @ loadings; of a dask array, a dask array."""
-    blocks, (index, V, shift) = _factors(X, loadings, mean, scale)
-    dtype = np.result_type(float_type(blocks.dtype), V)
-    return blocks.mapped(scores_of, V.shape[1:], dtype, index, V, shift)
-
-
-def products_of_scores(
-    X: Any, loadings: AnyArray, mean: AnyArray | None, scale: AnyArray | None,
-    weight: Array | None,
-) -> Array:  # fmt: skip
-    """T' diag(weight) T of the scores T, in one pass."""
-    blocks, factors = _factors(X, loadings, mean, scale)
-    each = blocks.split_or_none(weight)
-    with naming_not_finite(blocks):
-        (total,) = blocks.reduced(sum_parts, squares_of_scores, *factors, each=each)
-    return np.asarray(total)
-
-
-def _factors(
-    X: Any, loadings: AnyArray, mean: AnyArray | None, scale: AnyArray | None
-) -> tuple[RowBlocks, tuple[Index, AnyArray, AnyArray | None]]:
-    """What makes scores of a block: the variables in use, what multiplies these, and what is subtracted."""
-    blocks = row_blocks(X)
-    check_shape(blocks, "X", "m", len(loadings))
-    index = np.flatnonzero(loadings.any(axis=1))
-    V = loadings[index]
-    if scale is not None:
-        V = V / scale[index, None]
-    return blocks, (index, V, None if mean is None else mean[index] @ V)
 
 
 def column_means(X: Any, weight: Array | None = None) -> Array:

@@ -13,7 +13,6 @@ import numpy as np
 
 from .._labels import columns_of
 from .._messages import counted
-from .._types import AnyArray
 from .._validation import float_type, is_row_blocks, is_sparse, real_array
 
 _SINGLE = ("float32", "float16", "float", "halffloat")  # dtypes that become float32; the last two of pyarrow
@@ -113,30 +112,49 @@ def _cuts(sizes: Iterable[Any]) -> list[int]:
     return list(accumulate(map(int, sizes), initial=0))
 
 
-class SlicedTable(_Source):
+class _Pieces(_Source):
+    """Rows in pieces, each with slices of rows.
+
+    Attributes
+    ----------
+    cuts : list of int
+        Where each begins, and where the last one ends.
+    """
+
+    cuts: list[int]
+
+    def _piece(self, i: int) -> Any:
+        raise NotImplementedError
+
+    def _between(self, start: int, stop: int) -> Any:
+        rows = [
+            self._of_own_type(
+                as_numbers(self._piece(i)[max(start - first, 0) : min(stop, last) - first], "X")
+            )
+            for i, (first, last) in enumerate(pairwise(self.cuts))
+            if first < stop and start < last
+        ]
+        return _below(list(map(self._of_own_type, rows)), self.shape[1], self.dtype)
+
+
+class SlicedTable(_Pieces):
     """A dataframe of pandas or polars, or a table of pyarrow, some rows of which become an array."""
 
-    table: Any
-    shape: tuple[int, int]
-    names: tuple[str, ...] | None
+    rows: Any
 
     def __init__(self, X: Any) -> None:
-        self.table, self.shape, self.names = X, (int(X.shape[0]), int(X.shape[1])), columns_of(X)
+        self.rows, self.names = getattr(X, "iloc", X), columns_of(X)
+        self.shape: tuple[int, int] = int(X.shape[0]), int(X.shape[1])
+        self.cuts = [0, self.shape[0]]
         kinds = getattr(X, "dtypes", None)
-        if kinds is None:
-            kinds = X.schema.types
-        self.dtype: np.dtype[Any] = _dtype_of(kinds)
+        self.dtype: np.dtype[Any] = _dtype_of(X.schema.types if kinds is None else kinds)
         self._between(0, 1)  # names the columns that are no numbers
 
-    def _between(self, start: int, stop: int) -> AnyArray:
-        if hasattr(self.table, "iloc"):
-            part = self.table.iloc[start:stop]
-        else:
-            part = self.table.slice(start, stop - start)
-        return real_array(part, "X", ndim=2, finite=False, empty=True).astype(self.dtype, copy=False)
+    def _piece(self, i: int) -> Any:
+        return self.rows
 
 
-class PiecedTable(_Source):
+class PiecedTable(_Pieces):
     """A table in pieces, such as the groups of rows of parquet files: how many rows, and what reads them.
 
     One piece is in memory.
@@ -157,21 +175,16 @@ class PiecedTable(_Source):
                 f"X has columns that hold no numbers: drop or encode {', '.join(wrong[:5])}{more}"
             )
         self.names: tuple[str, ...] | None = tuple(schema.names)
-        self.cuts: list[int] = _cuts(size for size, _ in pieces)
+        self.cuts = _cuts(size for size, _ in pieces)
         self.shape: tuple[int, int] = self.cuts[-1], len(self.names)
         self.dtype: np.dtype[Any] = _dtype_of(text)
         self.readers, self._known = [read for _, read in pieces], -1
         self._table: Any = None
 
-    def _between(self, start: int, stop: int) -> AnyArray:
-        rows = [np.empty((0, self.shape[1]), self.dtype)]
-        for i, (first, last) in enumerate(pairwise(self.cuts)):
-            if first < stop and start < last:
-                if i != self._known:
-                    self._table, self._known = self.readers[i](), i
-                part = self._table.slice(max(start - first, 0), min(stop, last) - max(start, first))
-                rows.append(real_array(part, "X", ndim=2, finite=False).astype(self.dtype, copy=False))
-        return np.concatenate(rows)
+    def _piece(self, i: int) -> Any:
+        if i != self._known:
+            self._table, self._known = self.readers[i](), i
+        return self._table
 
 
 class IteratedRows(_Source):
@@ -244,14 +257,8 @@ def stacked(rows: list[Any]) -> Any:
     return np.concatenate(rows)
 
 
-class StackedRows(_Source):
-    """Matrices one below the other, each with slices of rows.
-
-    Attributes
-    ----------
-    cuts : list of int
-        Where each begins, and where the last one ends.
-    """
+class StackedRows(_Pieces):
+    """Matrices one below the other, each with slices of rows."""
 
     def __init__(self, parts: list[Any]) -> None:
         for i, part in enumerate(parts):
@@ -266,14 +273,9 @@ class StackedRows(_Source):
             raise ValueError(f"X is a list of tables, and X[{first}] has other columns than X[{other}]")
         self.names: tuple[str, ...] | None = next(iter(named), None)
         self.parts: list[Any] = [part.tocsr() if is_sparse(part) else part for part in parts]
-        self.cuts: list[int] = _cuts(part.shape[0] for part in parts)
+        self.cuts = _cuts(part.shape[0] for part in parts)
         self.shape: tuple[int, int] = self.cuts[-1], int(parts[0].shape[1])
         self.dtype: np.dtype[Any] = np.result_type(*(np.dtype(part.dtype) for part in parts))
 
-    def _between(self, start: int, stop: int) -> Any:
-        rows = [
-            self._of_own_type(as_numbers(part[max(start - first, 0) : min(stop, last) - first], "X"))
-            for part, (first, last) in zip(self.parts, pairwise(self.cuts), strict=True)
-            if first < stop and start < last
-        ]
-        return _below(rows, self.shape[1], self.dtype)
+    def _piece(self, i: int) -> Any:
+        return self.parts[i]

@@ -40,9 +40,9 @@ def scores(
     """
     p = len(loadings)
     if is_row_blocks(X):
-        from . import partition
-
-        return partition.scores(X, loadings, mean, scale)
+        blocks = _matching_blocks(X, p)
+        dtype = np.result_type(float_type(blocks.dtype), loadings, loadings if scale is None else scale)
+        return blocks.mapped(scores_of, loadings.shape[1:], dtype, loadings, mean, scale)
     if row_weight is not None:
         result = row_weight[:, None] * scores(X, loadings, None, scale, sound=sound)
         if mean is not None:
@@ -90,17 +90,41 @@ def used_variables(V: AnyArray) -> Index:
     return np.logical_or.reduce([v != 0 for v in V.T]).nonzero()[0] if V.size else np.empty(0, np.intp)
 
 
+def _matching_blocks(X: Any, p: int) -> Any:
+    """X in blocks of rows, of p columns."""
+    from .partition import row_blocks
+
+    blocks = row_blocks(X)
+    check_shape(blocks, "X", "m", p)
+    return blocks
+
+
+def scores_of(block: Any, *factors: Any) -> AnyArray:
+    """`scores` of some rows, or of none."""
+    return scores(block, *factors) if block.shape[0] else np.zeros((0, factors[0].shape[1]))
+
+
 def products_of_scores(
     X: Any, loadings: AnyArray, mean: AnyArray | None, scale: AnyArray | None,
     weight: Array | None,
 ) -> Array:  # fmt: skip
     """T' diag(weight) T of the scores T, in float64; of data in blocks of rows where these are."""
-    if is_row_blocks(X):
-        from . import partition
+    if not is_row_blocks(X):
+        return squares_of_scores(X, weight, loadings, mean, scale)[0]
+    from .block_tasks import sum_parts
+    from .blocks import naming_not_finite
 
-        return partition.products_of_scores(X, loadings, mean, scale, weight)
-    T = scores(X, loadings, mean, scale).astype(np.float64, copy=False)
-    return T.T @ (T if weight is None else T * weight[:, None])
+    blocks = _matching_blocks(X, len(loadings))
+    each = blocks.split_or_none(weight)
+    with naming_not_finite(blocks):
+        (total,) = blocks.reduced(sum_parts, squares_of_scores, loadings, mean, scale, each=each)
+    return np.asarray(total)
+
+
+def squares_of_scores(X: Any, weight: Array | None, *factors: Any) -> tuple[Array]:
+    """T' diag(weight) T of some rows."""
+    T = scores_of(X, *factors).astype(np.float64, copy=False)
+    return (T.T @ (T if weight is None else T * weight[:, None]),)
 
 
 def _dense_scores(a: AnyArray, used: Index, about: AnyArray, V: AnyArray) -> AnyArray:
