@@ -31,7 +31,7 @@ from scipy.spatial.distance import squareform
 from .. import _core
 from .._limits import CLUSTERING_TOL
 from .._messages import convergence, counted
-from .._records import frozen_record
+from .._records import frozen_record, record
 from .._types import AnyArray, MatrixLike, Metric
 from .._validation import (
     as_dense,
@@ -216,20 +216,17 @@ def _alternate(differences: AnyDifferences, bound: float, start: Array, max_iter
         fit.weights = new
 
 
+@record
 class OfColumns:
     """The differences of entries, squared or absolute."""
 
     columns: Columns
     metric: str
-    p: int
-    dtype: np.dtype[Any]
-    names: tuple[str, ...] | None
-    exponent: int
 
-    def __init__(self, columns: Columns, metric: str) -> None:
-        self.columns, self.metric = columns, metric
+    def __post_init__(self) -> None:
+        columns = self.columns
         self.p, self.dtype, self.names = columns.p, columns.dtype, columns.names
-        self.exponent = METRICS[metric] * columns.exponent
+        self.exponent: int = METRICS[self.metric] * columns.exponent
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> OfColumns:
         """Of columns in random orders."""
@@ -276,20 +273,17 @@ class OfColumns:
         return pairs
 
 
+@record
 class Given:
     """D itself, over the pairs i < i'."""
 
     D: AnyArray
     exponent: int
     names: tuple[str, ...] | None
-    p: int
-    dtype: np.dtype[Any]
-    n: int
 
-    def __init__(self, D: AnyArray, exponent: int, names: tuple[str, ...] | None) -> None:
-        self.D, self.exponent, self.names = D, exponent, names
-        self.p, self.dtype = D.shape[1], D.dtype
-        self.n = (1 + math.isqrt(1 + 8 * len(D))) // 2
+    def __post_init__(self) -> None:
+        self.p, self.dtype = self.D.shape[1], self.D.dtype
+        self.n: int = (1 + math.isqrt(1 + 8 * len(self.D))) // 2
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Given:
         """With samples in another random order for each column."""

@@ -19,6 +19,7 @@ import inspect
 import math
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -167,19 +168,20 @@ ORDER_OF_STEP = 100  # a decomposition takes as long as (order / this)^2 iterati
 EPS = float(np.finfo(np.float64).eps)
 
 
+@dataclass
 class RitzSpan:
     """Orthonormal directions v with G v and L v, to find eigenvectors of (G, a I + L) for any a.
 
     Of a full span the leading half is kept: a thick restart (Wu and Simon 2000).
     """
 
+    p: int
     exact: float
     with_products: Callable[[Array], Array]
-    size: int
+    size: int = 0
 
-    def __init__(self, p: int, exact: float, with_products: Callable[[Array], Array]):
-        self.exact, self.with_products, self.size = exact, with_products, 0
-        self.parts: Array = np.empty((3, min(SPAN_SIZE, p), p))
+    def __post_init__(self) -> None:
+        self.parts: Array = np.empty((3, min(SPAN_SIZE, self.p), self.p))
 
     @property
     def filled(self) -> Array:
@@ -228,6 +230,7 @@ class RitzSpan:
         self.parts[:, : self.size] = kept
 
 
+@dataclass
 class ShiftedInverse:
     """Steps from Ritz vectors x of (G, K_a), K_a = a I + L, G = YY', by the inverse of G - t K_b, b near a.
 
@@ -240,17 +243,8 @@ class ShiftedInverse:
     order: int
     factor: Callable[[], Array]
     solve: Callable[..., Array]
-    waited: int
-    b: float
-    values: Array
-    YW: Array
-    Q: Array
-    FQ: Array
-    QKQ: Array
-
-    def __init__(self, order: int, factor: Callable[[], Array], solve: Callable[..., Array]):
-        self.order, self.factor, self.solve = order, factor, solve
-        self.waited, self.b = 0, math.inf
+    waited: int = 0
+    b: float = math.inf
 
     @property
     def known(self) -> bool:

@@ -371,22 +371,23 @@ class Gram:
         return np.asarray(G, self.dtype)
 
 
+@record
 class BlockOperator:
     """What solvers see: `_core.Operator` for the products, and A[S, S] or blocks of products in one pass.
 
     `symmetric_form` is True: it acts on vectors of length p alone. `n` is the number of samples.
     """
 
+    gram: Gram
+    inner: _core.Operator
+    removed: LowRank
     dense: bool = False
     symmetric_form: bool = True
     by_passes: bool = True
-    gram: Gram
-    inner: _core.Operator
-    n: int
 
-    def __init__(self, gram: Gram, inner: _core.Operator, removed: LowRank | None = None) -> None:
-        self.gram, self.inner, self.n = gram, inner, gram.blocks.shape[0]
-        self.removed: LowRank = LowRank.none(gram.p) if removed is None else removed
+    @property
+    def n(self) -> int:
+        return self.gram.blocks.shape[0]
 
     def __getattr__(self, name: str) -> Any:
         if name in ("outer", "row_weighted", "screened"):
@@ -407,10 +408,10 @@ class BlockOperator:
         return self
 
     def with_quotient(self) -> BlockOperator:
-        return BlockOperator(self.gram, self.inner.with_quotient(), self.removed)
+        return replace(self, inner=self.inner.with_quotient())
 
     def with_penalty(self, weight: float) -> BlockOperator:
-        return BlockOperator(self.gram, self.inner.with_penalty(weight), self.removed)
+        return replace(self, inner=self.inner.with_penalty(weight))
 
     def deflated(
         self, method: str, index: Index, value: AnyArray, image: AnyArray | None, amount: float
@@ -423,7 +424,7 @@ class BlockOperator:
             w = self.apply(index, value).astype(np.float64)
             amount = float(z @ w)
         term = LowRank.removal(method, amount, (z, w))
-        return BlockOperator(self.gram, inner, self.removed + term)
+        return replace(self, inner=inner, removed=self.removed + term)
 
     def forward_block(self, V: AnyArray) -> AnyArray:
         """F V (n, b), of data that are not deflated, in one pass."""

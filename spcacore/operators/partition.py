@@ -26,6 +26,7 @@ from .block_tasks import (
     sum_parts,
 )  # fmt: skip
 from .blocks import RowBlocks, SlicedRows, locate_not_finite
+from .deflation import LowRank
 from .dense import DenseData
 from .problem import Problem
 from .row_sources import as_sliced, own_names
@@ -168,7 +169,7 @@ class BlockData(DataStorage):
         p = self.shape[1]
         columns = Gram(self.blocks, self.dtype, affine)
         inner = _core.products(columns, p, p, True, 1.0, self.dtype == np.float32)
-        return BlockOperator(columns, inner)
+        return BlockOperator(columns, inner, LowRank.none(p))
 
     def problem(self, treatment: Standardization) -> Problem:
         if self.blocks.summed:

@@ -14,6 +14,7 @@ from .._limits import (
     SUBMATRIX_ORDER,
     SUBMATRIX_WORK,
 )
+from .._records import record
 from .._types import AnyArray, Array, Index
 from .problem import Problem
 
@@ -94,15 +95,16 @@ def whole_matrix(op: _core.Operator) -> Array:
     return A.astype(np.float64, order="C")
 
 
+@record
 class KeptRows:
     """Rows of matrices of order p, kept once they were asked for; some beside those of the last support."""
 
     rows: Callable[[Index], tuple[AnyArray, ...]]
-    all: Index
-    spare: int
+    p: int
+    spare: int = _SPARE_ROWS
 
-    def __init__(self, rows: Callable[[Index], tuple[AnyArray, ...]], p: int, spare: int = _SPARE_ROWS):
-        self.rows, self.all, self.spare = rows, np.arange(p), spare
+    def __post_init__(self) -> None:
+        self.all: Index = np.arange(self.p)
         self.kept: dict[int, tuple[AnyArray, ...]] = {}
         self.met: int = _MET
 

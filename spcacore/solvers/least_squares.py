@@ -6,7 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -116,28 +116,27 @@ def _of_all_variables(state: DeflatedOperator, x: Solution) -> Solution:
     return replace(x, objective=float(square @ square / (square[x.index] @ x.entries)), upper_bound=None)
 
 
+@dataclass
 class LeastSquaresSearch:
     """What the searches for several cardinalities in one matrix share."""
 
     solver: LeastSquaresSolver
     problem: Problem
+    state: DeflatedOperator
     hook: Report | None
+    of_score: bool = False
 
-    def __init__(
-        self, solver: LeastSquaresSolver, problem: Problem, state: DeflatedOperator, hook: Report | None,
-        of_score: bool = False,
-    ):  # fmt: skip
-        self.solver, self.problem, self.hook = solver, problem, hook
-        self.clock: ProgressClock = ProgressClock(hook)
+    def __post_init__(self) -> None:
+        self.clock: ProgressClock = ProgressClock(self.hook)
         self.steps: Steps = Steps(sys.maxsize, self.clock)
-        self.state: DeflatedOperator = state
+        problem, state = self.problem, self.state
         if state.constraint == "uncorrelated":  # where Q'x = 0, x'Ax and Ax are those of Schur's deflation
             self.state = DeflatedOperator.from_problem(problem, DEFLATIONS["schur"])
             for index, entries in state.loadings:
                 self.state = self.state.deflate(index, entries, problem.noise)
         self.Q = np.stack(state.basis).astype(np.float64) if state.constrained else None
         self.ratio: Ratio = Ratio(problem, self.state)
-        if of_score and self.ratio.usable.any():
+        if self.of_score and self.ratio.usable.any():
             self.ratio = self.ratio.of_score()
         supports = state.supports
         self.supports: Supports = supports.among(

@@ -279,11 +279,13 @@ def _loading(
     return None if found is None else replace(found, entries=supports.sign(found.index, found.entries))
 
 
+@record
 class _Level:
     """A + rho QQ' as an operator: over unit vectors its forms are above rho where x'Ax/x'Bx is."""
 
-    def __init__(self, op: _core.Operator, Q: Array, rho: float):
-        self.op, self.Q, self.rho = op, Q, rho
+    op: _core.Operator
+    Q: Array
+    rho: float
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.op, name)

@@ -19,17 +19,17 @@ class Ended(Exception):
     """The callback ended the search, and the component under way is not wanted."""
 
 
+@record
 class ProgressHook:
     """Reports of component t of r, by numbers of iterations; True where the search is to end.
 
     Of components found in turn only finished ones are returned: with `whole` it raises `Ended` instead.
     """
 
-    def __init__(self, hook: Hook, t: int, r: int, whole: bool = False):
-        self.hook: Hook = hook
-        self.t: int = t
-        self.r: int = r
-        self.whole: bool = whole
+    hook: Hook
+    t: int
+    r: int
+    whole: bool = False
 
     @property
     def ended(self) -> bool:
@@ -47,11 +47,13 @@ def ended(hook: Report | None) -> bool:
     return isinstance(hook, ProgressHook) and hook.ended
 
 
+@record
 class ProgressClock:
     """Reports progress, twenty times a second at most; True where the search is to end."""
 
-    def __init__(self, hook: Report | None):
-        self.hook: Report | None = hook
+    hook: Report | None
+
+    def __post_init__(self) -> None:
         self.due: float = time.monotonic() + CALLBACK_SECONDS
 
     def __call__(self, n_iter: int) -> bool:

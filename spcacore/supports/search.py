@@ -6,6 +6,7 @@ One rule for ties: of units whose values differ by no more than rounding the fir
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,17 +19,14 @@ from .objective import Objective
 Clock = Callable[[int], bool]  # told the number of steps, 0 at first; True ends the search
 
 
+@dataclass
 class Steps:
     """A clock of several searches: steps made, of `most`; `report` is told their number, True to end."""
 
     most: int
     report: Clock
-    done: int
-    ended: bool
-
-    def __init__(self, most: int, report: Clock):
-        self.most, self.report = most, report
-        self.done, self.ended = 0, False
+    done: int = 0
+    ended: bool = False
 
     @property
     def over(self) -> bool:
