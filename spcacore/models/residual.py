@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from .priors import PriorMatrix, Spectral
 ALL_SHARE = 16  # of so many times as many eigenvectors, all are found as fast
 
 
+@dataclass
 class Residual:
     """Z'Z of the deflated data `Z = T (I - B M')`.
 
@@ -30,23 +32,17 @@ class Residual:
     n: float
     orthogonal: bool
     wanted: int
-    B: Array
-    M: Array
-    AB: Array
-    inner: Array
-    MM: Array
+    prior: PriorMatrix | None = None
 
-    def __init__(
-        self, problem: Problem, n: float, orthogonal: bool, wanted: int, prior: PriorMatrix | None = None
-    ):
-        self.problem, self.n, self.orthogonal, self.wanted = problem, n, orthogonal, wanted
+    def __post_init__(self) -> None:
+        problem, prior = self.problem, self.prior
         self.op: _core.Operator = problem.operator
         self.U: Array | None = None
         if isinstance(prior, Spectral) and self.op.in_memory:
             self.U = prior.U
             self.op = _in_basis(self.op, prior.U)
         self.eigenvectors: Array = np.zeros((problem.p, 0))
-        self.total: float = problem.trace * (n - 1)
+        self.total: float = problem.trace * (self.n - 1)
         self.square: float = self.total
         self.B = self.M = self.AB = np.zeros((problem.p, 0))
         self.inner = self.MM = np.zeros((0, 0))  # B'AB, M'M

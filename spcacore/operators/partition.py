@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from .. import _core
 from .._limits import SUBMATRIX_ORDER
 from .._messages import refuse_no_array
 from .._types import AnyArray, Array, Index, MatrixLike
-from .._validation import float_type, integer, is_row_blocks, is_sparse
+from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import matrix_product
 from . import gram
 from .base import Affine, DataStorage
@@ -25,7 +25,7 @@ from .block_tasks import (
     statistics,
     sum_parts,
 )  # fmt: skip
-from .blocks import RowBlocks, SlicedRows, locate_not_finite
+from .blocks import RowBlocks, SlicedRows, locate_not_finite, naming_not_finite
 from .deflation import LowRank
 from .dense import DenseData
 from .problem import Problem
@@ -194,6 +194,20 @@ class BlockData(DataStorage):
         operator.gram.stored = self.cost / self.shape[0]
         operator.gram.diagonal = operator.gram.promise = problem.variances.astype(self.dtype)
         return problem
+
+
+def matching_blocks(X: Any, p: int) -> RowBlocks:
+    """X in blocks of rows, of p columns."""
+    blocks = row_blocks(X)
+    check_shape(blocks, "X", "m", p)
+    return blocks
+
+
+def summed(blocks: RowBlocks, weight: Array | None, task: Callable[..., Any], *arguments: Any) -> Array:
+    """The sum of what the task makes of each block and its weights."""
+    with naming_not_finite(blocks):
+        (total,) = blocks.reduced(sum_parts, task, *arguments, each=blocks.split_or_none(weight))
+    return np.asarray(total)
 
 
 def column_means(X: Any, weight: Array | None = None) -> Array:

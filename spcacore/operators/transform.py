@@ -40,7 +40,9 @@ def scores(
     """
     p = len(loadings)
     if is_row_blocks(X):
-        blocks = _matching_blocks(X, p)
+        from . import partition
+
+        blocks = partition.matching_blocks(X, p)
         dtype = np.result_type(float_type(blocks.dtype), loadings, loadings if scale is None else scale)
         return blocks.mapped(scores_of, loadings.shape[1:], dtype, loadings, mean, scale)
     if row_weight is not None:
@@ -90,15 +92,6 @@ def used_variables(V: AnyArray) -> Index:
     return np.logical_or.reduce([v != 0 for v in V.T]).nonzero()[0] if V.size else np.empty(0, np.intp)
 
 
-def _matching_blocks(X: Any, p: int) -> Any:
-    """X in blocks of rows, of p columns."""
-    from .partition import row_blocks
-
-    blocks = row_blocks(X)
-    check_shape(blocks, "X", "m", p)
-    return blocks
-
-
 def scores_of(block: Any, *factors: Any) -> AnyArray:
     """`scores` of some rows, or of none."""
     return scores(block, *factors) if block.shape[0] else np.zeros((0, factors[0].shape[1]))
@@ -111,14 +104,10 @@ def products_of_scores(
     """T' diag(weight) T of the scores T, in float64; of data in blocks of rows where these are."""
     if not is_row_blocks(X):
         return squares_of_scores(X, weight, loadings, mean, scale)[0]
-    from .block_tasks import sum_parts
-    from .blocks import naming_not_finite
+    from . import partition
 
-    blocks = _matching_blocks(X, len(loadings))
-    each = blocks.split_or_none(weight)
-    with naming_not_finite(blocks):
-        (total,) = blocks.reduced(sum_parts, squares_of_scores, loadings, mean, scale, each=each)
-    return np.asarray(total)
+    blocks = partition.matching_blocks(X, len(loadings))
+    return partition.summed(blocks, weight, squares_of_scores, loadings, mean, scale)
 
 
 def squares_of_scores(X: Any, weight: Array | None, *factors: Any) -> tuple[Array]:
