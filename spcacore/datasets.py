@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ._messages import counted
-from ._types import AnyArray, Array, RandomSource
+from ._types import AnyArray, Array, DType, RandomSource
 from ._validation import integer, number, real_array
 
 __all__ = [
@@ -280,7 +280,7 @@ def make_spiked(
         )
     if spikes.min() < noise:
         raise ValueError(f"variances must be at least the noise, {noise:g}")
-    real: np.dtype[Any] = np.dtype(dtype)
+    real: DType = np.dtype(dtype)
     if real not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, not {real}")
     generator = np.random.default_rng(rng)

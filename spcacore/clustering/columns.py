@@ -15,7 +15,7 @@ from .._limits import CLUSTERING_ENTRIES, HARTIGAN_MOVES, THREAD_ENTRIES, slices
 from .._messages import counted, warn
 from .._records import record
 from .._rendering import Part, table_of
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, Index, Names
 from .._validation import (
     as_dense,
     check_sample_weight,
@@ -112,7 +112,7 @@ class Columns(Samples):
     source: AnyArray
     mean: Array
     exponent: int
-    names: tuple[str, ...] | None
+    names: Names
     rows: AnyArray | None = None
     poll: Callable[[], object] = lambda: None
     weight: Array | None = None
@@ -451,7 +451,7 @@ class WeightedResult(Tabular):
     """
 
     weights: AnyArray
-    names: tuple[str, ...] | None
+    names: Names
     converged: bool
     n_iter: int
 

@@ -32,7 +32,7 @@ from .. import _core
 from .._limits import CLUSTERING_TOL
 from .._messages import convergence, counted
 from .._records import frozen_record, record
-from .._types import AnyArray, MatrixLike, Metric
+from .._types import AnyArray, MatrixLike, Metric, Names
 from .._validation import (
     as_dense,
     check_choice,
@@ -99,7 +99,7 @@ class SparseDissimilarity(WeightedResult):
     converged: bool
     l1_bound: float
     metric: str
-    names: tuple[str, ...] | None
+    names: Names
 
     def _facts(self) -> list[str]:
         n = (1 + math.isqrt(1 + 8 * len(self.dissimilarity))) // 2
@@ -279,7 +279,7 @@ class Given:
 
     D: AnyArray
     exponent: int
-    names: tuple[str, ...] | None
+    names: Names
 
     def __post_init__(self) -> None:
         self.p, self.dtype = self.D.shape[1], self.D.dtype

@@ -20,7 +20,7 @@ from .._labels import joined
 from .._limits import LLOYD_STEPS
 from .._messages import convergence, few
 from .._records import frozen_record, replaced
-from .._types import AnyArray, Index, MatrixLike, RandomSource, Weights
+from .._types import AnyArray, Index, MatrixLike, Names, RandomSource, Weights
 from .._validation import as_seed, integer, is_row_blocks, is_sparse
 from ..operators.blocks import SlicedRows, WholeRows
 from ..operators.partition import row_blocks
@@ -83,7 +83,7 @@ class SparseKMeans(WeightedResult):
     n_iter: int
     converged: bool
     l1_bound: float
-    names: tuple[str, ...] | None
+    names: Names
 
     def _facts(self) -> list[str]:
         return [

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._limits import HARTIGAN_MOVES, KMEANS_ENTRIES
-from .._types import AnyArray, Array
+from .._types import AnyArray, Array, Names
 from .._validation import float_type, is_sparse
 from ..operators.block_tasks import as_kernel_input, dense_rows, statistics
 from ..operators.blocks import RowBlocks, WholeRows, locate_not_finite
@@ -56,7 +56,7 @@ class BlockColumns(Samples):
     kept: Labels | None
     source: RowBlocks
     blocks: RowBlocks
-    names: tuple[str, ...] | None
+    names: Names
 
     def __init__(
         self, source: RowBlocks, poll: Callable[[], object] = lambda: None, sample_weight: Any = None

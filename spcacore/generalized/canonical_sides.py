@@ -16,7 +16,7 @@ from .._labels import joined
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
 from .._messages import quiet
 from .._records import record
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, DType, Index, Names
 from .._validation import column_names, integer, is_row_blocks, is_sparse, real_array, refuse_products
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign, sign_of
@@ -79,7 +79,7 @@ def named(side: str, call: Callable[[], Any]) -> Any:
     return _in_words(call, r"(?<!')\b(include|exclude|groups|signs)\b", rf"\1 of {side.upper()}", 1)
 
 
-def names_of(X: Any) -> tuple[str, ...] | None:
+def names_of(X: Any) -> Names:
     if not is_row_blocks(X):
         return column_names(X)
     return row_blocks(X).names
@@ -107,7 +107,7 @@ def _refuse_uneven(n: int, m: int) -> None:
         raise ValueError(f"X and Y must have the same number of rows, not {n} and {m}")
 
 
-def common_dtype(x: Side, y: Side) -> np.dtype[Any]:
+def common_dtype(x: Side, y: Side) -> DType:
     """float32 where both sides are."""
     return np.dtype(np.float32 if x.dtype == y.dtype == np.float32 else np.float64)
 
@@ -140,7 +140,7 @@ class Side:
         assert problem.n_samples is not None
         self.n: int = problem.n_samples
         self.p: int = problem.p
-        self.dtype: np.dtype[Any] = problem.operator.dtype
+        self.dtype: DType = problem.operator.dtype
         self.root: float = math.sqrt(max(self.n - 1, 1))
         self.exponent: int = problem.exponent // 2
         self.supports: Supports = problem.supports

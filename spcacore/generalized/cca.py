@@ -19,7 +19,7 @@ from .._labels import joined
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted, few, warn
 from .._records import frozen_record
-from .._types import AnyArray, Array, Index, Mask, MatrixLike, Weights
+from .._types import AnyArray, Array, Index, Mask, MatrixLike, Names, Weights
 from .._validation import (
     LARGEST,
     Hook,
@@ -120,8 +120,8 @@ class SparseCCAResult(HasLoadings):
     mean_y: AnyArray | None
     scale_x: AnyArray | None
     scale_y: AnyArray | None
-    names_x: tuple[str, ...] | None
-    names_y: tuple[str, ...] | None
+    names_x: Names
+    names_y: Names
     n_iter: Index
     converged: Mask
     method: str

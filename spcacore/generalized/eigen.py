@@ -35,7 +35,7 @@ from .._limits import (
 )
 from .._messages import counted, few, warn
 from .._records import frozen_record, record
-from .._types import AnyArray, Array, Index, Mask, MatrixLike
+from .._types import AnyArray, Array, DType, Index, Mask, MatrixLike, Names
 from .._validation import (
     Hook,
     check_bool,
@@ -113,7 +113,7 @@ class SparseEigenResult(Named):
     converged: Mask
     method: str
     deflation: str
-    names: tuple[str, ...] | None = None
+    names: Names = None
 
     def _facts(self) -> list[str]:
         return [f"method={self.method!r}", *self._sizes("direction"), f"values={few(self.values)}"]
@@ -194,7 +194,7 @@ def sparse_eigen(
     return replace(found, names=names)
 
 
-def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], np.dtype]:
+def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], DType]:
     """Validate both matrices."""
     A = symmetric(A, None, "A")
     given = (A, "A"), (symmetric(B, columns_of(A), "B", "the variables of A"), "B")
@@ -404,7 +404,7 @@ class Options:
 
 
 def check_options(
-    p: int, names: tuple[str, ...] | None, cardinality: Any, n_components: Any, choice: Any, options: Any,
+    p: int, names: Names, cardinality: Any, n_components: Any, choice: Any, options: Any,
     deflation: Any, certify: Any,
 ) -> Options:  # fmt: skip
     """Validate what `sparse_eigen` and `sparse_lda` share."""

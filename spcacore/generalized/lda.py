@@ -20,7 +20,7 @@ from .._labels import joined, matched
 from .._limits import PRIOR_SUM, SPAN
 from .._messages import counted
 from .._records import frozen_record
-from .._types import AnyArray, Array, Index, Mask, MatrixLike, Weights
+from .._types import AnyArray, Array, Index, Mask, MatrixLike, Names, Weights
 from .._validation import (
     aligned,
     check_sample_weight,
@@ -110,7 +110,7 @@ class SparseLDAResult(Named):
     converged: Mask
     method: str
     deflation: str
-    names: tuple[str, ...] | None
+    names: Names
 
     def transform(self, X: MatrixLike) -> AnyArray:
         """Discriminant scores `(X - mean) @ scalings`.

@@ -42,7 +42,7 @@ from .._limits import (
     slices,
 )
 from .._records import record
-from .._types import AnyArray, Array, Index, Mask
+from .._types import AnyArray, Array, DType, Index, Mask
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, border, bordered_values, largest_value, whitening
 from ..linalg.scaling import beyond_range
@@ -76,7 +76,7 @@ class Pencil:
     nothing: float = -math.inf
     largest: float = math.inf
     entering: int = PENCIL_ENTERING
-    dtype: np.dtype[Any]
+    dtype: DType
     advice: str
     least: float
     null: float
@@ -85,7 +85,7 @@ class Pencil:
     usable: Mask
     known: AnyArray
 
-    def __init__(self, A: Form, B: Form, *, dtype: np.dtype, advice: str = "add to the diagonal of B"):
+    def __init__(self, A: Form, B: Form, *, dtype: DType, advice: str = "add to the diagonal of B"):
         self.dtype, self.advice = dtype, advice
         self.least, self.null, self.slack = (
             precision.of(dtype) for precision in (PENCIL_SCHUR, PENCIL_NULL, PENCIL_SLACK)

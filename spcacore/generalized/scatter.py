@@ -24,7 +24,7 @@ import numpy as np
 
 from .._limits import BLOCKS_SUBMATRIX_ORDER, NULL_DIRECTION, SUBMATRIX_ORDER
 from .._records import record
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, DType, Index
 from .._validation import float_type, is_row_blocks, is_sparse, stored
 from ..linalg.orthogonal import inner_products
 from ..linalg.scaling import even_exponent, largest_magnitude
@@ -49,7 +49,7 @@ class Scatter:
 
     n: int
     p: int
-    dtype: np.dtype[Any]
+    dtype: DType
 
     def __init__(self, X: Any):
         self.here: WholeRows | None = None if is_row_blocks(X) else WholeRows(X)

@@ -25,7 +25,7 @@ from .._limits import (
     slices,
 )
 from .._records import record
-from .._types import AnyArray, Array
+from .._types import AnyArray, Array, DType
 from .._validation import as_dense, check_shape, real_array
 from ..linalg.eigen import interruptible, leading_eigenpairs
 from ..linalg.orthogonal import matrix_product
@@ -79,7 +79,7 @@ class Kernel:
             raise ValueError(f"bandwidth is too small for distances in X: {self.bandwidth:g}")
         return Rows(matrix, half, n)
 
-    def _shift_and_scale(self, X: Any, dtype: np.dtype) -> Any:
+    def _shift_and_scale(self, X: Any, dtype: DType) -> Any:
         if self.sparse:
             from scipy.sparse import csr_array
 
@@ -184,7 +184,7 @@ class KernelMatrix:
     kernel: Kernel
     rows: Rows
     n: int
-    dtype: np.dtype[Any]
+    dtype: DType
     weight: Array | None = None
     center: float = 0.0  # of the means of columns
     exponent: int = 0

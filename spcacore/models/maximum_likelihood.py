@@ -17,7 +17,7 @@ from scipy import linalg
 
 from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER, slices
 from .._messages import counted, warn
-from .._types import AnyArray, Array, Index, Mask
+from .._types import AnyArray, Array, DType, Index, Mask
 from .._validation import Hook, is_operator, is_sparse, real_array, refuse_not_finite
 from ..linalg.eigen import (
     interruptible,
@@ -276,7 +276,7 @@ def _eigenvectors(A: AnyArray, r: int) -> tuple[Array, Array]:
     return np.maximum(values, 0), U
 
 
-def _by_products(problem: Problem, X: Any, r: int, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+def _by_products(problem: Problem, X: Any, r: int, dtype: DType) -> tuple[Array, Array]:
     """By the smaller of F'F and FF', a sum over blocks that are copied as `dtype`."""
     n, p = problem.operator.n, problem.p
     wide, parts = n < p, list(slices(max(n, p), min(n, p), COPIED_ENTRIES))
@@ -307,7 +307,7 @@ def _by_lanczos(op: Any, r: int) -> tuple[Array, Array]:
     return values[::-1].astype(np.float64), U[:, ::-1].astype(np.float64)
 
 
-def _centered(problem: Problem, X: Any, rows: slice, columns: slice, dtype: np.dtype[Any]) -> AnyArray:
+def _centered(problem: Problem, X: Any, rows: slice, columns: slice, dtype: DType) -> AnyArray:
     """Rows and columns of F, the centered and scaled data whose covariance the operator multiplies by."""
     a = real_array(X, "X", ndim=2, finite=False)[rows, columns].astype(dtype)
     with np.errstate(under="ignore"):

@@ -25,7 +25,7 @@ from .._limits import (
     TIE,
 )
 from .._records import record
-from .._types import AnyArray, Array, Index, Mask
+from .._types import AnyArray, Array, DType, Index, Mask
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
 from ..linalg.pencil import PencilBasis, border, bordered_values, signed_ratio
 from ..operators.deflation import DeflatedOperator
@@ -71,7 +71,7 @@ class Ratio:
     entering: int = LEAST_SQUARES_ENTERING
     op: _core.Operator
     p: int
-    dtype: np.dtype[Any]
+    dtype: DType
     variance: AnyArray
     G_diagonal: AnyArray
     largest: float
@@ -180,7 +180,7 @@ class Quotient(Protocol):
     """x'Mx/x'Gx by rows of M and G: what `RatioOfUnits` asks of it."""
 
     p: int
-    dtype: np.dtype[Any]
+    dtype: DType
     usable: Units  # the variables that may have a loading
     known: Units  # those of which `values_with` are values, and not bounds of them
     largest: float  # no value exceeds it

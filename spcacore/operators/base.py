@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._limits import CHUNK, slices
 from .._records import replaced
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, DType, Index, Names
 from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
 from .problem import Problem
@@ -61,8 +61,8 @@ class Storage(ABC):
     covariance = False
     working_set: type[WorkingSet] | None = None
     shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    names: tuple[str, ...] | None = None
+    dtype: DType
+    names: Names = None
     cost: int
 
     @abstractmethod
@@ -271,7 +271,7 @@ def _extreme(problem: Problem, statistics: Statistics, factor: float) -> Array:
         return np.fmin(reach**2 * factor, problem.variances)
 
 
-def divisor_and_weight(given: Array, dtype: np.dtype) -> tuple[AnyArray, AnyArray]:
+def divisor_and_weight(given: Array, dtype: DType) -> tuple[AnyArray, AnyArray]:
     """The given scale and its inverse, in the number range of `dtype`."""
     with beyond_range():
         scale = given.astype(dtype)

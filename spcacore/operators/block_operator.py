@@ -29,7 +29,7 @@ from .._limits import (
     RECENT_PRODUCTS,
 )
 from .._records import record
-from .._types import AnyArray, Array, Index, Mask
+from .._types import AnyArray, Array, DType, Index, Mask
 from ..linalg.scaling import beyond_range
 from .base import Affine
 from .block_tasks import backward, extreme_rows_of, forward, products, submatrix, sum_parts
@@ -48,7 +48,7 @@ class Gram:
     """
 
     blocks: RowBlocks
-    dtype: np.dtype[Any]
+    dtype: DType
     affine: Affine
 
     def __post_init__(self) -> None:

@@ -26,7 +26,7 @@ from numpy.typing import DTypeLike
 
 from .._limits import BLOCK_BYTES, BLOCK_TALL, BLOCKS_AT_LEAST, KEPT_BYTES, SMALL_BLOCK_BYTES
 from .._messages import counted, warn_repeated
-from .._types import AnyArray, Index
+from .._types import AnyArray, DType, Index, Names
 from .._validation import as_dense, column_names, float_type, is_sparse
 from ..linalg.threads import one_ahead
 from .block_tasks import as_kernel_input, fingerprint, finite, not_finite
@@ -67,7 +67,7 @@ class RowBlocks:
         self.shape: tuple[int, int] = int(shape[0]), int(shape[1])
         if 0 in self.shape[self.summed :]:
             raise ValueError(f"X is empty: shape {self.shape}")
-        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.dtype: DType = np.dtype(dtype)
         if self.dtype.kind not in "fiub":
             raise TypeError(f"X has dtype {self.dtype}; real numbers are needed")
         self.starts: list[int] = starts
@@ -75,7 +75,7 @@ class RowBlocks:
         self.prints: list[int | None] = [None] * len(starts)  # of each block, from the first read of it
         if names is not None and not hasattr(names, "__iter__"):
             raise TypeError(f"names must be a sequence of names or None, not {names!r}")
-        self.names: tuple[str, ...] | None = None if names is None else tuple(str(name) for name in names)
+        self.names: Names = None if names is None else tuple(str(name) for name in names)
         warn_repeated(self.names)
         if self.names is not None and len(self.names) != self.shape[1]:
             raise ValueError(
@@ -129,9 +129,7 @@ class RowBlocks:
         """What `task` returns of each block, an array of as many rows, one below the other."""
         return np.concatenate(list(self.results(task, *arguments, each=each)))
 
-    def mapped(
-        self, task: Callable[..., Any], tail: tuple[int, ...], dtype: np.dtype[Any], *arguments: Any
-    ) -> Any:
+    def mapped(self, task: Callable[..., Any], tail: tuple[int, ...], dtype: DType, *arguments: Any) -> Any:
         """The same for the caller, of shape ``(n, *tail)``; of a dask array one that is not yet computed.
 
         A block that the task refuses since something in it is not finite says where that is.
@@ -355,7 +353,7 @@ class Expected(NamedTuple):
     start: int
     stop: int
     p: int
-    dtype: np.dtype[Any]
+    dtype: DType
     known: int | None
     reading: int
     whole: str

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._types import AnyArray
+from .._types import AnyArray, DType
 from .._validation import float_type, is_operator
 from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
@@ -26,7 +26,7 @@ class Products(Storage):
     matvec: Any
     rmatvec: Any
     shape: tuple[int, int]
-    dtype: np.dtype[Any]
+    dtype: DType
     covariance: bool
     cost: int
     affine: Affine

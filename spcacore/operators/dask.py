@@ -23,6 +23,7 @@ import numpy as np
 from dask.core import flatten
 
 from .._limits import DASK_FAN_IN, DASK_MATRICES, DASK_ON_CLIENT, DASK_SMALL, DASK_TRAFFIC, DASK_WIDE
+from .._types import DType
 from .._validation import AFTER_ERRORS, check_bool, column_names, is_sparse
 from .block_tasks import as_kernel_input, fingerprint
 from .blocks import Combine, Expected, RowBlocks, named
@@ -265,9 +266,7 @@ class DaskBlocks(RowBlocks):
     ) -> Any:
         return combine(self._pass(combine, task, arguments, each, max(entries, self.shape[1])))
 
-    def mapped(
-        self, task: Callable[..., Any], tail: tuple[int, ...], dtype: np.dtype[Any], *arguments: Any
-    ) -> Any:
+    def mapped(self, task: Callable[..., Any], tail: tuple[int, ...], dtype: DType, *arguments: Any) -> Any:
         expected = (self.origin or self).expected()  # since what is kept is not kept for long
         run = partial(_mapped, expected=expected, arguments=(self.called, task, *arguments))
         axes: dict[str, Any] = (

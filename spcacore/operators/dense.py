@@ -13,7 +13,7 @@ import numpy as np
 from .. import _core
 from .._labels import symmetric
 from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY, slices
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, DType, Index, Names
 from .._validation import column_names, float_type, raise_not_finite, real_array
 from ..linalg.scaling import beyond_range, power_of_two_scales
 from . import screening as _screening
@@ -49,11 +49,11 @@ class DenseData(_Dense, DataStorage):
     working_set: Any = WorkingSet
     screening = "none"
     shape: tuple[int, int]
-    dtype: np.dtype[Any]
+    dtype: DType
     cost: int
 
     def __init__(self, X: Any, missing: bool = False) -> None:
-        self.names: tuple[str, ...] | None = column_names(X)
+        self.names: Names = column_names(X)
         self.given, self.missing = X, missing
         self.small = is_small(X) and X.size >= GRAM_ENTRIES  # then a copy may not be needed
         a = X if self.small else self.array
@@ -115,7 +115,7 @@ def _far_from_zero(found: Statistics) -> bool:
     return bool(varies.any() and lost[varies].all())
 
 
-def _rounded(problem: Problem, dtype: np.dtype) -> Problem:
+def _rounded(problem: Problem, dtype: DType) -> Problem:
     """The problem of entries that were rounded to a type."""
     data = None if problem.data is None else _rounded(problem.data, dtype)
     return replace(problem, rounding=float(np.finfo(dtype).eps), data=data)
@@ -124,9 +124,9 @@ def _rounded(problem: Problem, dtype: np.dtype) -> Problem:
 class DenseCovariance(_Dense, CovarianceStorage):
     """A symmetric array; `definite` refuses an indefinite one."""
 
-    names: tuple[str, ...] | None
+    names: Names
     shape: tuple[int, int]
-    dtype: np.dtype[Any]
+    dtype: DType
     cost: int
     definite: bool
 
@@ -160,7 +160,7 @@ def is_small(a: Any) -> bool:
     return small and a.flags.aligned and has_blas_layout(a)
 
 
-def missing_problem(a: AnyArray, treatment: Standardization, names: tuple[str, ...] | None) -> Problem:
+def missing_problem(a: AnyArray, treatment: Standardization, names: Names) -> Problem:
     """Data with NaN entries: centered and scaled by what is observed, then 0 where nothing is."""
     if treatment.sample_weight is not None or treatment.mean is not None or treatment.deviation is not None:
         raise ValueError(

@@ -11,6 +11,7 @@ from .._labels import columns_of, joined, matched, symmetric
 from .._limits import CALLABLE_ORDER, WORKING_SET_COST
 from .._messages import counted, warn
 from .._records import replaced
+from .._types import Names
 from .._validation import (
     aligned,
     check_choice,
@@ -38,12 +39,12 @@ AS_DATA = (
 )
 
 
-def variable_names(X: Any) -> tuple[str, ...] | None:
+def variable_names(X: Any) -> Names:
     """What the columns of the caller's matrix are called; None if they have no names."""
     return columns_of(X)
 
 
-def as_fitted(X: Any, kind: str, names: tuple[str, ...] | None) -> Any:
+def as_fitted(X: Any, kind: str, names: Names) -> Any:
     """X, its columns in the order of the fit, and the rows of a covariance too."""
     if kind == "covariance":
         return symmetric(X, names, "X", "the fit")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .._labels import joined
 from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
-from .._types import AnyArray, Array, Index, MatrixLike, Weights
+from .._types import AnyArray, Array, DType, Index, MatrixLike, Weights
 from .._validation import check_weights, float_type, number, real_array
 from .block_tasks import (
     added,
@@ -107,7 +107,7 @@ class Moments(RowBlocks):
         self._take(max(int(total), 1), found, (M + M.T) / 2, None, np.dtype(np.float64), names)
 
     def _take(
-        self, rows: int, found: Statistics, M: Array, whole: tuple[Array, ...] | None, dtype: np.dtype[Any],
+        self, rows: int, found: Statistics, M: Array, whole: tuple[Array, ...] | None, dtype: DType,
         names: Iterable[str] | None,
     ) -> None:  # fmt: skip
         """Of so many rows; `whole` has extremes of integers, and exact sums of these and their products."""
@@ -166,7 +166,7 @@ class Moments(RowBlocks):
         return cls._made(rows, found, M, whole, float_type(blocks.dtype), blocks.names)
 
     @classmethod
-    def _of_nothing(cls, rows: int, p: int, dtype: np.dtype[Any], names: Any) -> Moments:
+    def _of_nothing(cls, rows: int, p: int, dtype: DType, names: Any) -> Moments:
         """Of rows without weight, or of none: added to others, they change nothing."""
         none = np.zeros(p)
         found = Statistics(0.0, 0, none, none.copy(), none, none)

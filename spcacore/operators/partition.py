@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._limits import SUBMATRIX_ORDER
 from .._messages import refuse_no_array
-from .._types import AnyArray, Array, Index, MatrixLike
+from .._types import AnyArray, Array, DType, Index, MatrixLike, Names
 from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import matrix_product
 from . import gram
@@ -122,8 +122,8 @@ class BlockData(DataStorage):
 
     has_gram = dense = one_pass = True
     shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    names: tuple[str, ...] | None
+    dtype: DType
+    names: Names
     cost: int
 
     def __init__(self, X: Any) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._messages import counted, warn
 from .._records import record, replaced
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, Index, Names
 from .._validation import default_cardinality
 from ..linalg.scaling import beyond_range
 from ..supports.admissible import Supports
@@ -121,7 +121,7 @@ class Problem:
     diagonal: AnyArray | None
     exponent: int
     moment: AnyArray | None
-    names: tuple[str, ...] | None
+    names: Names
     cost: int
     supports: Supports
     floor: float = 0.0

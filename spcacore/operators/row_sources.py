@@ -13,6 +13,7 @@ import numpy as np
 
 from .._labels import columns_of
 from .._messages import counted
+from .._types import DType, Names
 from .._validation import float_type, is_row_blocks, is_sparse, real_array
 
 _SINGLE = ("float32", "float16", "float", "halffloat")  # dtypes that become float32; the last two of pyarrow
@@ -39,7 +40,7 @@ def as_sliced(X: Any) -> Any:
     return X
 
 
-def own_names(X: Any) -> tuple[str, ...] | None:
+def own_names(X: Any) -> Names:
     """The names of the columns of what `as_sliced` returns."""
     return X.names if isinstance(X, _Source) else columns_of(X)
 
@@ -88,8 +89,8 @@ class _Source:
 
     ndim = 2
     shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    names: tuple[str, ...] | None
+    dtype: DType
+    names: Names
 
     def __getitem__(self, rows: Any) -> Any:
         rows = rows[0] if isinstance(rows, tuple) else rows
@@ -103,7 +104,7 @@ class _Source:
         return rows if float_type(rows.dtype) == float_type(self.dtype) else rows.astype(self.dtype)
 
 
-def _dtype_of(kinds: Iterable[Any]) -> np.dtype[Any]:
+def _dtype_of(kinds: Iterable[Any]) -> DType:
     return np.dtype(np.float32 if all(str(kind).lower() in _SINGLE for kind in kinds) else np.float64)
 
 
@@ -147,7 +148,7 @@ class SlicedTable(_Pieces):
         self.shape: tuple[int, int] = int(X.shape[0]), int(X.shape[1])
         self.cuts = [0, self.shape[0]]
         kinds = getattr(X, "dtypes", None)
-        self.dtype: np.dtype[Any] = _dtype_of(X.schema.types if kinds is None else kinds)
+        self.dtype: DType = _dtype_of(X.schema.types if kinds is None else kinds)
         self._between(0, 1)  # names the columns that are no numbers
 
     def _piece(self, i: int) -> Any:
@@ -174,10 +175,10 @@ class PiecedTable(_Pieces):
             raise TypeError(
                 f"X has columns that hold no numbers: drop or encode {', '.join(wrong[:5])}{more}"
             )
-        self.names: tuple[str, ...] | None = tuple(schema.names)
+        self.names: Names = tuple(schema.names)
         self.cuts = _cuts(size for size, _ in pieces)
         self.shape: tuple[int, int] = self.cuts[-1], len(self.names)
-        self.dtype: np.dtype[Any] = _dtype_of(text)
+        self.dtype: DType = _dtype_of(text)
         self.readers, self._known = [read for _, read in pieces], -1
         self._table: Any = None
 
@@ -191,7 +192,7 @@ class IteratedRows(_Source):
     """Blocks that a function yields, one after the other, and anew in each pass. One block is in memory."""
 
     shape: tuple[int, int]
-    dtype: np.dtype[Any]
+    dtype: DType
 
     def __init__(self, blocks: Callable[[], Any]) -> None:
         self.blocks = blocks
@@ -203,7 +204,7 @@ class IteratedRows(_Source):
             raise ValueError(f"X is a function that returns blocks with numbers of columns {sorted(wide)}")
         self.cuts: list[int] = _cuts(shape[0] for shape, _ in parts)
         self.shape, self.dtype = (self.cuts[-1], wide.pop()), np.result_type(*(kind for _, kind in parts))
-        self.names: tuple[str, ...] | None = None
+        self.names: Names = None
         self._open: Any = iter(())
         self._block: Any = None  # what was read last,
         self._first, self._next = 0, 0  # its first row, and the next to be read
@@ -241,7 +242,7 @@ class IteratedRows(_Source):
         return _below(rows, self.shape[1], self.dtype)
 
 
-def _below(rows: list[Any], p: int, dtype: np.dtype[Any]) -> Any:
+def _below(rows: list[Any], p: int, dtype: DType) -> Any:
     """Matrices one below the other, of which there may be one or none."""
     if len(rows) == 1:
         return rows[0]
@@ -271,11 +272,11 @@ class StackedRows(_Pieces):
         if len(named) > 1:
             first, other = list(named.values())[:2]
             raise ValueError(f"X is a list of tables, and X[{first}] has other columns than X[{other}]")
-        self.names: tuple[str, ...] | None = next(iter(named), None)
+        self.names: Names = next(iter(named), None)
         self.parts: list[Any] = [part.tocsr() if is_sparse(part) else part for part in parts]
         self.cuts = _cuts(part.shape[0] for part in parts)
         self.shape: tuple[int, int] = self.cuts[-1], int(parts[0].shape[1])
-        self.dtype: np.dtype[Any] = np.result_type(*(np.dtype(part.dtype) for part in parts))
+        self.dtype: DType = np.result_type(*(np.dtype(part.dtype) for part in parts))
 
     def _piece(self, i: int) -> Any:
         return self.parts[i]

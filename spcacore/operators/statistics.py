@@ -12,7 +12,7 @@ from .. import _core
 from .._limits import CHUNK, EXTREME_COLUMNS, EXTREME_LEAST, EXTREME_SAMPLES
 from .._messages import counted
 from .._records import record
-from .._types import AnyArray, Array, Index, Mask
+from .._types import AnyArray, Array, DType, Index, Mask
 from .._validation import check_sample_weight
 from ..linalg.scaling import beyond_range, power_of_two_scales
 
@@ -72,13 +72,13 @@ class Standardization:
         """Divisor of the covariance."""
         return self.total_weight - 1 if self.sample_weight is not None else max(self.total_weight - 1, 1)
 
-    def without_excluded(self, weight: AnyArray | None, dtype: np.dtype[Any]) -> AnyArray | None:
+    def without_excluded(self, weight: AnyArray | None, dtype: DType) -> AnyArray | None:
         """What multiplies each column, 0 for those that are excluded; None stands for ones."""
         if self.excluded is None:
             return weight
         return np.where(self.excluded, 0, 1 if weight is None else weight).astype(dtype)
 
-    def row_weight(self, dtype: np.dtype[Any]) -> AnyArray | None:
+    def row_weight(self, dtype: DType) -> AnyArray | None:
         """u of F = diag(u) (X - 1 mean'): with `u^2 = w (n - 1) / degrees`, A = F'F / (n - 1)."""
         if self.sample_weight is None:
             return None
@@ -187,7 +187,7 @@ def from_whole(rows: int, whole: tuple[AnyArray, ...]) -> tuple[Statistics, Arra
     return Statistics(rows, rows * len(G), mean, M.diagonal().copy(), *ends), M
 
 
-def in_range(found: Statistics, dtype: np.dtype[Any]) -> bool:
+def in_range(found: Statistics, dtype: DType) -> bool:
     """Whether the squares of all columns that vary have all digits."""
     most = 1e25 if dtype == np.float32 else 1e250
     varies = found.square[found.high > found.low]

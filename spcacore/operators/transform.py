@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _core
 from .._limits import CACHED_ENTRIES, slices
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, DType, Index
 from .._validation import (
     check_shape,
     float_type,
@@ -141,7 +141,7 @@ def _dense_scores(a: AnyArray, used: Index, about: AnyArray, V: AnyArray) -> Any
     return out
 
 
-def _below_overflow(dtype: np.dtype[Any]) -> float:
+def _below_overflow(dtype: DType) -> float:
     """A power of two that leaves room for sums of the largest numbers."""
     return 2.0 ** -(np.finfo(dtype).maxexp // 8)
 

@@ -11,7 +11,18 @@ import numpy as np
 
 from .._messages import counted, few
 from .._records import frozen_record, record
-from .._types import AnyArray, Array, Grid, MatrixLike, ModelLike, OperatorLike, RandomSource, Rule, Weights
+from .._types import (
+    AnyArray,
+    Array,
+    Grid,
+    MatrixLike,
+    ModelLike,
+    Names,
+    OperatorLike,
+    RandomSource,
+    Rule,
+    Weights,
+)
 from .._validation import check_choice, integer, is_row_blocks, require_memory
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import check_jobs
@@ -93,7 +104,7 @@ class SparsitySelection(Judged, ByValue):
     earlier: tuple[SparsitySelection, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...] | None:
+    def names(self) -> Names:
         """Names of the variables, if the input had any."""
         return None if self.result is None else self.result.names
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,7 +33,7 @@ from .._limits import (
 )
 from .._messages import refuse_no_array
 from .._records import record
-from .._types import Array, Index, Kind, OperatorLike, Switch, Weights
+from .._types import Array, DType, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import LARGEST, as_seed
 from ..choice import Choice
 from ..methods import BranchAndBound, TPower
@@ -190,7 +190,7 @@ class Proof:
     upper: float
     complete: bool
 
-    def bound(self, value: float, precision: np.dtype[Any]) -> float:
+    def bound(self, value: float, precision: DType) -> float:
         """An upper bound on all others beside a component of this value.
 
         Where the search was completed it is the optimum, not the little above it that rounding may hide.

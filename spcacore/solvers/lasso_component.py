@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from .. import _core
 from .._limits import REFIT_RISE
 from .._records import record
-from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
+from .._types import AnyArray, Array, Index, Kind, Names, OperatorLike, Switch, Weights
 from .._validation import real_array
 from ..choice import Choice
 from ..linalg.orthogonal import orthonormal_basis
@@ -190,7 +190,7 @@ def scotlass(
     return run.component()
 
 
-def _columns(earlier: Any, p: int, names: tuple[str, ...] | None) -> Array:
+def _columns(earlier: Any, p: int, names: Names) -> Array:
     """Its columns, as rows of unit norm."""
     if earlier is None:
         return np.empty((0, p))

@@ -30,7 +30,7 @@ from .._limits import (
     TALLY_TIE,
     TIE,
 )
-from .._types import AnyArray, Index
+from .._types import AnyArray, DType, Index
 from ..operators.field import Field
 from .solution import Report, Tally, ended
 
@@ -80,7 +80,7 @@ def best_supports(
 
 @lru_cache(maxsize=8)  # of one component after another
 def _plan(
-    p: int, dtype: np.dtype[Any], k: int, whole: bool, deep: bool, count: int, max_iter: int, tol: float,
+    p: int, dtype: DType, k: int, whole: bool, deep: bool, count: int, max_iter: int, tol: float,
     ends: int, swapped: int, tie: float,
 ) -> Plan:  # fmt: skip
     """Starts, rounds, and the rest but for the tree; more runs go on where these are few, or a signal may be

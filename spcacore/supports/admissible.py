@@ -21,7 +21,7 @@ from .. import _core
 from .._labels import matched
 from .._messages import counted
 from .._records import record, replaced
-from .._types import AnyArray, Array, Index, Mask
+from .._types import AnyArray, Array, Index, Mask, Names
 from .._validation import group_places, real_array
 from ..choice import Choice
 
@@ -62,7 +62,7 @@ class Supports:
 
     @classmethod
     def checked(
-        cls, p: int, names: tuple[str, ...] | None, include: Any = None, exclude: Any = None,
+        cls, p: int, names: Names, include: Any = None, exclude: Any = None,
         groups: Any = None, signs: Any = None, count: Any = "groups", by_kernels: bool = False,
     ) -> Self:  # fmt: skip
         """From what the caller gave; positive signs alone may be left to kernels of single variables."""
@@ -334,7 +334,7 @@ def knowledge(choice: Choice | None, name: str = "choice") -> dict[str, Any]:
     return given if count == "groups" else given | {"count": count}
 
 
-def variables_of(given: Any, name: str, p: int, names: tuple[str, ...] | None) -> Index:
+def variables_of(given: Any, name: str, p: int, names: Names) -> Index:
     """Positions of variables given by names or by indices, ascending."""
     if given is None:
         return np.empty(0, np.intp)
@@ -359,7 +359,7 @@ def variables_of(given: Any, name: str, p: int, names: tuple[str, ...] | None) -
     return np.unique(np.array(found, np.intp))
 
 
-def _signs(signs: Any, p: int, names: tuple[str, ...] | None) -> NDArray[np.int8] | None:
+def _signs(signs: Any, p: int, names: Names) -> NDArray[np.int8] | None:
     if signs is None:
         return None
     if isinstance(signs, (bool, np.bool_, str, bytes)) or (np.ndim(signs) == 0 and signs not in (-1, 1)):
@@ -377,7 +377,7 @@ def _signs(signs: Any, p: int, names: tuple[str, ...] | None) -> NDArray[np.int8
     return signs.astype(np.int8) if signs.any() else None
 
 
-def _name_of(names: tuple[str, ...] | None, j: int) -> Any:
+def _name_of(names: Names, j: int) -> Any:
     return j if names is None else names[j]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +14,7 @@ from .. import _core
 from .._docstrings import NO_PANDAS, filled
 from .._messages import counted, warn
 from .._records import frozen_record
-from .._types import AnyArray, Array
+from .._types import AnyArray, Array, DType
 from .._validation import check_bool, integer, number, output_array, real_array
 from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
 from ..operators.problem import OUT_OF_RANGE
@@ -509,7 +508,7 @@ def _checked(loadings: ArrayLike, normalize: bool) -> tuple[Array, Array, Callab
     return L, np.where(row > 0, row, 1), partial(_rotated, exponent, given.dtype)
 
 
-def _rotated(exponent: int, dtype: np.dtype[Any], L: Array, rotation: Array) -> ObliqueRotation:
+def _rotated(exponent: int, dtype: DType, L: Array, rotation: Array) -> ObliqueRotation:
     """With the factors in order of variance, and signs."""
     C = np.linalg.inv(rotation.T @ rotation)
     P = L @ rotation
