@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._limits import ACROSS_BISECTIONS, ACROSS_ENTERING, ACROSS_WORK, CHOICE_SWAPS
+from .._records import record
 from .._types import Array, Index
 from ..linalg.pencil import signed_vector
 from ..linalg.scaling import beyond_range
@@ -36,20 +37,21 @@ def leading_sum(A: Array, S: Index, r: int) -> float:
     return float(np.linalg.eigvalsh(A[np.ix_(S, S)])[-r:].sum())
 
 
+@record
 class LeadingSum(Objective):
     """Of a semidefinite A in memory."""
 
-    most_tried: int = ACROSS_ENTERING
-    r: int
-    diagonal: Array
-    exact: bool
-    masked: Array | None
+    A: Array
+    supports: Supports
+    r: int = 1
 
-    def __init__(self, A: Array, supports: Supports, r: int = 1):
-        super().__init__(supports)
-        self.A, self.r, self.diagonal = A, r, A.diagonal().copy()
-        self.signs: NDArray[np.int8] | None = supports.signs if r == 1 else None
-        self.exact, self.masked = self.signs is None, None
+    def __post_init__(self) -> None:
+        A = self.A
+        self.diagonal: Array = A.diagonal().copy()
+        self.signs: NDArray[np.int8] | None = self.supports.signs if self.r == 1 else None
+        self.exact: bool = self.signs is None
+        self.most_tried: int = ACROSS_ENTERING
+        self.masked: Array | None = None
         if self.signs is not None:
             self.most_tried = CHOICE_SWAPS
             self.masked = np.where(A * np.outer(self.signs, self.signs) < 0, 0, A)

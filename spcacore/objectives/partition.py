@@ -64,6 +64,7 @@ class Places(Supports):
         return out
 
 
+@record
 class Partition(Objective):
     """The sum over components of an objective of one."""
 
@@ -71,12 +72,10 @@ class Partition(Objective):
     one: Objective
     sizes: tuple[int, ...]
     total: bool
-    exact: bool
-    most_tried: int
 
-    def __init__(self, one: Objective, sizes: tuple[int, ...], total: bool):
-        super().__init__(Places.of(one.supports, sizes, total))
-        self.one, self.sizes, self.total = one, sizes, total
+    def __post_init__(self) -> None:
+        one = self.one
+        super().__init__(Places.of(one.supports, self.sizes, self.total))
         self.exact, self.most_tried = one.exact, one.most_tried
         self.parts: dict[bytes, float] = {}
         self.tables: dict[bytes, Array] = {}

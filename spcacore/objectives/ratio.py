@@ -197,6 +197,7 @@ class Quotient(Protocol):
     def values_with(self, M: Array, G: Array, candidate: Index, basis: PencilBasis, S: Index) -> Array: ...
 
 
+@record
 class RatioOfUnits(Objective):
     """The largest x'Mx/x'Gx on whole units, of the signs; a unit more never lowers it.
 
@@ -212,13 +213,13 @@ class RatioOfUnits(Objective):
     slack = RISE
     at_once = 32
     quotient: Quotient
-    fit: Fit | None
-    tie: float
+    supports: Supports
+    fit: Fit | None = None
 
-    def __init__(self, quotient: Quotient, supports: Supports, fit: Fit | None = None):
-        super().__init__(supports)
-        self.quotient, self.fit, self.tie = quotient, fit, TIE.of(quotient.dtype)
-        self.bounded: bool = fit is not None or supports.signs is not None
+    def __post_init__(self) -> None:
+        quotient, supports = self.quotient, self.supports
+        self.tie: float = TIE.of(quotient.dtype)
+        self.bounded: bool = self.fit is not None or supports.signs is not None
         self.exact: bool = not self.bounded and bool(quotient.known.all())
         few = supports.signs is None or len(supports.allowed) <= self.most_tried
         self.steepest: bool = few and supports.room <= _STEEPEST

@@ -31,6 +31,7 @@ class _Explained:
     value: float = 0.0
 
 
+@record
 class Regression(Objective):
     """The explained part of g; a unit more never lowers it, without `volume`.
 
@@ -50,26 +51,22 @@ class Regression(Objective):
         The best u on some variables, as where it has signs: it minimizes u'Ku - 2 g'u.
     """
 
+    K: KeptRows
+    diagonal: Array
     g: Array
-    least: float
-    volume: bool
-    fit: Callable[[Index], Array] | None
-    exact: bool
-    steepest: bool
-    none: _Explained
-    last: _Explained
+    supports: Supports
+    least: float = 0.0
+    volume: bool = False
+    fit: Callable[[Index], Array] | None = None
 
-    def __init__(
-        self, K: KeptRows, diagonal: Array, g: Array, supports: Supports, *, least: float = 0.0,
-        volume: bool = False, fit: Callable[[Index], Array] | None = None,
-    ):  # fmt: skip
-        super().__init__(supports)
-        self.K, self.g, self.least, self.volume, self.fit = K, g, least, volume, fit
-        self.exact, self.steepest = fit is None, fit is not None or supports.grouped
+    def __post_init__(self) -> None:
+        g, supports = self.g, self.supports
+        self.exact, self.steepest = self.fit is None, self.fit is not None or supports.grouped
         if self.exact and not supports.grouped:
             self.most_tried: int = len(supports.allowed)
         none = np.zeros(len(supports.allowed), bool)
-        self.none = self.last = _Explained(none, np.zeros((0, len(g))), g.astype(np.float64), diagonal)
+        self.none: _Explained = _Explained(none, np.zeros((0, len(g))), g.astype(np.float64), self.diagonal)
+        self.last: _Explained = self.none
         self.fits: dict[bytes, Array] = {}
 
     def _explained(self, units: Units) -> _Explained:
