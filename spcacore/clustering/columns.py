@@ -26,6 +26,7 @@ from .._validation import (
 )
 from ..linalg.eigen import interruptible
 from ..linalg.orthogonal import matrix_product
+from ..linalg.scaling import below_range
 from ..linalg.threads import Report, in_threads
 from ..operators.block_tasks import statistics
 from ..operators.sparse import as_finite, permuted_columns, squared_norms
@@ -413,7 +414,7 @@ def centering(found: Statistics | None, n: int) -> tuple[Array, int]:
     """Means of n rows, exact where a variable is constant, and the exponent of the deviations."""
     if found is None or n < 2:
         raise ValueError(PAIRS)
-    with np.errstate(under="ignore"):
+    with below_range():
         half_range = float((found.high / 2 - found.low / 2).max())
     if not half_range > 0:
         raise ValueError("X has no variance: all its rows are equal")

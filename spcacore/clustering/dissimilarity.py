@@ -43,6 +43,7 @@ from .._validation import (
     require_memory,
 )
 from ..linalg.orthogonal import matrix_product, tall_product
+from ..linalg.scaling import below_range
 from .columns import (
     PAIRS,
     Array,
@@ -180,7 +181,7 @@ def sparse_dissimilarity(
     fit = best_weights(differences, bound, starting_vectors(differences), max_iter, tol)
     warn_unless_converged(fit.converged, max_iter)
     weights = fit.weights.astype(differences.dtype)
-    with np.errstate(under="ignore"):
+    with below_range():
         pairs = np.ldexp(differences.weighted(weights), differences.exponent).astype(differences.dtype)
         trace = np.ldexp(np.array(fit.trace), differences.exponent)
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", "callable")

@@ -22,6 +22,7 @@ from .._messages import convergence, few
 from .._records import frozen_record, replaced
 from .._types import AnyArray, Index, MatrixLike, Names, RandomSource, Weights
 from .._validation import as_seed, integer, is_row_blocks, is_sparse
+from ..linalg.scaling import eps_of
 from ..operators.blocks import SlicedRows, WholeRows
 from ..operators.partition import row_blocks
 from ..operators.transform import scores
@@ -249,7 +250,7 @@ def best_partition(
     `tell` hears of each change of the weights, and says whether the search is to end.
     """
     best = _from_partitions(columns, n_clusters, bound, starts, max_iter, tell)
-    least = max(1e-9, 8 * float(np.finfo(columns.dtype).eps))  # what is no gain but rounding
+    least = max(1e-9, 8 * eps_of(columns.dtype))  # what is no gain but rounding
     while best.converged:
         runs = _kmeans_runs(columns, [best.weights] * len(starts), n_clusters, generator)
         partition, value = max(runs, key=lambda run: run[1])

@@ -20,6 +20,7 @@ from .._types import AnyArray, Array, DType, Index, Names
 from .._validation import column_names, integer, is_row_blocks, is_sparse, real_array, refuse_products
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign, sign_of
+from ..linalg.scaling import below_range
 from ..operators.base import Affine
 from ..operators.block_tasks import as_kernel_input, dense_rows, operator_of, sum_parts
 from ..operators.blocks import RowBlocks
@@ -244,7 +245,7 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Ar
         dense_rows(left, entries * left.shape[1]), dense_rows(right, entries * right.shape[1]), strict=True
     ):
         (u, v), (w, z) = units
-        with np.errstate(under="ignore"):
+        with below_range():
             A = (a - u) * v
             out += (A if weight is None else A * weight[part, None] ** 2).T @ ((b - w) * z)
     return (out,)

@@ -48,6 +48,7 @@ from .._validation import (
 )
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
+from ..linalg.scaling import below_range
 from ..methods import RatioSearch
 from ..objectives.ratio import RatioOfUnits
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
@@ -252,7 +253,7 @@ def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEig
         norms[t] = math.sqrt(square) / size / math.ldexp(1.0, int(exponents.max()) - 1)
     scale = np.ldexp(1.0, pencil.exponent)
     known = [bound for bound in bounds if bound is not None]
-    with np.errstate(under="ignore"):
+    with below_range():
         deflated = np.array([x.objective for x in found]) * scale
         upper_bound = np.array(known) * scale if len(known) == len(found) else None
     return SparseEigenResult(

@@ -44,8 +44,9 @@ from .._limits import (
 from .._records import record
 from .._types import AnyArray, Array, DType, Index, Mask
 from ..linalg.eigen import all_eigenpairs
+from ..linalg.orthogonal import symmetrized
 from ..linalg.pencil import PencilBasis, border, bordered_values, largest_value, whitening
-from ..linalg.scaling import beyond_range
+from ..linalg.scaling import below_range, beyond_range, eps_of
 from ..operators.base import Affine
 from ..operators.block_tasks import operator_of
 from ..operators.deflation import Deflation, LowRank
@@ -239,7 +240,7 @@ class Pencil:
         """x'Ax/x'Bx of the caller's pencil, and x'Bx as it is there."""
         v = x.entries
         square = float(v @ (self.B0.block(x.index) @ v))
-        with np.errstate(under="ignore"):
+        with below_range():
             return float(np.ldexp(v @ (self.A0.block(x.index) @ v) / square, self.exponent)), square
 
     def remove(self, x: Solution, deflation: Deflation) -> None:
@@ -279,7 +280,7 @@ class Pencil:
         GA = self.A0.block(self.active)
         product = GA @ U[:, ~kept]
         large = np.abs(GA).max()
-        rounding = 16 * len(GA) * float(np.finfo(self.dtype).eps)
+        rounding = 16 * len(GA) * eps_of(self.dtype)
         if np.abs(product).max(initial=0) > self.slack * large:
             return None
         if np.abs(U[:, ~kept].T @ product).max(initial=0) > rounding * large:
@@ -367,7 +368,7 @@ class Form:
         out *= self.unit[S, None]
         out *= self.unit[S]
         out += self.terms.block(S)
-        return (out + out.T) / 2
+        return symmetrized(out)
 
     def matvec(self, x: Array, S: Index | None = None) -> Array:
         """The product with a vector, or with one that has the entries x on S only."""

@@ -32,6 +32,7 @@ from .._limits import (
 from .._types import Array, Index
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, largest_value, whitening
+from ..linalg.scaling import EPS
 from ..solvers.exact_tree import Search
 from ..solvers.semidefinite import solve_shaped
 from ..solvers.solution import ProgressClock, Report
@@ -78,7 +79,7 @@ def _bounds(
     """By name, allowing for rounding; both matrices whole. Where the hook is true, those that are known."""
     clock = ProgressClock(hook)
     mu, U = all_eigenpairs(B)
-    top, rounding = float(mu[-1]), 16 * len(B) ** 2 * float(np.finfo(np.float64).eps)
+    top, rounding = float(mu[-1]), 16 * len(B) ** 2 * EPS
     least = float(mu[0]) - rounding * top
     if not least > 1e4 * rounding * top:
         return {} if spectral is None else {"spectral": spectral + rounding * (1 + abs(spectral))}
@@ -160,7 +161,7 @@ class _Tree(Search):
         level = max(self.value, self.floor)
         N, diagonal = level * self.B - self.A, np.diag_indices_from(self.A)
         size = max(float(np.abs(N).max()), float(np.abs(self.A).max()), abs(level) * float(self.B.max()))
-        margin = 16 * (self.k + 4) ** 2 * float(np.finfo(np.float64).eps) * size
+        margin = 16 * (self.k + 4) ** 2 * EPS * size
         N[diagonal] += margin
         self.N, self.pruning_level = N, level + 2 * margin / self.least
 

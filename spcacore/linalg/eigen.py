@@ -29,7 +29,7 @@ from .. import _core
 from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, THREADED_ORDER
 from .._types import AnyArray, Array
 from .orthogonal import inner_products, project_out
-from .scaling import exponent_above, largest_magnitude
+from .scaling import EPS, below_range, exponent_above, largest_magnitude
 
 # ---- long LAPACK calls that Ctrl-C need not wait for ----------------------------------------------------
 
@@ -165,7 +165,6 @@ SPAN_SIZE = 24  # directions; of so many half are kept. Twice as many save a ten
 LEAST_LEFT = 1e-6  # of a direction, of which its products keep their digits
 PATIENCE = 6  # iterations for a vector, beyond which they are counted
 ORDER_OF_STEP = 100  # a decomposition takes as long as (order / this)^2 iterations
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass
@@ -264,7 +263,7 @@ class ShiftedInverse:
             self.FQ, side = np.hstack([self.FQ, self.YW.T @ solved]), self.Q.T @ solved
             self.Q, self.QKQ = Q, np.block([[self.QKQ, side], [side.T, more.T @ solved]])
 
-    @np.errstate(under="ignore")
+    @below_range()
     def step(self, a: float, x: Array, Gx: Array, Lx: Array, Q: Array, steps: int) -> Array | None:
         """The step after so many iterations, where the inverse is known by then."""
         self.waited += steps >= PATIENCE

@@ -14,7 +14,13 @@ import numpy as np
 from .. import _core
 from .._limits import GRAM_LOSS, IN_SPAN, NULL_DIRECTION, POLAR_ENTRIES, RANK, SPAN, TIE
 from .._types import AnyArray, Array
-from .scaling import beyond_range
+from .scaling import below_range, beyond_range, eps_of
+
+
+def symmetrized(A: AnyArray) -> AnyArray:
+    """A symmetric matrix without what rounding has made of it."""
+    return (A + A.T) / 2
+
 
 # ---- signs ------------------------------------------------------------------------------------------
 
@@ -58,7 +64,7 @@ def unit(x: AnyArray) -> AnyArray | None:
 
 def unit_columns(B: Array) -> Array:
     """Each column over its norm, at any scale; a zero column stays."""
-    with np.errstate(under="ignore"):  # of entries far below the largest
+    with below_range():  # of entries far below the largest
         B = np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
     norm = np.linalg.norm(B, axis=0)
     return B / np.where(norm > 0, norm, 1)
@@ -95,7 +101,7 @@ def orthonormal(V: AnyArray, rounding: float | None = None) -> Array:
     It is in the span where rounding of its entries, by the share `rounding` or that of the type of V, may be
     all that keeps it out.
     """
-    share = float(np.finfo(V.dtype).eps) if rounding is None else rounding
+    share = eps_of(V.dtype) if rounding is None else rounding
     return _core.orthogonal_parts(np.ascontiguousarray(V.T, np.float64), share).T
 
 
@@ -189,7 +195,7 @@ def procrustes(M: Array, near: Array) -> tuple[Array, float]:
 
 def inverse_root(G: Array) -> Array:
     """G^(-1/2) of a symmetric semidefinite matrix, 0 where it is singular."""
-    values, vectors = np.linalg.eigh((G + G.T) / 2)
+    values, vectors = np.linalg.eigh(symmetrized(G))
     kept = values > NULL_DIRECTION * max(values[-1], 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         return (vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)) @ vectors.T

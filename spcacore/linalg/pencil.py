@@ -14,7 +14,7 @@ from .._limits import NULL_WEIGHT, RISE, SIGNED_RATIOS, TIE
 from .._records import record
 from .._types import AnyArray, Array, Index, Mask
 from .eigen import all_eigenpairs, upper_eigenpairs
-from .orthogonal import inner_products
+from .orthogonal import inner_products, symmetrized
 
 _DEFINITE = 1e-3  # the least root of a pivot over the largest, of a matrix far from singular
 
@@ -38,7 +38,7 @@ class PencilBasis:
     @classmethod
     def _of(cls, A: Array, T: Array, null: Mask) -> PencilBasis:
         G = T.T @ A @ T
-        eigenvalues, Y = all_eigenpairs((G + G.T) / 2)
+        eigenvalues, Y = all_eigenpairs(symmetrized(G))
         return cls(eigenvalues[::-1].copy(), np.asfortranarray(T @ Y[:, ::-1]), null)
 
     @classmethod
@@ -75,7 +75,7 @@ def whitening(mu: Array, U: Array, kept: Mask) -> Array:
 def largest_value(A: Array, T: Array) -> float:
     """The largest eigenvalue of T'AT, of which no number of threads changes a bit."""
     G = inner_products(T, inner_products(A, T))
-    return float(upper_eigenpairs((G + G.T) / 2, 1)[0][0])
+    return float(upper_eigenpairs(symmetrized(G), 1)[0][0])
 
 
 def border(

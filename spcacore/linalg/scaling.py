@@ -9,6 +9,19 @@ import numpy as np
 
 from .._types import AnyArray, Array
 
+EPS = float(np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny)  # the least number with all digits
+
+
+def eps_of(dtype: Any) -> float:
+    """The distance from 1 to the next number."""
+    return float(np.finfo(dtype).eps)
+
+
+def below_range() -> np.errstate:
+    """For numbers that may be rounded to 0."""
+    return np.errstate(under="ignore")
+
 
 def beyond_range() -> np.errstate:
     """For numbers that may leave the number range: what becomes of them is seen to afterwards."""

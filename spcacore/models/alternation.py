@@ -15,6 +15,7 @@ from .._messages import counted, warn
 from .._types import Index
 from .._validation import Hook, integer, per_component, require_entries
 from ..choice import Explained
+from ..linalg.scaling import eps_of
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.gram import is_rounding
 from ..operators.inputs import as_problem, in_order
@@ -308,7 +309,7 @@ def _certified(
     size = state.supports.most_variables(_cardinality(state.supports, x, asked))
     if not bound <= objective * (1 + EXACT_SLACK.of(problem.operator.dtype)):
         bound = min(bound, *upper_bounds(problem, state, size).values())
-    if bound <= objective * (1 + 64 * float(np.finfo(problem.operator.dtype).eps)):
+    if bound <= objective * (1 + 64 * eps_of(problem.operator.dtype)):
         bound = objective  # as rounding may hide
     return replace(x, objective=objective, upper_bound=max(bound, objective))
 

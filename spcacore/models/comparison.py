@@ -26,6 +26,7 @@ from .._rendering import (
 )
 from .._types import AnyArray, Array, Index, Kind, Names, OperatorLike, Weights
 from .._validation import integer
+from ..linalg.orthogonal import symmetrized
 from ..operators.gram import dense_shares
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -455,7 +456,7 @@ def _correlations(problem: Problem, V: list[Array], place: int) -> list[Array]:
     else:  # of data only the columns in use are read
         images = images_of(op, together)
         M = images @ (together if op.symmetric_form else images.T)
-    M = (M + M.T) / 2
+    M = symmetrized(M)
     deviation = np.sqrt(np.maximum(M.diagonal(), 0))
     inverse = np.where(deviation > 0, 1 / np.where(deviation > 0, deviation, 1), 0)
     R = (inverse[:, None] * M * inverse).clip(-1, 1)

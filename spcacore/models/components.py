@@ -15,6 +15,7 @@ from .._records import frozen_record
 from .._types import AnyArray, Array, Deflation, Index, Kind, Mask, MethodName, OperatorLike, Switch, Weights
 from .._validation import integer
 from ..choice import Choice, Explained, Total
+from ..linalg.scaling import eps_of
 from ..methods import Method
 from ..operators.gram import formed, is_rounding, shares_when_asked
 from ..operators.inputs import as_fitted
@@ -405,7 +406,7 @@ def components_result(
     elif request.certify:
         bounds = np.array([f.upper_bound for f in found])
         gap = 1 - np.array([f.objective for f in found]) / bounds
-        hidden = variances <= bounds * (1 + 64 * float(np.finfo(problem.operator.dtype).eps))  # by rounding
+        hidden = variances <= bounds * (1 + 64 * eps_of(problem.operator.dtype))  # by rounding
         upper_bound = np.asarray(problem.in_units(np.maximum(bounds, variances, out=bounds, where=hidden)))
     in_units = np.asarray(problem.in_units(variances)) if quiet else problem.reported(variances)
     return SparsePCAResult.of(

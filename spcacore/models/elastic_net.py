@@ -29,8 +29,8 @@ from .._validation import (
     require_entries,
 )
 from ..choice import Choice
-from ..linalg.orthogonal import fix_signs, procrustes, unit_columns
-from ..linalg.scaling import beyond_range
+from ..linalg.orthogonal import fix_signs, procrustes, symmetrized, unit_columns
+from ..linalg.scaling import below_range, beyond_range
 from ..operators.gram import cheap_dense_shares, leading_vectors
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, of_matrix, usual_cardinality
@@ -284,7 +284,7 @@ def _alternated(
         C, nuclear = space.turn(f)
         inner, square = space.inner(B, f), float(np.sum(B * B))
         quadratic = square if ridge == math.inf else float(np.trace(inner)) + ridge * square
-        with np.errstate(under="ignore"):
+        with below_range():
             objective.append(
                 trace - 2 * nuclear + quadratic + 2 * float(levels @ [problem.supports.cost(b) for b in B.T])
             )
@@ -329,7 +329,7 @@ def _refined(problem: Problem, found: _Found, sizes: tuple[int, ...], anew: bool
         ]
         among = among if problem.p <= REFINED_ORDER else np.unique(np.concatenate([V.nonzero()[0], *best]))
         A = problem.operator.submatrix(among)
-        inside = of_matrix(inside, (A + A.T) / 2)
+        inside = of_matrix(inside, symmetrized(A))
     starts = [nonzeros_of(V[among])]
     if anew:
         starts.append(in_turn(inside, sizes, 0))

@@ -35,7 +35,7 @@ from .._limits import (
 )  # fmt: skip
 from .._types import AnyArray, Array, Index
 from .._validation import Hook
-from ..linalg.scaling import beyond_range
+from ..linalg.scaling import TINY, beyond_range
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Progress
@@ -228,7 +228,7 @@ def _rounded(A: Array) -> Array:
     unit = np.exp2(np.frexp(np.abs(A.diagonal()))[1] // 2)
     with beyond_range():
         unit = np.multiply.outer(unit, unit) * 2.0**-JOINT_BITS
-        return np.where(unit > np.finfo(float).tiny, np.round(A / unit) * unit, A)
+        return np.where(unit > TINY, np.round(A / unit) * unit, A)
 
 
 def ascended(
@@ -298,7 +298,7 @@ def _entrants(problem: Problem, loadings: list[Loading], among: Index, constrain
             Q, R = Q[:, keep], R[np.ix_(keep, keep)]
             along = Q.T @ x
             z, y = x - Q @ along, AV[:, t] - np.linalg.solve(R.T, images[:, keep].T).T @ along
-            quotient = float(z @ y[among]) / max(float(z @ z), np.finfo(float).tiny)
+            quotient = float(z @ y[among]) / max(float(z @ z), TINY)
         level = quotient * np.abs(x[x != 0]).min()
         if level > 0:  # else x adds nothing to the others, and has no share to defend
             excess = np.maximum(excess, np.where(free, np.abs(y) / level - (1 + 1e-6), 0))

@@ -29,7 +29,7 @@ from .._types import AnyArray, Array, DType
 from .._validation import as_dense, check_shape, real_array
 from ..linalg.eigen import interruptible, leading_eigenpairs
 from ..linalg.orthogonal import matrix_product
-from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
+from ..linalg.scaling import beyond_range, eps_of, exponent_above, largest_magnitude
 from ..linalg.threads import Report, in_threads
 
 KernelFunction = Callable[[Any, Any], Any]
@@ -201,7 +201,7 @@ class KernelMatrix:
 
     def noise(self, first: float) -> float:
         """Eigenvalues up to this size may be rounding errors."""
-        return 100 * float(np.finfo(self.dtype).eps) * max(first, math.sqrt(self.n) * self.largest)
+        return 100 * eps_of(self.dtype) * max(first, math.sqrt(self.n) * self.largest)
 
     def _center(self, tile: AnyArray, i: slice, j: slice) -> None:
         """tile_ab -= mean_a + mean_b - mean of means."""
@@ -344,4 +344,4 @@ def _solve(K: AnyArray, right: AnyArray, definite: bool, norm: float) -> tuple[A
     if info != 0:
         return dual, f"the kernel of the scores is {'not positive definite' if definite else 'singular'}"
     rcond, _ = condition(*factor, norm)
-    return dual, f"it is nearly singular, rcond={rcond:.3g}" if rcond < np.finfo(K.dtype).eps else ""
+    return dual, f"it is nearly singular, rcond={rcond:.3g}" if rcond < eps_of(K.dtype) else ""

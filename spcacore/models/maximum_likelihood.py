@@ -27,7 +27,7 @@ from ..linalg.eigen import (
     products_of,
 )
 from ..linalg.orthogonal import inner_products, tall_product, unit_columns
-from ..linalg.scaling import beyond_range
+from ..linalg.scaling import EPS, below_range, beyond_range, eps_of
 from ..operators.problem import Problem
 from ..progress import Progress
 
@@ -232,7 +232,7 @@ def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Ar
     products of dense data are computed in float64, and if need be the singular values of X.
     """
     op, p = problem.operator, problem.p
-    eps = float(np.finfo(op.dtype).eps)
+    eps = eps_of(op.dtype)
     dense = not (op.symmetric_form or is_sparse(X) or is_operator(X))
     order = p if op.symmetric_form else min(op.n, p)
     if order > PPCA_ORDER or not (dense or p == order):
@@ -247,7 +247,7 @@ def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Ar
         return dense and order <= PPCA_ORDER and min(values[-1], rest) < digits * eps * values[0]
 
     if op.single and inaccurate(eps, 1e5):
-        eps = float(np.finfo(np.float64).eps)
+        eps = EPS
         values, U = _by_products(problem, X, r, np.dtype(np.float64))
         rest, exact = total - float(values.sum()), 10 * eps * order
     if inaccurate(eps, 1e6) and not (op.single and eps > 1e-10):
@@ -258,7 +258,7 @@ def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Ar
         squares = s**2 / max(op.n - 1, 1)
         values, U, rest = squares[:r], Vt[:r].T, float(squares[r:].sum())
         exact = (eps * max(op.n, p)) ** 2
-        exact += 16 * float(np.finfo(op.dtype).eps) ** 2 * float(problem.known_moment.sum() / values[0])
+        exact += 16 * eps_of(op.dtype) ** 2 * float(problem.known_moment.sum() / values[0])
     rank = int(np.count_nonzero(values > exact * values[0]))
     if rank < r:
         raise ValueError(f"X has rank {rank}, so n_components must be at most {rank}, not {r}")
@@ -310,7 +310,7 @@ def _by_lanczos(op: Any, r: int) -> tuple[Array, Array]:
 def _centered(problem: Problem, X: Any, rows: slice, columns: slice, dtype: DType) -> AnyArray:
     """Rows and columns of F, the centered and scaled data whose covariance the operator multiplies by."""
     a = real_array(X, "X", ndim=2, finite=False)[rows, columns].astype(dtype)
-    with np.errstate(under="ignore"):
+    with below_range():
         if problem.mean is not None:
             a -= problem.mean[columns]
         if problem.weight is not None:

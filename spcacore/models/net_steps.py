@@ -15,6 +15,7 @@ from .._records import record
 from .._types import Array, Index
 from ..linalg.eigen import upper_eigenpairs
 from ..linalg.orthogonal import inner_products, procrustes
+from ..linalg.scaling import eps_of
 from ..operators.problem import Problem
 from ..solvers.refitting import Step
 from ..supports.admissible import Supports
@@ -160,7 +161,7 @@ class ElasticNets:
     def __post_init__(self) -> None:
         self.own: Supports = self.choice
         self.levels: Array = np.zeros(len(self.wanted))
-        self.eps: float = float(np.finfo(self.op.dtype).eps)
+        self.eps: float = eps_of(self.op.dtype)
         self.working: Index = np.zeros(0, np.intp)
 
     def solve(self, C: Array) -> tuple[Array, Array]:

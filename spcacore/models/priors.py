@@ -37,6 +37,8 @@ from .._types import AnyArray, Array, Index, Names
 from .._validation import integer, is_sparse, real_array, refuse_not_finite
 from ..choice import Prior
 from ..linalg.eigen import interruptible
+from ..linalg.orthogonal import symmetrized
+from ..linalg.scaling import EPS, TINY
 from ..objectives.regression import Regression
 from ..operators.sparse import compressed
 from ..operators.submatrix import KeptRows
@@ -280,12 +282,12 @@ def as_prior(given: Prior | None, p: int, names: Names, seed: int) -> tuple[Prio
                 "covariance of the prior must be positive definite; its smallest eigenvalue is "
                 f"{values[0]:.3g}"
             )
-        if values[0] <= p * np.finfo(np.float64).eps * values[-1]:
+        if values[0] <= p * EPS * values[-1]:
             raise ValueError(
                 "covariance of the prior is singular to rounding: add to its diagonal, or give a precision"
             )
         theta = values[-1] / values
-        return Spectral(theta, U, (U * theta) @ U.T), 1 / max(float(size * values[-1]), np.finfo(float).tiny)
+        return Spectral(theta, U, (U * theta) @ U.T), 1 / max(float(size * values[-1]), TINY)
     L, largest = _symmetric(precision, "precision of the prior", p, names)
     if is_sparse(L) and p > SPECTRAL_ORDER:  # its smallest eigenvalue is unknown
         from scipy.sparse import eye_array
@@ -315,7 +317,7 @@ def _symmetric(x: Any, name: str, p: int, names: Names) -> tuple[Any, float]:
     a = a / largest
     if abs(a - a.T).max() > 1e-8:
         raise ValueError(f"{name} must be symmetric")
-    return (a + a.T) / 2, largest
+    return symmetrized(a), largest
 
 
 def grid_laplacian(shape: int | Sequence[int], mask: ArrayLike | None = None) -> csr_array:

@@ -35,7 +35,7 @@ from .._validation import (
     refuse_products,
 )
 from ..linalg.orthogonal import fix_signs
-from ..linalg.scaling import beyond_range
+from ..linalg.scaling import below_range, beyond_range
 from ..operators.block_tasks import as_kernel_input, finite
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
@@ -181,7 +181,7 @@ class PPCAResult(LoadingsResult):
         ((2, 2), (5, 2, 2))
         """
         if X is None:
-            with np.errstate(under="ignore"):
+            with below_range():
                 return np.diag(self.noise_variance / self.explained_variance)
         if is_row_blocks(X):
             return self._by_blocks("posterior_covariance", X, 2 * (self.n_components,))

@@ -32,7 +32,7 @@ from .._validation import (
     real_array,
 )
 from ..linalg.orthogonal import matrix_product
-from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
+from ..linalg.scaling import EPS, below_range, beyond_range, exponent_above, largest_magnitude
 from ..operators.block_tasks import finite
 from ..operators.blocks import RowBlocks, naming_not_finite
 from ..operators.partition import column_means, row_blocks
@@ -67,7 +67,7 @@ def _median_distance(a: Any, weight: Array | None) -> float:
     square = np.einsum("ij,ij->i", a, a)
     sums = square[:, None] + square
     distance = sums - 2 * matrix_product(a)
-    distance[distance <= (16 + a.shape[1]) * np.finfo(float).eps * sums] = 0
+    distance[distance <= (16 + a.shape[1]) * EPS * sums] = 0
     pairs = np.tri(len(a), k=-1, dtype=bool) & (distance > 0)
     times = None if weight is None else np.outer(weight, weight)[pairs]
     distance = distance[pairs]
@@ -211,7 +211,7 @@ class RandomFeatures(Result):
     def _write(self, rows: Any, out: AnyArray) -> None:
         """out = sqrt(2 / m) cos((rows - shift) weights + offset)."""
         fits = np.abs(self.weights).max() < np.finfo(out.dtype).max
-        with np.errstate(under="ignore"):
+        with below_range():
             weights = self.weights.astype(out.dtype if fits else np.float64)
             if is_sparse(rows):
                 out[...] = rows @ weights

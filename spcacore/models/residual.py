@@ -11,7 +11,7 @@ from .. import _core
 from .._limits import SPAN
 from .._types import Array, Index
 from ..linalg.eigen import ShiftedInverse, all_eigenpairs
-from ..linalg.orthogonal import inner_products, project_out
+from ..linalg.orthogonal import inner_products, project_out, symmetrized
 from ..operators.deflation import LowRank
 from ..operators.gram import leading_pairs
 from ..operators.problem import Problem
@@ -90,7 +90,7 @@ class Residual:
         """Z'Z on a support."""
         G = self.op.submatrix(index).astype(np.float64)
         G = (self.n - 1) * G + self.term.block(index)
-        return (G + G.T) / 2
+        return symmetrized(G)
 
     def factor(self, index: Index) -> Array | None:
         """Y with YY' = Z'Z on a support, where Y is the smaller one, of data in memory."""
@@ -161,5 +161,5 @@ def _in_basis(op: _core.Operator, U: Array) -> _core.Operator:
     if op.symmetric_form or op.n >= op.p:
         AV = op.apply_block(V).astype(np.float64)
         A = inner_products(U, AV)
-        return _core.dense((A + A.T) / 2, True)
+        return _core.dense(symmetrized(A), True)
     return _core.dense(op.forward_block(V).astype(np.float64), False, factor=op.factor)

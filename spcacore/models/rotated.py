@@ -23,7 +23,8 @@ from .._validation import (
     real_array,
     several,
 )
-from ..linalg.orthogonal import inner_products, inverse_root, polar_factor
+from ..linalg.orthogonal import inner_products, inverse_root, polar_factor, symmetrized
+from ..linalg.scaling import TINY, below_range
 from ..operators.degrees import degree_problem, degree_weight, row_shift
 from ..operators.gram import cheap_dense_shares, leading_vectors, negligible
 from ..operators.inputs import as_problem
@@ -153,8 +154,8 @@ def prs(
     a = real_array(M, "M", ndim=2)
     if a.shape[0] < a.shape[1]:
         raise ValueError(f"M must have at least as many rows as columns, not shape {a.shape}")
-    shrink = _Shrinkage(rotation, threshold, number(l1_bound, "l1_bound", np.finfo(float).tiny))
-    with np.errstate(under="ignore"):  # by a power of two, since LAPACK would round
+    shrink = _Shrinkage(rotation, threshold, number(l1_bound, "l1_bound", TINY))
+    with below_range():  # by a power of two, since LAPACK would round
         M = np.ldexp(a.astype(np.float64), -int(np.frexp(np.abs(a).max())[1]))
     return shrink(M).astype(a.dtype)
 
@@ -439,7 +440,7 @@ def sma(
 
     ended = _iterate(step, Y.shape[1], max_iter, tol, hook)
     Y, Z, B = _ordered(Y, Z, Z.T @ op.forward_block(Y))
-    with np.errstate(under="ignore"):
+    with below_range():
         B = B * math.ldexp(1.0, problem.exponent // 2)
     return _result(problem, "sma", Y, (Z + 0.0).astype(op.dtype), ended, B)
 
@@ -468,7 +469,7 @@ def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int
     r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
     if bound is None:
         return r, math.sqrt(size * r)
-    return r, number(bound, name, np.finfo(float).tiny, r * math.sqrt(size))
+    return r, number(bound, name, TINY, r * math.sqrt(size))
 
 
 def _problem(
@@ -499,7 +500,7 @@ def _check_start(problem: Problem, r: int, start: Any) -> Array:
     Y = np.asfortranarray(a / peak, np.float64)
     Y /= np.linalg.norm(Y, axis=0)
     G = Y.T @ problem.operator.apply_block(Y)
-    if not np.linalg.eigvalsh((G + G.T) / 2)[0] > negligible(problem):
+    if not np.linalg.eigvalsh(symmetrized(G))[0] > negligible(problem):
         raise ValueError(f"start has fewer than {counted(r, 'direction')} in which X has variance")
     return Y
 

@@ -45,7 +45,7 @@ from .._validation import (
     per_component,
 )
 from ..choice import Choice, Prior
-from ..linalg.orthogonal import column_span
+from ..linalg.orthogonal import column_span, symmetrized
 from ..operators.inputs import as_fitted, as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality
 from ..operators.transform import scores
@@ -189,7 +189,7 @@ class StructuredPCAResult(VariancesResult):
             Y = inner.solve(a, Q)
             columns -= Y @ np.linalg.solve(Q.T @ Y, Y.T @ E)
         out = E.T @ columns / unit
-        return (out + out.T) / 2
+        return symmetrized(out)
 
     @property
     def _constrained(self) -> bool:

@@ -29,7 +29,8 @@ from .._records import record
 from .._types import Array, MatrixLike
 from .._validation import Hook, integer, real_array
 from ..linalg.eigen import leading_eigenvectors
-from ..linalg.orthogonal import fix_sign
+from ..linalg.orthogonal import fix_sign, symmetrized
+from ..linalg.scaling import eps_of
 from ..objectives.regression import Regression
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
@@ -91,7 +92,7 @@ class _JointModel:
         """The weights of principal components, which are best without a prior."""
         values, V = leading_eigenvectors(self.op, r)
         left = self.square - (self.n - 1) * float(np.maximum(values, 0).sum())
-        if left <= (30 if self.op.single else 1e3) * float(np.finfo(self.op.dtype).eps) * self.square:
+        if left <= (30 if self.op.single else 1e3) * eps_of(self.op.dtype) * self.square:
             raise ValueError(f"X has rank {r} at most, so n_components must be below that: no noise is left")
         B = V.astype(np.float64) / math.sqrt(self.prior.p)
         B = B if self.U is None else self.U.T @ B
@@ -190,7 +191,7 @@ def fit_in_turn(
     removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
     state = DeflatedOperator.from_problem(problem, removal)
     sparse_state: DeflatedOperator | None = state
-    rounding = (30 if op.single else 1e3) * float(np.finfo(op.dtype).eps)
+    rounding = (30 if op.single else 1e3) * eps_of(op.dtype)
     components: list[Component] = []
     for t in range(r):
         if residual.square <= rounding * residual.total:
@@ -345,7 +346,7 @@ def information_projection(
     if len(m) != p:
         raise ValueError(f"mean has {counted(len(m), 'entry')} for {counted(p, 'variable')}")
     try:
-        K = linalg.cho_solve(linalg.cho_factor((C + C.T) / 2), np.eye(p))
+        K = linalg.cho_solve(linalg.cho_factor(symmetrized(C)), np.eye(p))
     except linalg.LinAlgError:
         raise ValueError("covariance must be positive definite") from None
     k = p if cardinality is None else integer(cardinality, "cardinality", 1, p)

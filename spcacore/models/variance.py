@@ -16,7 +16,8 @@ from .._messages import counted
 from .._records import frozen_record
 from .._types import AnyArray, Array, Definition, Index, Kind, Names, OperatorLike, Switch, Weights
 from .._validation import check_bool, check_choice, real_array
-from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit_columns
+from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, symmetrized, unit_columns
+from ..linalg.scaling import eps_of
 from ..operators.gram import cheap_dense_shares
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -137,7 +138,7 @@ def operator_variances(
         return np.zeros(V.shape[1])
     whole, V = V, V[used]
     if definition != "raw":  # what is new of each loading, of which rounding takes a share, not of all of it
-        V = orthonormal(V, max(float(np.finfo(t).eps) for t in (op.dtype, np.dtype(given))))
+        V = orthonormal(V, max(eps_of(t) for t in (op.dtype, np.dtype(given))))
     Q = np.zeros(whole.shape)
     Q[used] = V
     if definition == "adjusted":
@@ -248,7 +249,7 @@ def _adjusted(op: _core.Operator, V: AnyArray) -> Array:
                 basis.append(q)
         return out
     M = images @ V  # Cholesky elimination of V'AV
-    M = (M + M.T) / 2
+    M = symmetrized(M)
     rounding = VARIANCE_LEFT.of(op.dtype)
     tiny = rounding * M.diagonal() * len(M)
     for t in range(len(M)):

@@ -15,7 +15,8 @@ from .._messages import counted
 from .._records import record
 from .._types import Array, Index
 from ..linalg.eigen import RitzSpan, ShiftedInverse, largest_eigenpairs, root_beyond
-from ..linalg.orthogonal import append_orthonormal, column_span, project_out
+from ..linalg.orthogonal import append_orthonormal, column_span, project_out, symmetrized
+from ..linalg.scaling import eps_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.truncated_power import TruncatedPower
@@ -145,7 +146,7 @@ class ExpectationMaximization:
             Y = prior.solve(a, Q, self.guess[1])
             self.guess[1] = Y
             N = Q.T @ Y
-            N = linalg.cho_factor((N + N.T) / 2)
+            N = linalg.cho_factor(symmetrized(N))
             m = project_out(m - Y @ linalg.cho_solve(N, Y.T @ right), Q)
             trace -= float(np.trace(linalg.cho_solve(N, Y.T @ Y)))
             logdet -= 2 * float(np.log(np.diag(N[0])).sum())
@@ -371,7 +372,7 @@ class Search:
         signed: Supports | None = None,
     ) -> ExpectationMaximization:
         """Of the variables of a prior, with this product in place of Z'Z on all."""
-        exact = math.sqrt(float(np.finfo(self.problem.operator.dtype).eps))  # differences below are rounding
+        exact = math.sqrt(eps_of(self.problem.operator.dtype))  # differences below are rounding
         product, square = product or self.residual.apply, self.residual.square
         if signed is not None:
             return WithinSigns(product, square, self.entries, Diagonal(prior.diagonal), Q, exact, signed)

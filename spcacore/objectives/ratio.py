@@ -27,6 +27,7 @@ from .._limits import (
 from .._records import record
 from .._types import AnyArray, Array, DType, Index, Mask
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
+from ..linalg.orthogonal import symmetrized
 from ..linalg.pencil import PencilBasis, border, bordered_values, signed_ratio
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -148,7 +149,7 @@ class Ratio:
             M, G = M[:, S], G[:, S]
         else:
             M, G = self.A[S] @ self.A[:, S], self.A[np.ix_(S, S)]
-        return (M + M.T) / 2, (G + G.T) / 2
+        return symmetrized(M), symmetrized(G)
 
     def know(self, index: Index) -> None:
         """Compute the diagonal of M there."""
@@ -165,8 +166,8 @@ class Ratio:
         """Of a support."""
         if (basis := PencilBasis.definite(M, G)) is not None:
             return basis
-        mu, U = all_eigenpairs((G + G.T) / 2)
-        return PencilBasis.of((M + M.T) / 2, mu, U, mu > self.cut(mu[-1]))
+        mu, U = all_eigenpairs(symmetrized(G))
+        return PencilBasis.of(symmetrized(M), mu, U, mu > self.cut(mu[-1]))
 
     def values_with(self, M: Array, G: Array, candidate: Index, basis: PencilBasis, S: Index) -> Array:
         """The values with each candidate more, of which M and G have the columns."""

@@ -13,7 +13,7 @@ from .. import _core
 from .._limits import CHUNK, slices
 from .._records import replaced
 from .._types import AnyArray, Array, DType, Index, Names
-from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
+from ..linalg.scaling import below_range, beyond_range, exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
 from .problem import Problem
 from .statistics import Standardization, Statistics, dense_statistics, unit_deviation, unit_of
@@ -233,7 +233,7 @@ def data_problem(
         weight = np.where(zero, 0, 1).astype(dtype)
     weight = treatment.without_excluded(weight, dtype)
     range_ = 1.0 if treatment.scale and treatment.deviation is None else power_of_two_scale(largest, dtype)
-    with np.errstate(under="ignore"):
+    with below_range():
         diagonal = (spread * range_ * range_) ** 2
         mean = about.astype(dtype) if treatment.center else None
     moment = diagonal

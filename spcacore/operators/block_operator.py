@@ -30,7 +30,8 @@ from .._limits import (
 )
 from .._records import record
 from .._types import AnyArray, Array, DType, Index, Mask
-from ..linalg.scaling import beyond_range
+from ..linalg.orthogonal import symmetrized
+from ..linalg.scaling import beyond_range, eps_of
 from .base import Affine
 from .block_tasks import backward, extreme_rows_of, forward, products, submatrix, sum_parts
 from .blocks import RowBlocks
@@ -111,7 +112,7 @@ class Gram:
         """A[:, index] V."""
         if len(index) == 0:
             return np.zeros((self.p, V.shape[1]), self.dtype)
-        apart = 4 * float(np.finfo(self.dtype).eps) * np.abs(V).max()  # where rounding may have it
+        apart = 4 * eps_of(self.dtype) * np.abs(V).max()  # where rounding may have it
         for known, values, Y in self.recent if V.shape[1] == 1 else ():
             if np.array_equal(known, index) and np.abs(values - V).max() <= apart:
                 return Y.copy()
@@ -238,7 +239,7 @@ class Gram:
                 whole = A
                 break
             rows, square = slice(first, first + step), A[:, : len(A)]
-            square[:] = (square + square.T) / 2
+            square[:] = symmetrized(square)
             whole[rows, first:], whole[first:, rows] = A, A.T
         self.matrix, self.known[:] = whole, True
         self._forget()
@@ -281,7 +282,7 @@ class Gram:
         if self.matrix is not None:
             return _core.principal_submatrix(self.matrix, index)
         G = self._rows(index, index)
-        return (G + G.T) / 2
+        return symmetrized(G)
 
     def between(self, new: Index, index: Index) -> AnyArray:
         """A[new, index], in one pass; `index` ends with `new`."""
@@ -446,7 +447,7 @@ class BlockOperator:
         if not self.removed:
             return G
         G = G + self.removed.block(index)
-        return ((G + G.T) / 2).astype(self.dtype)
+        return (symmetrized(G)).astype(self.dtype)
 
 
 class BlocksWorkingSet(WorkingSet):

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .._types import AnyArray, DType
 from .._validation import float_type, is_operator
-from ..linalg.scaling import beyond_range, exponent_of, power_of_two_scale
+from ..linalg.scaling import below_range, beyond_range, eps_of, exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
 from .base import Affine, Storage, divisor_and_weight, refuse_oblong
 from .problem import Problem
@@ -83,7 +83,7 @@ class Products(Storage):
         factor = 1.0 if self.covariance else 1.0 / max(n - 1, 1)
         self.operator(Affine(mean, weight, 1.0, factor, row_weight))
         sample = self.forward(np.random.default_rng(0).standard_normal(p).astype(dtype) / math.sqrt(p))
-        largest, eps = float(np.abs(sample).max()), float(np.finfo(dtype).eps)
+        largest, eps = float(np.abs(sample).max()), eps_of(dtype)
         center = mean if mean is None or weight is None else mean * weight
         if center is not None:  # below this, the sample is rounding alone
             largest = max(largest, eps * float(np.abs(center).max()))
@@ -126,7 +126,7 @@ class Products(Storage):
         return y
 
     def _scaled(self, v: AnyArray, weight: AnyArray | None = None) -> AnyArray:
-        with np.errstate(under="ignore"):
+        with below_range():
             v = v * self.dtype.type(self.affine.range)
             return v if weight is None else v * weight
 

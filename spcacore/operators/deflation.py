@@ -13,6 +13,7 @@ from .._limits import FORMED_ORDER, QUOTIENT_NULL
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index
 from ..linalg.orthogonal import orthogonal_part
+from ..linalg.scaling import eps_of
 from ..supports.admissible import Supports
 from .problem import MissingData, Problem
 from .submatrix import largest_submatrix
@@ -297,7 +298,7 @@ class DeflatedOperator:
             q = orthogonal_part(direction, list(basis))
             if q is None:
                 return after
-            q[np.abs(q) < np.finfo(op.dtype).eps / 4] = 0  # rounding must not make q dense
+            q[np.abs(q) < eps_of(op.dtype) / 4] = 0  # rounding must not make q dense
             basis = (*basis, q)
             index = np.flatnonzero(q)
             entries = q[index].astype(op.dtype)

@@ -15,7 +15,7 @@ from .._labels import symmetric
 from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY, slices
 from .._types import AnyArray, Array, DType, Index, Names
 from .._validation import column_names, float_type, raise_not_finite, real_array
-from ..linalg.scaling import beyond_range, power_of_two_scales
+from ..linalg.scaling import below_range, beyond_range, eps_of, power_of_two_scales
 from . import screening as _screening
 from .base import Affine, CovarianceStorage, DataStorage, Storage, refuse_asymmetric, refuse_oblong
 from .gram import with_moments
@@ -118,7 +118,7 @@ def _far_from_zero(found: Statistics) -> bool:
 def _rounded(problem: Problem, dtype: DType) -> Problem:
     """The problem of entries that were rounded to a type."""
     data = None if problem.data is None else _rounded(problem.data, dtype)
-    return replace(problem, rounding=float(np.finfo(dtype).eps), data=data)
+    return replace(problem, rounding=eps_of(dtype), data=data)
 
 
 class DenseCovariance(_Dense, CovarianceStorage):
@@ -201,7 +201,7 @@ def missing_problem(a: AnyArray, treatment: Standardization, names: Names) -> Pr
     if treatment.excluded is not None:
         filled[:, treatment.excluded] = 0
     problem = DenseData(filled).problem(Standardization(n))
-    with np.errstate(under="ignore"):
+    with below_range():
         return replace(
             problem,
             mean=mean.astype(a.dtype) if center else None,
@@ -229,7 +229,7 @@ def refuse_indefinite(a: Any, largest: float, excess: float, tolerance: float) -
     """
     bad = excess > tolerance
     if not bad and largest > 0 and a is not None:
-        with np.errstate(under="ignore"):
+        with below_range():
             scaled = a.astype(np.float64) / largest
         scaled[np.diag_indices(len(a))] += tolerance / largest * np.abs(scaled).sum(axis=0).max()
         try:

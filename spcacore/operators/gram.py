@@ -33,6 +33,7 @@ from .._records import replaced
 from .._types import AnyArray, Array
 from ..linalg.eigen import leading_eigenvectors, upper_eigenpairs
 from ..linalg.orthogonal import orthonormal, unit_columns
+from ..linalg.scaling import eps_of
 from .problem import Problem, Screening
 from .statistics import Standardization, Statistics
 
@@ -172,7 +173,7 @@ def _of_samples(op: _core.Operator) -> _core.Operator:
 def negligible(problem: Problem, first: float = 0.0) -> float:
     """A variance that may be rounding alone, given the largest one where the total is not known."""
     total = first if problem.diagonal is None else float(problem.diagonal.sum())
-    return 1e3 * float(np.finfo(problem.operator.dtype).eps) * total
+    return 1e3 * eps_of(problem.operator.dtype) * total
 
 
 def dense_shares(problem: Problem, r: int) -> Array:

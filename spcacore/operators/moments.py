@@ -14,6 +14,7 @@ from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
 from .._types import AnyArray, Array, DType, Index, MatrixLike, Weights
 from .._validation import check_weights, float_type, number, real_array
+from ..linalg.orthogonal import symmetrized
 from .block_tasks import (
     added,
     all_moments,
@@ -104,7 +105,7 @@ class Moments(RowBlocks):
             DenseCovariance(M / size, definite=True).largest()  # which refuses what is not semidefinite
         deviation = np.sqrt(square / total)
         found = Statistics(total, M.size, mean, square, mean - deviation, mean + deviation)
-        self._take(max(int(total), 1), found, (M + M.T) / 2, None, np.dtype(np.float64), names)
+        self._take(max(int(total), 1), found, symmetrized(M), None, np.dtype(np.float64), names)
 
     def _take(
         self, rows: int, found: Statistics, M: Array, whole: tuple[Array, ...] | None, dtype: DType,

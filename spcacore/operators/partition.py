@@ -15,6 +15,7 @@ from .._messages import refuse_no_array
 from .._types import AnyArray, Array, DType, Index, MatrixLike, Names
 from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import matrix_product
+from ..linalg.scaling import below_range
 from . import gram
 from .base import Affine, DataStorage
 from .block_operator import BlockOperator, BlocksWorkingSet, Gram
@@ -216,7 +217,7 @@ def column_means(X: Any, weight: Array | None = None) -> Array:
         blocks, w = row_blocks(X), np.ones(X.shape[0]) if weight is None else weight
         total, _ = blocks.reduced(sum_parts, backward, each=blocks.split(w[:, None]))
         return np.asarray(total[:, 0] / w.sum())
-    with np.errstate(under="ignore"):
+    with below_range():
         if weight is None:
             return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
         share = weight / weight.sum()

@@ -14,7 +14,7 @@ from .._messages import counted, warn
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Names
 from .._validation import default_cardinality
-from ..linalg.scaling import beyond_range
+from ..linalg.scaling import beyond_range, eps_of
 from ..supports.admissible import Supports
 
 OUT_OF_RANGE = "a variance exceeds the number range and is given as inf"
@@ -212,7 +212,7 @@ class Problem:
         Of data, entries with errors of eps leave eps^2. A covariance leaves eps, and so do deflations of
         `first_order`.
         """
-        eps, k = float(np.finfo(self.operator.dtype).eps), len(index)
+        eps, k = eps_of(self.operator.dtype), len(index)
         first_order = first_order or self.operator.symmetric_form
         if self.moment is None or self.diagonal is None:
             return math.sqrt(self.floor) if first_order and not self.operator.symmetric_form else self.floor

@@ -22,7 +22,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import AnyArray, Array
-from ..linalg.scaling import beyond_range
+from ..linalg.scaling import beyond_range, eps_of
 from .problem import Screening
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _screen(
     assert moment is not None
     n, p = a.shape
     up = 1 + 2.0**-18  # more than a rounding to float32
-    rounding = 4 * (n / 4 + 128 // a.itemsize + 12) * float(np.finfo(a.dtype).eps) / 2
+    rounding = 4 * (n / 4 + 128 // a.itemsize + 12) * eps_of(a.dtype) / 2
     smallest = 2.0 ** (-40 if a.dtype == np.float32 else -100)
     underflow = 2 * (n + 2) * (float(np.finfo(a.dtype).smallest_subnormal) / smallest)
     largest = max(-float(sums[2].min()), float(sums[3].max()), _SMALLEST_NORMAL)

@@ -13,7 +13,7 @@ from .. import _core
 from .._limits import CHOLESKY_ORDER, CHUNK, SYMMETRY
 from .._types import AnyArray, Array, Index
 from .._validation import float_type, is_sparse, raise_not_finite, real_array, refuse_not_finite
-from ..linalg.scaling import beyond_range, largest_magnitude, power_of_two_scale
+from ..linalg.scaling import below_range, beyond_range, largest_magnitude, power_of_two_scale
 from .base import Affine, CovarianceStorage, DataStorage, Storage, refuse_asymmetric, refuse_oblong
 from .dense import columns_as_float64, refuse_indefinite
 from .gram import pairs_of
@@ -245,7 +245,7 @@ def _excess(diagonal: Any, row_major: bool, arrays: tuple[AnyArray, AnyArray, An
     """The largest excess |a_ij| - sqrt(a_ii a_jj) of a 2 x 2 minor that is not semidefinite."""
     root = np.sqrt(np.maximum(diagonal, 0).astype(np.float64))
     most = 0.0
-    with np.errstate(under="ignore"):
+    with below_range():
         for x, i, j in entries(row_major, *arrays):
             most = max(most, float((np.abs(x) - root[i] * root[j]).max(initial=0)))
     return most

@@ -14,7 +14,7 @@ from .._messages import counted
 from .._records import record
 from .._types import AnyArray, Array, DType, Index, Mask
 from .._validation import check_sample_weight
-from ..linalg.scaling import beyond_range, power_of_two_scales
+from ..linalg.scaling import below_range, beyond_range, power_of_two_scales
 
 
 @record
@@ -82,7 +82,7 @@ class Standardization:
         """u of F = diag(u) (X - 1 mean'): with `u^2 = w (n - 1) / degrees`, A = F'F / (n - 1)."""
         if self.sample_weight is None:
             return None
-        with np.errstate(under="ignore"):
+        with below_range():
             share = self.sample_weight / self.degrees
             return np.sqrt(share * max(self.n_samples - 1, 1)).astype(dtype)
 

@@ -16,6 +16,8 @@ from .._limits import (
 )
 from .._records import record
 from .._types import AnyArray, Array, Index
+from ..linalg.orthogonal import symmetrized
+from ..linalg.scaling import eps_of
 from .problem import Problem
 
 _SPARE_ROWS = 256  # beside those of a support, which may leave it and come back
@@ -36,7 +38,7 @@ def product_error(op: _core.Operator, k: int = 0) -> float:
     Each is a sum of m products, of rows in turn; low-rank terms and a further sum of k numbers are added.
     """
     sums = op.m + 64 + k + op.p // 64
-    return (1 + op.t) * sums * float(np.finfo(op.dtype).eps)
+    return (1 + op.t) * sums * eps_of(op.dtype)
 
 
 def formed_error(op: _core.Operator) -> float:
@@ -45,7 +47,7 @@ def formed_error(op: _core.Operator) -> float:
     A sum has at most 512 products, and of these there are at most m / 128 + 1.
     """
     sums = min(op.m, 512) + op.m // 128 + 16
-    return (1 + op.t) * sums * float(np.finfo(op.dtype).eps)
+    return (1 + op.t) * sums * eps_of(op.dtype)
 
 
 def columns_cost(problem: Problem) -> float:
@@ -85,7 +87,7 @@ def rows_together(op: _core.Operator, S: Index) -> AnyArray:
 def symmetric_submatrix(op: _core.Operator, index: Index | None = None) -> Array:
     """A between some variables, or all, in double precision, and symmetric to the last bit."""
     A = op.submatrix(np.arange(op.p) if index is None else index).astype(np.float64)
-    return (A + A.T) / 2
+    return symmetrized(A)
 
 
 def whole_matrix(op: _core.Operator) -> Array:

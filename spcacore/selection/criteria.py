@@ -25,6 +25,7 @@ from .._types import (
 )
 from .._validation import check_choice, integer, is_row_blocks, require_memory
 from ..linalg.orthogonal import unit_columns
+from ..linalg.scaling import EPS, TINY
 from ..linalg.threads import check_jobs
 from ..models.components import SparsePCAResult
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
@@ -533,7 +534,7 @@ class _Criterion:
         if not progress.ended:
             done = plan.permuted(self.n_permutations, threads, progress)
         refuse_ended(len(done) - 1, "permutations")
-        own, *permuted = np.log(np.maximum(of_shares(done), np.finfo(float).tiny))
+        own, *permuted = np.log(np.maximum(of_shares(done), TINY))
         scores = np.array(permuted)
         error = scores.std(axis=0, ddof=1) * math.sqrt(1 + 1 / len(scores))
         return own - scores.mean(axis=0), error, scores
@@ -571,4 +572,4 @@ def _refuse_likelihood(plan: Plan) -> None:
 def _share_of_remainder(shares: Array) -> Array:
     """Each share of the variance, divided by the share that the earlier components leave."""
     before = np.cumsum(shares, axis=-1) - shares
-    return shares / np.maximum(1 - before, np.finfo(float).eps)
+    return shares / np.maximum(1 - before, EPS)

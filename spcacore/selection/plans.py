@@ -14,7 +14,7 @@ from .._records import record
 from .._types import AnyArray, Array, Index
 from .._validation import as_dense, as_seed, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import unit_columns
-from ..linalg.scaling import beyond_range
+from ..linalg.scaling import EPS, beyond_range
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import explained_together, problem_of, refine_all, search
 from ..models.components import SparsePCAResult, components_result, loadings_of
@@ -479,7 +479,7 @@ def left_out_error(Y: Array, W: Array, noise: float) -> float:
     inverse = np.linalg.inv(M + noise * np.eye(W.shape[1]))
     scores = ((Y @ W)[:, None, :] @ inverse)[:, 0]
     leverage = ((W @ inverse) * W).sum(axis=-1)
-    errors = (Y - scores @ W.T) / np.maximum(1 - leverage, np.finfo(float).eps)
+    errors = (Y - scores @ W.T) / np.maximum(1 - leverage, EPS)
     return float(np.sum(errors**2, where=observed))
 
 

@@ -29,6 +29,7 @@ from .._limits import (
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Names
 from .._validation import is_row_blocks, is_sparse
+from ..linalg.scaling import EPS, TINY, eps_of
 from ..linalg.threads import Report
 from ..methods import TPower
 from ..models.alternation import problem_of, refine_all, search
@@ -150,7 +151,7 @@ class CandidateRefits:
         mean /= total[:, None]
         spread = square
         if self.recenter:
-            lost = operator.n * np.finfo(float).eps * square
+            lost = operator.n * EPS * square
             spread = square - total[:, None] * mean**2
             spread[spread <= lost] = 0  # constant in the resample
         spread *= (operator.factor * (operator.n - 1) / (total - 1))[:, None]
@@ -260,7 +261,7 @@ class CandidateRefits:
             return []
         operator = self.problem.operator
         variables, products = self._outside([(i, resamples[i]) for i in searched], moments)
-        slack = 1 + 64 * float(np.finfo(operator.dtype).eps)
+        slack = 1 + 64 * eps_of(operator.dtype)
         pending, row = [], 0
         place = np.full(operator.p, -1, np.intp)
         place[variables] = np.arange(len(variables))
@@ -293,8 +294,8 @@ class CandidateRefits:
     def _outside(self, searched: list[tuple[int, _Resample]], moments: Moments) -> tuple[Index, AnyArray]:
         """The variables that might enter a resample, and the magnitudes of their products, a row for each
         component that may change."""
-        operator, tiny = self.problem.operator, float(np.finfo(float).tiny)
-        few = 1 + math.sqrt(np.finfo(operator.dtype).eps)
+        operator, tiny = self.problem.operator, TINY
+        few = 1 + math.sqrt(eps_of(operator.dtype))
         U: list[Array] = []
         reach = np.zeros(operator.p, bool)
         for i, resample in searched:

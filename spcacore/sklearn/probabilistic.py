@@ -14,7 +14,7 @@ from .._docstrings import filled
 from .._types import AnyArray, Array, MatrixLike
 from .._validation import is_sparse
 from ..linalg.orthogonal import orthonormal
-from ..linalg.scaling import beyond_range
+from ..linalg.scaling import beyond_range, eps_of
 from ..models.probabilistic import PPCAResult, ppca
 from ..operators.transform import products_of_scores
 from .base import PARAGRAPHS, Batches, Invertible, estimator
@@ -52,7 +52,7 @@ def likeliest_in_span(
         raise ValueError("the variances of the components exceed the number range; rescale X")
     values, vectors = np.linalg.eigh(D)
     values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
-    rounding = 10 * p * float(np.finfo(V.dtype).eps)
+    rounding = 10 * p * eps_of(V.dtype)
     q, noise = len(values), 0.0
     while True:
         rest = total - float(values[:q].sum())

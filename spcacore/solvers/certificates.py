@@ -46,7 +46,8 @@ from .._types import AnyArray, Array, Index, Kind, MatrixLike, Switch, Weights
 from .._validation import check_bool, check_choice, integer, per_component, require_entries
 from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
-from ..linalg.orthogonal import project_out
+from ..linalg.orthogonal import project_out, symmetrized
+from ..linalg.scaling import EPS
 from ..operators.deflation import DeflatedOperator
 from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
@@ -378,7 +379,7 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     roundings of ||A||. ||A|| and ||F||_F^2 are at most the trace. Variances of data come from a pass in
     double; a covariance that was rounded is semidefinite but for a rounding of the trace.
     """
-    op, eps = problem.operator, float(np.finfo(np.float64).eps)
+    op, eps = problem.operator, EPS
     entries = whole or name == "blocks"  # which allow for the decompositions of blocks themselves
     exact = op.t == 0 and (op.symmetric_form if entries else name == "diagonal" and not op.symmetric_form)
     products = 0.0 if exact else product_error(op, k)
@@ -434,7 +435,7 @@ def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int 
     V, triangle = np.linalg.qr(np.asarray(V, np.float64))
     AV = AV @ np.linalg.inv(triangle)
     H = V.T @ AV
-    theta, E = np.linalg.eigh((H + H.T) / 2)
+    theta, E = np.linalg.eigh(symmetrized(H))
     V, AV = V @ E, AV @ E
     R = AV - V * theta
     rest = np.maximum(diagonal - (V**2) @ theta - 2 * np.sum(V * R, axis=1), 0)  # of PAP

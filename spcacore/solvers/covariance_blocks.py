@@ -32,6 +32,7 @@ from .._limits import (
     THRESHOLD_STEPS,
 )
 from .._types import Array, Index, Mask
+from ..linalg.scaling import EPS
 from ..operators.submatrix import rows_of, symmetric_submatrix
 from .elimination import row_sums
 from .exact_tree import Search
@@ -113,9 +114,6 @@ def large_entries(op: Any) -> _LargeEntries:
     return _LargeEntries(i, j, size, level)
 
 
-_EPS = float(np.finfo(np.float64).eps)
-
-
 class BlockSearch:
     """Blocks wait in a heap, that of the largest bound first; a tree searches a block for one number j.
 
@@ -135,7 +133,7 @@ class BlockSearch:
         self.op, self.k, self.value, self.margin = op, k, value, 0.0
         self.support: Index | None = None
         rho, labels = _split(op.p, large)
-        slack = max(slack, 4 * k * _EPS * float(np.abs(diagonal).max()))
+        slack = max(slack, 4 * k * EPS * float(np.abs(diagonal).max()))
         self.level: float = rho + slack
         order = np.argsort(labels, kind="stable")
         self.blocks: list[Index] = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
@@ -185,7 +183,7 @@ class BlockSearch:
         block = self.blocks[b]
         A, most = symmetric_submatrix(self.op, block), min(self.k, len(block))
         values, vectors = np.linalg.eigh(A)
-        rounding = 8 * len(block) * _EPS * float(np.abs(values).max())
+        rounding = 8 * len(block) * EPS * float(np.abs(values).max())
         self.matrices[b] = A, vectors[:, -1].copy()
         self.caps[b] = np.minimum(row_sums(A, most), values[-1]) + rounding
         self.known[b] = np.zeros(most, bool)

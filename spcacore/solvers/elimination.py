@@ -49,11 +49,10 @@ from .._limits import (
     THRESHOLD_COLUMNS,
 )
 from .._types import AnyArray, Array, Index, Mask
+from ..linalg.scaling import EPS
 from ..operators.submatrix import rows_of, symmetric_submatrix
 from .exact_tree import Search
 from .solution import Report
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 def strong_variables_bound(
@@ -98,7 +97,7 @@ def strong_variables_bound(
         weak, d, sums = weak[kept], d[kept], sums[kept]
         if kept.all():
             together, tried = _within_groups(op, weak, d, rounding, k, float(h.max()), hook), True
-    return max(level, float(h.max())) * (1 + (64 + 8 * k) * _EPS), np.union1d(strong, weak)
+    return max(level, float(h.max())) * (1 + (64 + 8 * k) * EPS), np.union1d(strong, weak)
 
 
 def knapsack(values: AnyArray, caps: AnyArray, tail: float, r: int = 1) -> float:
@@ -145,7 +144,7 @@ def _by_strong_variables(
     values, vectors = np.linalg.eigh(A)
     caps = np.cumsum(np.sort(vectors**2, axis=0)[::-1], axis=0)
     sharp = np.array([knapsack(values, caps[j], 0.0) for j in range(min(k, q))])
-    margin = 8 * q * _EPS * float(np.abs(values).max())
+    margin = 8 * q * EPS * float(np.abs(values).max())
     f = np.pad(np.minimum(row_sums(A, len(sharp)), sharp) + margin, (1, k - len(sharp)), "edge")
     f[0] = 0.0
     leading = np.ascontiguousarray(vectors[:, -1])

@@ -36,6 +36,8 @@ from .._records import record
 from .._types import Array, DType, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import LARGEST, as_seed
 from ..choice import Choice
+from ..linalg.orthogonal import symmetrized
+from ..linalg.scaling import EPS, eps_of
 from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
@@ -198,7 +200,7 @@ class Proof:
         if not self.complete:
             return max(self.upper, self.found.objective)
         level = self.found.objective
-        return value if value >= level * (1 - 64 * float(np.finfo(precision).eps)) else level
+        return value if value >= level * (1 - 64 * eps_of(precision)) else level
 
 
 class _OutOfTime(Exception):
@@ -352,7 +354,7 @@ def _brief_proof(problem: Problem, state: DeflatedOperator, k: int, hook: Report
         return None
     assert A is not None
     size = max(abs(best.objective), float(np.abs(A.diagonal()).max()))
-    rounding = BRIEF_TIE + 64 * (k + 4) ** 2 * float(np.finfo(np.float64).eps)  # at least that of tree.c
+    rounding = BRIEF_TIE + 64 * (k + 4) ** 2 * EPS  # at least that of tree.c
     return Proof(replace(best, n_iter=found.nodes), best.objective + rounding * size, True)
 
 
@@ -414,7 +416,7 @@ def surviving_variables(
     left = len(kept) if k == 1 else p
     if left <= EXACT_ORDER:
         return kept
-    enough = best.objective * (1 + max(tol, 64 * (k + 4) ** 2 * float(np.finfo(np.float64).eps)))
+    enough = best.objective * (1 + max(tol, 64 * (k + 4) ** 2 * EPS))
     for count in STRONG_VARIABLES if k > 1 and others > enough else ():
         level = best.objective * (1 + tol)
         others, some = by_strong_variables(problem, state, k, np.inf, check_limits, node_limit, count, level)
@@ -495,4 +497,4 @@ def _matrix(state: DeflatedOperator, kept: Index, check_limits: Callable[[int], 
             count = len(kept[rows])
             A[rows, columns] = both[:count, count:]
             A[columns, rows] = A[rows, columns].T
-    return (A + A.T) / 2
+    return symmetrized(A)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import FRONTIER_BYTES, NODE_CHILDREN, TREE_PENALTY
 from .._types import AnyArray, Array, Index
+from ..linalg.scaling import EPS
 from ..operators.deflation import DeflatedOperator
 from .refitting import refit
 from .solution import Solution
 
-_EPS = float(np.finfo(np.float64).eps)
 _Node = tuple[float, int, NDArray[np.uint8]]  # minus what none exceeds, when it came, its row
 
 
@@ -161,7 +161,7 @@ class Search:
             N += (-level if self.state.quotient else TREE_PENALTY * abs(level)) * Q @ Q.T
         N[diagonal] += level
         size = max(float(np.abs(N[diagonal]).max()), abs(level))  # the level itself is rounded too
-        margin = 16 * (self.k + 4) ** 2 * _EPS * size
+        margin = 16 * (self.k + 4) ** 2 * EPS * size
         N[diagonal] += margin
         self.N, self.pruning_level = N, level + 2 * margin
 
@@ -177,7 +177,7 @@ class Search:
             size[np.arange(len(rows)), rows] = 0
             rest = np.partition(size, min(first, q - 1), axis=1)[:, first:].sum(axis=1)
             most = max(most, float((self.A[rows, rows] + rest).max()))
-        return most + abs(most) * q * _EPS  # decides for no matrix: the margin of the level is larger
+        return most + abs(most) * q * EPS  # decides for no matrix: the margin of the level is larger
 
 
 def best_on_support(state: DeflatedOperator, support: Index | None) -> Solution | None:

@@ -29,7 +29,7 @@ from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number, per_component, positive, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import inner_products, polar_factor, tall_product
-from ..linalg.scaling import beyond_range
+from ..linalg.scaling import beyond_range, eps_of
 from ..methods import GPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -359,7 +359,7 @@ def _ascend(
     hook: Report | None,
 ) -> _Block:
     """W <- step(C) for C = F'U, U the polar factor of F W, while the objective grows."""
-    rounding = 64 * float(np.finfo(op.dtype).eps)
+    rounding = 64 * eps_of(op.dtype)
     tol = max(solver.tolerance(op), rounding)
     W, previous = step(_projections(op, W))
     clock = ProgressClock(hook)
@@ -392,7 +392,7 @@ def _projections(op: _core.Operator, W: Array) -> Array:
         return C
     one = 1 / size[alive]
     h, E = np.linalg.eigh((G + G.T)[np.ix_(alive, alive)] / 2 * np.outer(one, one))
-    kept = h > 8 * len(h) * float(np.finfo(op.dtype).eps)
+    kept = h > 8 * len(h) * eps_of(op.dtype)
     root, E = np.sqrt(h[kept]), E[:, kept]
     turn = polar_factor(root[:, None] * E.T * (largest * size)[alive])
     C[:, alive] = tall_product(Y[:, alive], (one[:, None] * E / root) @ turn)

@@ -16,6 +16,7 @@ from .._limits import (
 )
 from .._records import replaced
 from .._types import Index
+from ..linalg.scaling import eps_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.working_set import WorkingSet
@@ -210,5 +211,5 @@ def _same(x: Solution, y: Solution) -> bool:
 
 def _rounding(inside: Problem) -> float:
     """Below this, what is left of a variance by deflating a Gram matrix is rounding."""
-    eps = float(np.finfo(inside.operator.dtype).eps)
+    eps = eps_of(inside.operator.dtype)
     return WORKING_SET_NOISE * eps * float(inside.variances.max())

@@ -47,12 +47,12 @@ from .._limits import (
 )
 from .._records import record
 from .._types import Array, Index
+from ..linalg.scaling import EPS
 from .exact_tree import Search
 from .matrix_search import best_supports
 from .solution import ProgressClock, Report
 
 Matrix = Array
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @record
@@ -102,7 +102,7 @@ def relaxed_bound(
 def _rounding(found: _Multipliers, sizes: tuple[int, ...]) -> float:
     """Of eigenvalues, and of matrices that are semidefinite but for it."""
     size = 1 + float(np.abs(found.B).max()) + float(np.abs(found.B - found.Z).max())
-    return 64 * _EPS * len(found.B) * size * sum(k + 1 for k in sizes)
+    return 64 * EPS * len(found.B) * size * sum(k + 1 for k in sizes)
 
 
 def _searched(C: Matrix, m: int, support: Index, stop: Report) -> tuple[float, Index]:
@@ -226,7 +226,7 @@ class _Ascent:
         least = F / (2 * len(self.sizes))
         self.W = (E * (F / np.maximum(values, least))) @ E.T
         large = values > least
-        self.F = F + 64 * _EPS * len(self.A) * len(self.sizes) * float(values[-1])
+        self.F = F + 64 * EPS * len(self.A) * len(self.sizes) * float(values[-1])
         self.H, self.root = E[:, large] * np.sqrt(values[large]), E[:, large] / np.sqrt(values[large])
 
     def priced(self, B: Matrix, Z: Matrix) -> _Multipliers:
@@ -235,7 +235,7 @@ class _Ascent:
         if self.H is not None:
             values, E = np.linalg.eigh(self.root.T @ Z @ self.root)
             Z = recomposed(self.H @ E, np.maximum(values, 0))
-            cost = self.F * float(np.maximum(values, 0)[-r:].sum()) * (1 + 64 * _EPS * len(Z))
+            cost = self.F * float(np.maximum(values, 0)[-r:].sum()) * (1 + 64 * EPS * len(Z))
         else:
             cost = float(np.trace(Z))
         if not self.apart:

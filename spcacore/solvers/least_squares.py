@@ -30,6 +30,7 @@ from .._validation import require_entries
 from ..choice import Choice, Explained
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis
+from ..linalg.scaling import eps_of
 from ..methods import LeastSquares
 from ..objectives.ratio import Ratio, RatioOfUnits, Support
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
@@ -182,7 +183,7 @@ class LeastSquaresSearch:
         if earlier:
             images = [op.apply(index, np.ascontiguousarray(v)).astype(np.float64) for index, v in earlier]
             G = np.array([[v @ image[index] for image in images] for index, v in earlier])
-            G += np.eye(len(G)) * G.trace() * float(np.finfo(op.dtype).eps)
+            G += np.eye(len(G)) * G.trace() * eps_of(op.dtype)
             raised += float(self.problem.diagonal.max() / np.linalg.cholesky(G).diagonal().min() ** 2)
         return x if x.objective > raised * self.problem.noise(x.index, True) else None
 

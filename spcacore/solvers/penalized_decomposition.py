@@ -24,6 +24,7 @@ from .._records import record
 from .._types import AnyArray, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number
 from ..choice import Choice
+from ..linalg.scaling import below_range
 from ..methods import PMD
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -251,6 +252,6 @@ def pmd(
             strength *= math.sqrt(problem.degrees / max(len(left) - 1, 1))  # of the rows that each stands for
         else:
             strength = math.sqrt(found.objective) * math.sqrt(problem.degrees)
-    with np.errstate(under="ignore"):
+    with below_range():
         strength = float(np.ldexp(strength, problem.exponent // 2))
     return PMDComponent(**component._as_fields(), sample_loading=left, strength=strength)

@@ -29,6 +29,7 @@ from .._records import record
 from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number
 from ..choice import Choice
+from ..linalg.orthogonal import symmetrized
 from ..linalg.scaling import beyond_range
 from ..methods import DSPCA
 from ..operators.deflation import DeflatedOperator
@@ -441,7 +442,7 @@ def _block(op: _core.Operator, kept: Index) -> Array | None:
     if len(kept) == 0:
         return None
     A = _submatrix(op, kept).astype(np.float64)
-    A = (A + A.T) / 2
+    A = symmetrized(A)
     return A if A.diagonal().max() > 0 else None
 
 

@@ -22,6 +22,7 @@ from .._limits import (
 from .._types import AnyArray, Index
 from .._validation import require_entries
 from ..linalg.eigen import largest_eigenpairs, products_of
+from ..linalg.scaling import below_range
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.statistics import extreme_rows
@@ -121,7 +122,7 @@ def _leading_start(state: DeflatedOperator, promise: AnyArray | None, k: int) ->
     multiply, diagonal = _products_inside(state, index)
     vector = np.zeros(width, diagonal.dtype)
     vector[diagonal.argmax()] = 1
-    with np.errstate(under="ignore"):
+    with below_range():
         vector = multiply(vector)
         for _ in range(START_STEPS):  # a whole decomposition would cost several products
             vector /= math.sqrt(vector.dot(vector)) or 1

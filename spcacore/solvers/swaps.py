@@ -12,6 +12,7 @@ from .._limits import GREEDY_PENALTIES, QUOTIENT_NULL, RISE, SWAP_GAP, SWAP_SLAC
 from .._records import record
 from .._types import AnyArray, Array, Index, Mask
 from ..linalg.eigen import all_eigenpairs
+from ..linalg.orthogonal import symmetrized
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -43,7 +44,7 @@ class Pencil:
     def basis(self, G: AnyArray, index: Index) -> PencilBasis:
         """Of a support, where A is G."""
         if self.Q is None:
-            eigenvalues, W = all_eigenpairs((G + G.T) / 2.0)
+            eigenvalues, W = all_eigenpairs(symmetrized(G))
             return PencilBasis(
                 eigenvalues[::-1].copy(), np.asfortranarray(W[:, ::-1]), np.zeros(len(G), bool)
             )

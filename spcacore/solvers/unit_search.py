@@ -26,6 +26,7 @@ from .._limits import (
     TREE_PENALTY,
 )
 from .._types import AnyArray, Array, Index
+from ..linalg.orthogonal import symmetrized
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix, symmetric_submatrix
@@ -61,7 +62,7 @@ class Variance(Objective):
         if A is None and not state.quotient and self.op.p <= largest_submatrix(self.op):
             A = self.op.submatrix(np.arange(self.op.p)).astype(np.float64)
         self.matrix: LeadingSum | None = (
-            None if A is None or state.quotient else LeadingSum((A + A.T) / 2, self.supports)
+            None if A is None or state.quotient else LeadingSum(symmetrized(A), self.supports)
         )
         self.exact: bool = self.matrix is None or (self.matrix.exact and not state.constrained)
         if self.matrix is not None and state.constrained:  # x'Ax = x'(A - t QQ')x where Q'x = 0

@@ -21,6 +21,7 @@ from .._validation import (
     refuse_not_finite,
 )
 from ..linalg.orthogonal import orthogonal_part, orthonormal_basis, unit
+from ..linalg.scaling import below_range
 from ..operators.deflation import DEFLATIONS
 from ..operators.dense import blas_layout
 
@@ -140,7 +141,7 @@ def deflate(
     if covariance:
         done = _core.deflate_covariance(update, out, index, value)
     else:
-        with np.errstate(under="ignore"):
+        with below_range():
             mean = (
                 out.mean(axis=0, dtype=np.float64).astype(a.dtype) if center and update == "schur" else None
             )

@@ -16,7 +16,7 @@ from .._messages import counted, warn
 from .._records import frozen_record
 from .._types import AnyArray, Array, DType
 from .._validation import check_bool, integer, number, output_array, real_array
-from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
+from ..linalg.scaling import below_range, beyond_range, eps_of, exponent_above, largest_magnitude
 from ..operators.problem import OUT_OF_RANGE
 from ..readable import Listing, Tabular
 
@@ -278,7 +278,7 @@ def l1_rotate(Y: AnyArray, max_iter: int, tol: float, varimax: bool = True) -> t
         R = np.asfortranarray(_core.orthomax(Y, 1.0, max_iter, 1e-6)[1])
     status, _ = _core.l1_sweeps(Y, max_iter, tol, R)
     if exponent:
-        with np.errstate(under="ignore"):
+        with below_range():
             Y[...] = np.ldexp(Y, exponent)
     return R, status == 0
 
@@ -303,7 +303,7 @@ def _rotate(
         status, rotation, _ = _core.orthomax(work, gamma, max_iter, tol)
         if normalize:
             work *= length
-            with np.errstate(under="ignore"):
+            with below_range():
                 work *= peak
         return rotation, status == 0
 
@@ -502,7 +502,7 @@ def _checked(loadings: ArrayLike, normalize: bool) -> tuple[Array, Array, Callab
     exponent = exponent_above(largest_magnitude(L))
     L = np.ldexp(L, -exponent)
     s = np.linalg.svd(L, compute_uv=False)
-    if len(L) < L.shape[1] or s[-1] <= len(L) * np.finfo(given.dtype).eps * s[0]:
+    if len(L) < L.shape[1] or s[-1] <= len(L) * eps_of(given.dtype) * s[0]:
         raise ValueError("loadings must have independent columns: leave out factors that the others contain")
     row = np.sqrt(np.square(L).sum(axis=1, keepdims=True)) if normalize else np.ones((len(L), 1))
     return L, np.where(row > 0, row, 1), partial(_rotated, exponent, given.dtype)

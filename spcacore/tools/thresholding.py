@@ -13,6 +13,7 @@ from .. import _core
 from .._docstrings import filled
 from .._types import AnyArray
 from .._validation import check_bool, integer, number, output_array, raise_not_finite, real_array
+from ..linalg.scaling import eps_of
 
 _filled = filled(
     {
@@ -156,7 +157,7 @@ def l1_threshold(
     # The kernel meets every NaN and infinity by itself.
     source = np.ascontiguousarray(real_array(a, "a", ndim=1, finite=False))
     root = math.sqrt(source.size)
-    rounding = 4 * float(np.finfo(source.dtype).eps)
+    rounding = 4 * eps_of(source.dtype)
     bound = min(number(bound, "bound", 1.0, root * (1 + rounding)), root)
     out = _output(a, source, overwrite)
     level = _core.l1_threshold(source, bound, 2 if nonnegative else 0, out)
