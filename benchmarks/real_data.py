@@ -209,7 +209,8 @@ def alone(function):
 SEARCHES = {
     "default": dense(), "fortran": dense(np.asfortranarray), "float32": dense(lambda D: D.astype(np.float32)),
     "csr": stored(lambda X: X.tocsr()), "csc": stored(lambda X: X.tocsc()), "covariance": covariance,
-    "greedy": greedy, "spca": alone(spcacore.spca), "soppca": alone(spcacore.soppca), "starts64": dense(n_starts=64), "gram": dense(screening="gram"),
+    "greedy": greedy, "spca": alone(spcacore.spca), "soppca": alone(spcacore.soppca),
+    "starts64": dense(n_starts=64), "gram": dense(screening="gram"),
     "working_set": dense(screening="working_set"),
 }  # fmt: skip
 
@@ -411,11 +412,10 @@ def main():
             if options.calls:
                 calls(name, options.cache, ks)
                 continue
+            three = not options.page or name in real_sets.THREE
+            mine = [s for s in searches if three or s not in OF_THREE]
             some = [k for k in ks if k <= real_sets.SETS[name].most]
             for case in cases(name, options.cache, references, some, components):
-                mine = (
-                    s for s in searches if s not in OF_THREE or not options.page or name in real_sets.THREE
-                )
                 results[case.key] = measured(case, mine)
                 for found, _ in results[case.key].values():
                     references.note(case.key, found)

@@ -15,7 +15,6 @@ from oracles import covariance, dense_vector, optimum, reference, samples
 
 import spcacore
 from spcacore import _core, spca
-from spcacore.models import elastic_net
 
 cvxpy = optional("cvxpy")
 PITPROPS = spcacore.datasets.load_pitprops().correlation
