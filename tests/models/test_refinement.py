@@ -47,7 +47,7 @@ MATRICES = {
 
 
 # The best known, from hundreds of restarts and generations of many starts, and the share of it that is
-# reached: of pit props on average over orders of the variables, of which one is lucky, and another .7 % short.
+# reached: of pit props on average over orders of the variables, of which one is lucky and another .7 % short.
 # Of stocks .1113 of the trace was published, with nearly orthogonal loadings. Rounds in turn from several
 # starts come to 24.46 (autoregressive), where penalties alone come to 22.25, and to 119.18 (walks), where
 # they come to 116.26.
