@@ -26,7 +26,7 @@ from .._validation import (
 )
 from ..linalg.eigen import interruptible
 from ..linalg.orthogonal import matrix_product
-from ..linalg.scaling import below_range
+from ..linalg.scaling import below_range, descending
 from ..linalg.threads import Report, in_threads
 from ..operators.block_tasks import statistics
 from ..operators.sparse import as_finite, permuted_columns, squared_norms
@@ -390,7 +390,7 @@ def largest(points: Array, count: int) -> Array:
     """So many (point, cluster, value) of the largest values, from the largest down."""
     if len(points) > 4 * count:
         points = points[points[:, 2] >= np.partition(points[:, 2], -count)[-count]]
-    return points[np.argsort(-points[:, 2], kind="stable")[:count]]
+    return points[descending(points[:, 2])[:count]]
 
 
 def exponential(key: int, first: int, n: int) -> Array:
@@ -464,7 +464,7 @@ class WeightedResult(Tabular):
     @property
     def selected(self) -> Labels:
         """Indices of the variables with nonzero weights, in descending order of weight."""
-        order = np.argsort(-self.weights, kind="stable")
+        order = descending(self.weights)
         return order[: self.cardinality]
 
     def _chosen(self) -> str:

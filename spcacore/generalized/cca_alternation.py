@@ -44,6 +44,7 @@ from .._types import Array, Index
 from .._validation import number
 from ..linalg.orthogonal import orthogonal_part
 from ..linalg.pencil import whitening
+from ..linalg.scaling import descending
 from ..objectives.regression import Regression
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
 from ..operators.submatrix import KeptRows
@@ -412,7 +413,7 @@ def pair_starts(cross: CrossCovariance, units: list[Array] | None = None, more: 
     count = int(np.clip(more + CCA_START_WORK / work, 1, CCA_STARTS))
     largest = max_abs_per_column(cross, *(units or (np.ones(cross.x.p), np.ones(cross.y.p))))
     unit = largest.max() * TIE.of(common_dtype(cross.x, cross.y))
-    order = np.argsort(-np.round(largest / unit), kind="stable")[:count]
+    order = descending(np.round(largest / unit))[:count]
     return [v, *(np.eye(1, cross.y.p, j)[0] for j in order)]
 
 

@@ -48,7 +48,7 @@ from .._validation import (
 )
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
-from ..linalg.scaling import below_range
+from ..linalg.scaling import below_range, descending
 from ..methods import RatioSearch
 from ..objectives.ratio import RatioOfUnits
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
@@ -482,7 +482,7 @@ def _rough(objective: RatioOfUnits, clock: Clock) -> Units:
     supports, steps = objective.supports, 0
     units = supports.included
     while len(others := np.flatnonzero(supports.joining(units))) and not clock(steps):
-        order = np.argsort(-objective.with_each(units, others), kind="stable")
+        order = descending(objective.with_each(units, others))
         for unit in others[order[: 1 + np.count_nonzero(units) // 7]]:
             if supports.joining(units)[unit]:
                 units = with_unit(units, add=unit)
@@ -496,7 +496,7 @@ def single_units(objective: RatioOfUnits, count: int) -> list[int]:
     begin = np.array(supports.included)
     active = np.flatnonzero(supports.joining(begin))
     ratio = objective.with_each(begin, active) if len(active) else np.zeros(0)
-    return [*active[np.argsort(-ratio, kind="stable")[:count]]]
+    return [*active[descending(ratio)[:count]]]
 
 
 def best_pairs(pencil: Pencil, count: int, apart: Array | None = None) -> list[tuple[int, int]]:
@@ -519,7 +519,7 @@ def best_pairs(pencil: Pencil, count: int, apart: Array | None = None) -> list[t
         across = apart[active[first]] != apart[active[second]]
         first, second = first[across], second[across]
     value, used, chosen = value[first, second], np.zeros(len(active), int), list[tuple[int, int]]()
-    for place in np.argsort(-value, kind="stable"):
+    for place in descending(value):
         pair = [first[place], second[place]]
         if len(chosen) == count or not value[place] > -np.inf:
             break

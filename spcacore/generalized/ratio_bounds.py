@@ -32,7 +32,7 @@ from .._limits import (
 from .._types import Array, Index
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, largest_value, whitening
-from ..linalg.scaling import EPS
+from ..linalg.scaling import EPS, descending
 from ..solvers.exact_tree import Search
 from ..solvers.semidefinite import solve_shaped
 from ..solvers.solution import ProgressClock, Report
@@ -193,7 +193,7 @@ def _leading(A: Array, B: Array, S: Index) -> tuple[Array, float]:
 
 def _first(A: Array, B: Array, k: int, parts: tuple[int, int, int] | None) -> Index:
     """The variables of most weight in the leading eigenvector."""
-    order = np.argsort(-np.abs(_leading(A, B, np.arange(len(A)))[0]), kind="stable")
+    order = descending(np.abs(_leading(A, B, np.arange(len(A)))[0]))
     if parts is None:
         return np.sort(order[:k])
     first, kx, ky = parts

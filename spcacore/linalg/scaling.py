@@ -1,4 +1,4 @@
-"""Powers of two that bring entries near 1: to multiply by them rounds nothing. What leaves the range."""
+"""Magnitudes: powers of two that bring entries near 1, rounding, the number range, and order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import AnyArray, Array
+from .._types import AnyArray, Array, Index
 
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)  # the least number with all digits
@@ -16,6 +16,11 @@ TINY = float(np.finfo(np.float64).tiny)  # the least number with all digits
 def eps_of(dtype: Any) -> float:
     """The distance from 1 to the next number."""
     return float(np.finfo(dtype).eps)
+
+
+def descending(values: AnyArray) -> Index:
+    """Where the largest is, then the others; those that tie in the order that they have."""
+    return np.argsort(-values, kind="stable")
 
 
 def below_range() -> np.errstate:

@@ -31,6 +31,7 @@ from .._types import Array, Index
 from .._validation import Hook, integer, require_entries
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
+from ..linalg.scaling import descending
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.problem import Problem, of_matrix
 from ..operators.submatrix import symmetric_submatrix
@@ -217,7 +218,7 @@ def _candidates(problem: Problem, request: Request, r: int) -> Index:
     count = min(problem.p, max(ACROSS_CANDIDATES, 2 * wanted))
     values, V = leading_eigenvectors(problem.operator, r)
     weights = [np.asarray(problem.diagonal), np.square(V) @ np.maximum(values, 0), *np.abs(V.T)]
-    tops = [np.argsort(-weight, kind="stable")[:count] for weight in weights]
+    tops = [descending(weight)[:count] for weight in weights]
     turn = [index for index, _ in in_turn(problem, sizes, request.seed)]
     return np.unique(np.concatenate([*tops, *turn]))
 
@@ -238,7 +239,7 @@ def _entrants(problem: Problem, request: Request, loadings: list[Loading], activ
             level = product[index].min()
             excess = np.maximum(excess, product / level - 1 if level > 0 else product)
     excess[active] = 0
-    order = np.argsort(-excess, kind="stable")[:ACROSS_ENTRANTS]
+    order = descending(excess)[:ACROSS_ENTRANTS]
     return order[excess[order] > 1e-9]
 
 

@@ -24,7 +24,7 @@ from .._validation import (
     several,
 )
 from ..linalg.orthogonal import inner_products, inverse_root, polar_factor, symmetrized
-from ..linalg.scaling import TINY, below_range
+from ..linalg.scaling import TINY, below_range, descending
 from ..operators.degrees import degree_problem, degree_weight, row_shift
 from ..operators.gram import cheap_dense_shares, leading_vectors, negligible
 from ..operators.inputs import as_problem
@@ -348,7 +348,7 @@ def _sca_from(
 
     ended = _iterate(step, Y.shape[1], max_iter, tol, hook)
     variances = np.einsum("ij,ij->j", Y, op.apply_block(Y))
-    order = np.argsort(-variances, kind="stable")
+    order = descending(variances)
     Y = (Y * np.where(np.einsum("ij,ij,ij->j", Y, Y, Y) < 0, -1, 1))[:, order]
     return _result(problem, "sca", Y, fitted_scores(X, problem, (Y + 0.0).astype(op.dtype)), ended)
 
@@ -555,7 +555,7 @@ def _ordered(Y: Array, Z: Array, B: Array) -> tuple[Array, Array, Array]:
     """Columns in descending order of the norms of rows and columns of B, with positive sums of cubes."""
     size = float(np.abs(B).max(initial=0)) or 1.0
     for axis in (0, 1):
-        order = np.argsort(-np.sum((B / size) ** 2, axis=axis), kind="stable")
+        order = descending(np.sum((B / size) ** 2, axis=axis))
         side = (Y if axis == 0 else Z)[:, order]
         signs = np.where((side**3).sum(axis=0) < 0, -1, 1)
         if axis == 0:

@@ -30,7 +30,7 @@ from .._types import Array, MatrixLike
 from .._validation import Hook, integer, real_array
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign, symmetrized
-from ..linalg.scaling import eps_of
+from ..linalg.scaling import descending, eps_of
 from ..objectives.regression import Regression
 from ..operators.base import refuse_oblong
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
@@ -168,7 +168,7 @@ def _by_em(
     cost = 0.5 * (n - 0.5 * (r - 1)) * math.log(prior.p)  # of n weights, less what turns
     gain = (path[-1] - alone) / r - cost
     energies = np.array(path)
-    order = np.argsort(-best.a * (np.sum(M**2, axis=0) + best.traces), kind="stable")
+    order = descending(best.a * (np.sum(M**2, axis=0) + best.traces))
     return [
         Component(M[:, i], float(best.a[i]), float(best.traces[i]), best.at.noise, energies, converged, gain)
         for i in order

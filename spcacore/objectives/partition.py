@@ -14,6 +14,7 @@ import numpy as np
 
 from .._records import record
 from .._types import Array, Index
+from ..linalg.scaling import descending
 from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Objective
 
@@ -136,7 +137,7 @@ class Partition(Objective):
             if not self.total:
                 more = size[j] - size[i][:, None]
                 most[(more > left[t]) | (-more > left[s])] = -np.inf
-            order = np.argsort(-most, axis=None, kind="stable")[: self.most_tried]
+            order = descending(most.ravel())[: self.most_tried]
             ways += [(float(most.flat[way]), t, s, i[way // len(j)], j[way % len(j)]) for way in order]
         for value, t, s, i, j in sorted(ways, key=lambda way: -way[0])[: self.most_tried]:
             new = units.reshape(len(sets), -1).copy()

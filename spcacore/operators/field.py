@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES, FIELD_JOINING
 from .._types import AnyArray, Index
+from ..linalg.scaling import descending
 from ..supports.admissible import Supports
 from .deflation import PROJECTION, DeflatedOperator
 from .problem import Problem
@@ -144,7 +145,7 @@ class Field:
             norm[:] = _core.largest_norms(self.matrix, np.arange(len(self.index)), k)
         likely = _core.select_largest(norm, min(2 * count, len(norm)))
         norm[likely] = _core.largest_norms(self.matrix, likely, k)
-        return likely[np.argsort(-norm[likely], kind="stable")][:count]
+        return likely[descending(norm[likely])][:count]
 
     def as_state(self) -> DeflatedOperator:
         """A between these variables, of which nothing has been removed yet."""

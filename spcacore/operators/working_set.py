@@ -13,6 +13,7 @@ from .. import _core
 from .._limits import WORKING_SET_BYTES, WORKING_SET_PAIRS
 from .._records import replaced
 from .._types import AnyArray, Index
+from ..linalg.scaling import descending
 from .gram import keeps_digits
 from .problem import Problem, Screening, of_matrix
 
@@ -207,7 +208,7 @@ class WorkingSet:
                 if state.supports.positive:
                     outside &= value > 0
                 found, value = found[outside], value[outside]
-            out.append(found[np.argsort(-np.abs(value), kind="stable")])
+            out.append(found[descending(np.abs(value))])
         return out
 
     def _above(

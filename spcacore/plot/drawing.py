@@ -10,6 +10,7 @@ import numpy as np
 from .._rendering import shortened
 from .._types import AnyArray, Array
 from .._validation import integer, real_array
+from ..linalg.scaling import descending
 from ..readable import HasLoadings, labels, loadings_in, names_of_sides
 from ..results import check_names
 
@@ -124,7 +125,7 @@ def label_rows(ax: Any, names: list[str], weight: AnyArray | None = None) -> int
         weight = np.zeros(len(names)) if weight is None else weight
         apart = math.ceil(6.5 / room)
         free, chosen = np.ones(len(names), bool), []
-        for j in np.argsort(-weight, kind="stable"):
+        for j in descending(weight):
             if free[j]:
                 chosen.append(j)
                 free[max(0, j - apart + 1) : j + apart] = False

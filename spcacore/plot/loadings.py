@@ -12,6 +12,7 @@ from .._limits import CLUSTERED_VARIABLES
 from .._messages import counted
 from .._types import Array, Index
 from .._validation import check_choice, integer
+from ..linalg.scaling import descending
 from ..readable import HasLoadings, as_result
 from .drawing import (
     ABOVE,
@@ -83,7 +84,7 @@ def bars(
     named = variable_names(result, names, len(V))
     v = V[:, t]
     count = int(np.count_nonzero(v))
-    index = np.argsort(-abs(v), kind="stable")[: min(count, limit)]
+    index = descending(abs(v))[: min(count, limit)]
     ax = given_or_new_axes(ax, (5.6, min(1.1 + 0.24 * max(len(index), 3), 10)))
     position = np.arange(len(index))
     thick = 0.72 * min(1, 30 / points_per_row(ax, len(index)))
@@ -166,7 +167,7 @@ def heatmap(
     selected = len(rows)
     if n_variables is not None:
         most = integer(n_variables, "n_variables", 1)
-        rows = np.sort(rows[np.argsort(-magnitude[rows], kind="stable")[:most]])
+        rows = np.sort(rows[descending(magnitude[rows])[:most]])
     sides = _sides(result, rows)
     rows = np.concatenate([_ordered(V, side, order) for side in sides])
     m, r = len(rows), len(chosen)

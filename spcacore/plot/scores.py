@@ -14,6 +14,7 @@ from .._messages import counted
 from .._rendering import shortened
 from .._types import AnyArray, Array, Index, MatrixLike
 from .._validation import integer, real_array
+from ..linalg.scaling import descending
 from ..readable import as_result, is_table
 from .drawing import (
     COLORS,
@@ -113,7 +114,7 @@ def biplot(
     colored = _colored(labels, len(Z))
     length = np.hypot(*V.T)
     selected = np.flatnonzero(length)
-    index = selected[np.argsort(-length[selected], kind="stable")[:limit]]
+    index = selected[descending(length[selected])[:limit]]
     own = ax is None
     ax = given_or_new_axes(ax, (6.8, 5.6))
     _draw_points(ax, Z, colored, labels)

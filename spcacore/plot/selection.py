@@ -13,6 +13,7 @@ from .._messages import counted, few
 from .._rendering import shortened
 from .._types import AnyArray, Array
 from .._validation import LARGEST, integer
+from ..linalg.scaling import descending
 from ..selection.criteria import SparsitySelection
 from ..selection.stability_result import Stability
 from ..selection.tuning import SparsityPath
@@ -287,7 +288,7 @@ def stability(
     most = integer(n_variables, "n_variables", 1, LARGEST)
     frequency = found.selection_frequency[:, t]
     shown = variable_names(found, names, len(frequency))
-    order = np.argsort(-frequency, kind="stable")[: min(most, np.count_nonzero(frequency))]
+    order = descending(frequency)[: min(most, np.count_nonzero(frequency))]
     ax = given_or_new_axes(ax, (6, min(1.6 + 0.22 * max(len(order), 4), 12)))
     if len(order) == 0:
         write_in_the_middle(ax, "no variable is ever chosen")

@@ -35,7 +35,7 @@ from .._validation import (
     require_memory,
     stored,
 )
-from ..linalg.scaling import exponent_above, largest_magnitude
+from ..linalg.scaling import descending, exponent_above, largest_magnitude
 from ..operators.sparse import as_finite
 from ..progress import ProgressCounter, SelectionCallback, check_callback
 from ..readable import Listing, Tabular
@@ -328,7 +328,7 @@ def _leading(X: Any, r: int, rng: Any) -> tuple[Array, Array]:
     from scipy.sparse.linalg import svds
 
     U, s, Vt = svds(X, r, v0=rng.standard_normal(min(X.shape)), solver="arpack")
-    order = np.argsort(-s, kind="stable")
+    order = descending(s)
     return U[:, order], Vt[order].T
 
 

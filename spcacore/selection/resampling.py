@@ -29,7 +29,7 @@ from .._limits import (
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Names
 from .._validation import is_row_blocks, is_sparse
-from ..linalg.scaling import EPS, TINY, eps_of
+from ..linalg.scaling import EPS, TINY, descending, eps_of
 from ..linalg.threads import Report
 from ..methods import TPower
 from ..models.alternation import problem_of, refine_all, search
@@ -283,7 +283,7 @@ class CandidateRefits:
                     resample.kept = t
                 most = WORKING_SET_ENTRANTS * len(x.index)
                 if len(above):
-                    entrants.append(variables[above[np.argsort(-value[above], kind="stable")[:most]]])
+                    entrants.append(variables[above[descending(value[above])[:most]]])
             if entrants:
                 resample.candidates = np.union1d(resample.candidates, np.concatenate(entrants))
                 index = resample.candidates

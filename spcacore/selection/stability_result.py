@@ -17,6 +17,7 @@ from .._rendering import Part, table_of
 from .._types import Array, Index, Mask, Names
 from .._validation import group_places, integer, number
 from ..linalg.orthogonal import unit_columns
+from ..linalg.scaling import descending
 from ..readable import Judged, Listing, Tabular, labels
 from .resampling import Refit, Sparse
 
@@ -310,7 +311,7 @@ class Stability(Judged, Tabular):
         """
         out = []
         for t, frequency in enumerate(self.selection_frequency.T):
-            order = np.argsort(-frequency, kind="stable")
+            order = descending(frequency)
             out += [(t, int(j)) for j in order[: np.count_nonzero(frequency)]]
         return out
 

@@ -27,6 +27,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import Array, Index
+from ..linalg.scaling import descending
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from .starts import promising_variables
@@ -85,7 +86,7 @@ def promising_columns(A: Array, promise: Promise, count: int) -> Index:
         value[rows] = promise.values(A[rows] * unit[rows, None])
     chosen: list[int] = []
     passed = ~(value > 0)
-    for j in np.argsort(-value, kind="stable"):
+    for j in descending(value):
         if len(chosen) == count or passed[j]:
             if len(chosen) == count:
                 break
@@ -165,7 +166,7 @@ def begin_among(problem: Problem, state: DeflatedOperator, count: int, seed: lis
     chosen, one = [promising_variables(problem, state, count, seed)], np.ones(1, op.dtype)
     probes = min(WORKING_SET_PROBES, int(START_WORK / (20 * problem.cost)))
     variances = state.variances[chosen[0]]
-    for j in chosen[0][np.argsort(-variances, kind="stable")[:probes]]:
+    for j in chosen[0][descending(variances)[:probes]]:
         y = op.apply(np.array([j]), one)
         chosen.append(_core.select_largest(y, -(-count // WORKING_SET_PROBES)))
     columns = Columns.of(problem, state, seed)

@@ -37,7 +37,7 @@ from .._types import Array, DType, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import LARGEST, as_seed
 from ..choice import Choice
 from ..linalg.orthogonal import symmetrized
-from ..linalg.scaling import EPS, eps_of
+from ..linalg.scaling import EPS, descending, eps_of
 from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
@@ -459,7 +459,7 @@ def _survivors_in_turn(
         W[block, np.arange(len(block))] = 0
         coupling[:, block] = np.sort(np.partition(W, p - k + 1, axis=0)[p - k + 1 :], axis=0)[::-1] ** 2
     coupling = np.cumsum(coupling, axis=0)
-    fewer, order = float(d.max()), np.argsort(-np.abs(best.entries), kind="stable")
+    fewer, order = float(d.max()), descending(np.abs(best.entries))
     for size in range(2, k + 1):
         found = TruncatedPower.from_record(problem).solve(problem, state, size, [0, size], None)
         start = found or replace(best, index=np.sort(best.index[order[:size]]))

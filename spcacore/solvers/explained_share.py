@@ -11,6 +11,7 @@ from .._limits import SHARE_ROUNDING
 from .._validation import per_component, positive
 from ..choice import Explained
 from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors, products_of
+from ..linalg.scaling import descending
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from .base import Solver, drop_zeros
@@ -129,7 +130,7 @@ class _Dense:
         feasible, its values are re-fitted.
         """
         plain = not (self.state.quotient or self.state.constrained)
-        order = np.argsort(-np.abs(self.vector), kind="stable")
+        order = descending(np.abs(self.vector))
         c = np.cumsum(self.vector[order] ** 2)
         low, high = 1, self.p
         if plain and of == "variance" and least * self.value > self.second:

@@ -29,7 +29,7 @@ from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number, per_component, positive, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import inner_products, polar_factor, tall_product
-from ..linalg.scaling import beyond_range, eps_of
+from ..linalg.scaling import beyond_range, descending, eps_of
 from ..methods import GPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -188,9 +188,7 @@ class GeneralizedPower(IterativeSolver):
             yield everything, power_start(op, rng), ()
             count -= 1
         else:
-            for j in (
-                _core.select_largest(diagonal, 1) if count == 1 else np.argsort(-diagonal, kind="stable")
-            ):
+            for j in _core.select_largest(diagonal, 1) if count == 1 else descending(diagonal):
                 if count > 0 and diagonal[j] > 0 and j not in promising:
                     yield np.array([j]), np.ones(1, op.dtype), ()
                 count -= 1

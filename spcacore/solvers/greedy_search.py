@@ -37,6 +37,7 @@ from .._validation import as_seed, integer, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
 from ..linalg.pencil import ties
+from ..linalg.scaling import descending
 from ..methods import Greedy
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Ground, can_be_formed
@@ -330,7 +331,7 @@ def _begins(problem: Problem, state: DeflatedOperator, K: int, seed: list[int]) 
     for end in ends_on_field(field, k, RACE_STARTS, RACE_ENDS, 0.0, tol, None)[0][:GREEDY_BEGINS]:
         S = np.flatnonzero(np.isin(field.index, end.index))
         _, x = _core.leading_eigenvector(_core.principal_submatrix(A, S))
-        leaders += S[np.argsort(-np.abs(x).round(3), kind="stable")[:2]].tolist()
+        leaders += S[descending(np.abs(x).round(3))[:2]].tolist()
     for j in dict.fromkeys([*leaders, *field.promising(k, RACE_STARTS).tolist()]):
         if not A[j, j] > 0 or (passed[j] and j not in leaders):
             continue

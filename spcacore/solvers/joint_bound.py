@@ -47,7 +47,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import Array, Index
-from ..linalg.scaling import EPS
+from ..linalg.scaling import EPS, descending
 from .exact_tree import Search
 from .matrix_search import best_supports
 from .solution import ProgressClock, Report
@@ -118,7 +118,7 @@ def _searched(C: Matrix, m: int, support: Index, stop: Report) -> tuple[float, I
 def _supports(C: Matrix, m: int) -> Index:
     """Supports where C is large."""
     if m == 1:
-        return np.argsort(-C.diagonal(), kind="stable")[:JOINT_ENTERING, None]
+        return descending(C.diagonal())[:JOINT_ENTERING, None]
     if m == len(C):
         return np.arange(m)[None]
     C = np.ascontiguousarray(C)
@@ -158,7 +158,7 @@ class _Pool:
         near = np.tile(support, (m * len(others), 1))
         near[np.arange(len(near)), np.repeat(np.arange(m), len(others))] = np.tile(others, m)
         near = np.sort(near, axis=1)
-        order = np.argsort(-_values(C, near), kind="stable")[:JOINT_ENTERING]
+        order = descending(_values(C, near))[:JOINT_ENTERING]
         self.add(np.concatenate([support[None], near[order]]))
 
     def of(self, C: Matrix) -> Matrix:

@@ -22,7 +22,7 @@ from .._limits import (
 from .._types import AnyArray, Index
 from .._validation import require_entries
 from ..linalg.eigen import largest_eigenpairs, products_of
-from ..linalg.scaling import below_range
+from ..linalg.scaling import below_range, descending
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.statistics import extreme_rows
@@ -81,7 +81,7 @@ def search_starts(
         if diagonal is not None and n_starts > 1:
             singles = min(n_starts - 1, p)
             chosen = _core.select_largest(diagonal, singles)
-            order = chosen[np.argsort(-diagonal[chosen], kind="stable")]
+            order = chosen[descending(diagonal[chosen])]
             yield from ((order[i : i + 1], np.ones(1, dtype), (k,)) for i in range(len(order)))
         for _ in range(n_starts - 1 - singles):
             yield np.arange(p), rng().standard_normal(p).astype(dtype), (k,)

@@ -14,6 +14,7 @@ import numpy as np
 from .._limits import CHOICE_SWAPS, RISE, TIE
 from .._records import record
 from .._types import Array, Index
+from ..linalg.scaling import descending
 from .admissible import Supports, Units, with_unit
 
 
@@ -119,7 +120,7 @@ class Objective:
         """The others that a step tries: where they are many, those of the largest promise."""
         if len(others) <= self.most_tried:
             return others
-        order = np.argsort(-self.promise(units)[others], kind="stable")
+        order = descending(self.promise(units)[others])
         return np.sort(others[order[: self.most_tried]])
 
     def trades(self, _units: Units) -> Iterable[tuple[float, Units]]:

@@ -13,6 +13,7 @@ import numpy as np
 from .._limits import CHOICE_STARTS
 from .._types import Array, Index
 from ..linalg.pencil import ties
+from ..linalg.scaling import descending
 from .admissible import Units, with_unit
 from .objective import Objective
 
@@ -90,7 +91,7 @@ def _first(objective: Objective, none: Units, by_size: bool) -> Units:
     values = values / objective.supports.size[others] if by_size else values
     tied = others[ties(values, objective.tie)] if values.max() > -np.inf else others[:0]
     if len(tied) > CHOICE_STARTS:
-        tied = tied[np.argsort(-objective.promise(none)[tied], kind="stable")[:CHOICE_STARTS]]
+        tied = tied[descending(objective.promise(none)[tied])[:CHOICE_STARTS]]
     starts, pairs = [with_unit(none, add=unit) for unit in tied], []
     for start in starts if len(starts) > 1 else ():
         more = _best_addition(objective, start, _entering(objective, start))
@@ -224,7 +225,7 @@ def _values(objective: Objective, units: Units, others: Index, enough: float = -
     if objective.exact:
         return bounds
     values, most = np.full(len(bounds), -np.inf), -np.inf
-    order = np.argsort(-bounds, kind="stable")[: objective.most_tried]
+    order = descending(bounds)[: objective.most_tried]
     while len(order) and bounds[order[0]] > enough and bounds[order[0]] >= most:
         some, order = order[: objective.at_once], order[objective.at_once :]
         values[some] = objective.added(units, others[some])

@@ -12,6 +12,7 @@ import numpy as np
 from .._limits import DISJOINT_NODES, DISJOINT_SUPPORTS, RISE
 from .._records import record
 from .._types import Array, Index
+from ..linalg.scaling import descending
 from .admissible import Supports, Units, with_unit
 from .objective import Bound, Objective
 from .search import Clock
@@ -139,7 +140,7 @@ class Tree:
 
     def _complete(self, inside: Units, free: Units, bound: Bound) -> None:
         """Try the units inside and the free ones of the largest weights that have room."""
-        for unit in np.flatnonzero(free)[np.argsort(-bound.weight[free], kind="stable")]:
+        for unit in np.flatnonzero(free)[descending(bound.weight[free])]:
             if self.supports.left(inside) <= 0:
                 break
             if self.supports.joining(inside)[unit]:
@@ -154,7 +155,7 @@ class Tree:
     def _try_each(self, inside: Units, others: Index) -> None:
         """The units inside with each other one, of which only those are asked that may be better."""
         values = self.objective.with_each(inside, others)
-        for i in np.argsort(-values, kind="stable"):
+        for i in descending(values):
             if not values[i] > self.level:
                 return
             self._try(with_unit(inside, add=others[i]))
@@ -220,7 +221,7 @@ class _Enumeration:
                 sets.append(one)
         table = np.array(sets)
         count, values = table @ size, objective.most(sets)
-        order = np.argsort(-values, kind="stable")
+        order = descending(values)
         bits = (table * (1 << np.arange(len(size)))).sum(axis=1)[order]
         count, values = count[order], values[order]
         exactly = bool((size == 1).all())

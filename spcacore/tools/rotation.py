@@ -16,7 +16,7 @@ from .._messages import counted, warn
 from .._records import frozen_record
 from .._types import AnyArray, Array, DType
 from .._validation import check_bool, integer, number, output_array, real_array
-from ..linalg.scaling import below_range, beyond_range, eps_of, exponent_above, largest_magnitude
+from ..linalg.scaling import below_range, beyond_range, descending, eps_of, exponent_above, largest_magnitude
 from ..operators.problem import OUT_OF_RANGE
 from ..readable import Listing, Tabular
 
@@ -513,7 +513,7 @@ def _rotated(exponent: int, dtype: DType, L: Array, rotation: Array) -> ObliqueR
     C = np.linalg.inv(rotation.T @ rotation)
     P = L @ rotation
     variance = (P * (P @ C)).sum(axis=0)
-    order = np.argsort(-variance, kind="stable")
+    order = descending(variance)
     turn = np.eye(len(order))[:, order] * np.sign(P[abs(P).argmax(axis=0), range(len(order))])[order]
     P, C, rotation = P @ turn, turn.T @ (C + C.T) @ turn / 2, rotation @ turn
     units = (P, exponent), (P @ C, exponent), (C, 0), (rotation, 0), (variance[order], 2 * exponent)
