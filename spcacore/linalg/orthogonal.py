@@ -19,7 +19,7 @@ from .scaling import below_range, beyond_range, eps_of
 
 def symmetrized(A: AnyArray) -> AnyArray:
     """A symmetric matrix without what rounding has made of it."""
-    return symmetrized(A)
+    return (A + A.T) / 2
 
 
 # ---- signs ------------------------------------------------------------------------------------------
