@@ -25,7 +25,7 @@ from ..readable import WhenAsked
 from ..solvers.base import hook_of_component
 from ..solvers.solution import Solution, Tally
 from ..solvers.table import SOLVERS
-from .alternation import check_sparsities, make_solver, prepare, problem_of, refine_all, search
+from .alternation import check_sparsities, make_solver, prepare, problem_of, search
 from .joint_supports import bounds_together
 from .request import Request
 from .variance import DEFINITIONS, VariancesResult, operator_variances
@@ -311,8 +311,6 @@ def sparse_pca(
     hook = check_callback(callback)
     problem = formed(problem, hook_of_component(hook, 0, r))
     found = search(problem, solver, request, [], r, hook)
-    if request.attempts and found:
-        found = refine_all(problem, found, request, hook)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
     return components_result(problem, found, read, request, rows=X)
 
@@ -382,7 +380,6 @@ def components_result(
     found: list[Solution],
     screening: Screening,
     request: Request,
-    quiet: bool = False,
     rows: Any = None,
 ) -> SparsePCAResult:
     """The result of what was found, with the scores of these rows."""
@@ -407,12 +404,11 @@ def components_result(
         gap = 1 - np.array([f.objective for f in found]) / bounds
         hidden = variances <= bounds * (1 + 64 * float(np.finfo(problem.operator.dtype).eps))  # by rounding
         upper_bound = np.asarray(problem.in_units(np.maximum(bounds, variances, out=bounds, where=hidden)))
-    in_units = np.asarray(problem.in_units(variances)) if quiet else problem.reported(variances)
     return SparsePCAResult.of(
         problem,
         V,
         variances,
-        in_units,
+        problem.reported(variances),
         n_iter=np.array([f.n_iter for f in found], np.intp),
         converged=np.array([f.converged for f in found], np.bool_),
         method=method,

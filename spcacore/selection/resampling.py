@@ -31,7 +31,7 @@ from .._types import AnyArray, Array, Index
 from .._validation import is_row_blocks, is_sparse
 from ..linalg.threads import Report
 from ..methods import TPower
-from ..models.alternation import problem_of, refine_all, search
+from ..models.alternation import problem_of, search
 from ..models.components import components_result
 from ..models.request import Request
 from ..models.variance import nonzeros_of, operator_variances
@@ -388,8 +388,6 @@ class ComponentRefits(Refits):
         self.X, self.warm, self.kept = X, warm, None
         problem = formed(problem)
         found = search(problem, self.solver, self.request, [], self.r, None)
-        if self.request.attempts and found:
-            found = refine_all(problem, found, self.request, None)
         read, problem = problem.screening(), problem.unscreened()
         self.result: Any = components_result(problem, found, read, self.request)
         self.found = found
@@ -418,10 +416,8 @@ class ComponentRefits(Refits):
         tell = check_callback(lambda progress: report())
         problem = formed(problem_of(self.X, request))
         near: Sequence[Solution] = self.found if self.warm else ()
-        found = search(problem, self.solver, request, [], self.r, tell, near, quick=self.warm, quiet=True)
-        if request.attempts and found:
-            found = refine_all(problem, found, request, tell, quiet=True)
-        result = components_result(problem.unscreened(), found, problem.screening(), request, quiet=True)
+        found = search(problem, self.solver, request, [], self.r, tell, near, quick=self.warm)
+        result = components_result(problem.unscreened(), found, problem.screening(), request)
         return _refit(result.loadings, result)
 
 
