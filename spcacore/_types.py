@@ -67,6 +67,13 @@ Metric: TypeAlias = (
     Literal["sqeuclidean", "absolute", "precomputed"] | Callable[[AnyArray, AnyArray], ArrayLike]
 )
 Rule: TypeAlias = Literal["one_se", "best"]
+Criterion: TypeAlias = Literal["cv", "permutation", "correlation", "sparseness", "bic", "stability"]
+CountCriterion: TypeAlias = Literal["cv", "permutation"]
+Assumption: TypeAlias = Literal["none", "unimodal"]
+Alignment: TypeAlias = Literal["assignment", "procrustes"]
+Support: TypeAlias = Literal["free", "common", "disjoint"]
+Bounded: TypeAlias = Literal["bounds", "jointly"]
+EigenSolver: TypeAlias = Literal["lapack", "lanczos"]
 Resampling: TypeAlias = Literal["complementary", "half", "bootstrap"]
 ScreeningMode: TypeAlias = Literal["auto", "gram", "working_set", "both", "shadow", "references", "none"]
 MethodName: TypeAlias = Literal[

@@ -6,8 +6,8 @@ import math
 import numbers
 import operator
 import sys
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -377,8 +377,9 @@ def default_cardinality(p: int) -> int:
     return math.isqrt(p - 1) + 1
 
 
-def check_choice(value: Any, name: str, allowed: Collection[str]) -> str:
-    """One of the allowed words."""
+def check_choice(value: Any, name: str, allowed: Any) -> str:
+    """One of the allowed words, which may be those of a type."""
+    allowed = get_args(allowed) or allowed
     if not isinstance(value, str) or value not in allowed:
         words = ", ".join(map(repr, allowed))
         raise ValueError(f"{name} must be one of {words}, not {value!r}{meant(name, value, allowed)}")

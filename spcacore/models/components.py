@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,20 @@ from numpy.typing import ArrayLike
 from .._asked import as_method, sparsity_asked
 from .._limits import ACROSS_EXCESS
 from .._records import frozen_record
-from .._types import AnyArray, Array, Deflation, Index, Kind, Mask, MethodName, OperatorLike, Switch, Weights
+from .._types import (
+    AnyArray,
+    Array,
+    Bounded,
+    Deflation,
+    Index,
+    Kind,
+    Mask,
+    MethodName,
+    OperatorLike,
+    Support,
+    Switch,
+    Weights,
+)
 from .._validation import integer
 from ..choice import Choice, Explained, Total
 from ..methods import Method
@@ -158,8 +171,8 @@ def sparse_pca(
     X: OperatorLike, n_components: int | float,
     cardinality: int | ArrayLike | Explained | Total | None = None, *,
     method: MethodName | Method = "tpower", choice: Choice | None = None, deflation: Deflation | None = None,
-    support: Literal["free", "common", "disjoint"] = "free",
-    refine: bool | int = False, certify: bool | float | Literal["bounds", "jointly"] = False,
+    support: Support = "free",
+    refine: bool | int = False, certify: bool | float | Bounded = False,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     callback: Callback | None = None,
 ) -> SparsePCAResult:  # fmt: skip

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,7 @@ from .._labels import joined
 from .._limits import KERNEL_BYTES, SPARSE_MEAN
 from .._messages import brief, counted
 from .._records import frozen_record
-from .._types import AnyArray, Array, MatrixLike, RandomSource, Weights
+from .._types import AnyArray, Array, EigenSolver, MatrixLike, RandomSource, Weights
 from .._validation import (
     aligned,
     as_seed,
@@ -246,7 +246,7 @@ def kernel_pca(
     coef0: float | None = None,
     random_features: int | RandomFeatures | None = None,
     ridge: float | None = None,
-    solver: Literal["lapack", "lanczos"] | None = None,
+    solver: EigenSolver | None = None,
     memory_limit: float | None = None,
     sample_weight: Weights = None,
     rng: RandomSource = None,
@@ -347,7 +347,7 @@ def kernel_pca(
     options = _check_options(name, given)
     ridge = None if ridge is None else positive(ridge, "ridge")
     if solver is not None:
-        check_choice(solver, "solver", ("lapack", "lanczos"))
+        check_choice(solver, "solver", EigenSolver)
     limit = KERNEL_BYTES if memory_limit is None else number(memory_limit, "memory_limit", 0)
     if random_features is not None:
         _check_feature_options(name, ridge=ridge, solver=solver, memory_limit=memory_limit)

@@ -31,6 +31,7 @@ from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
 from .joint_search import Loading, as_matrix, ascended, in_turn, searched
+from .request import CONSTRAINTS
 from .variance import checked_loadings, nonzeros_of, operator_variances
 
 _ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
@@ -142,7 +143,7 @@ def refine(
             t = int(np.argmax(np.array(sizes) < counts))
             raise ValueError(f"cardinality must not be below the {counts[t]} nonzeros that loading {t} has")
     if constraint is not None:
-        check_choice(constraint, "constraint", ("orthogonal", "uncorrelated"))
+        check_choice(constraint, "constraint", CONSTRAINTS)
         refuse_constraint(problem)
     n_restarts = integer(n_restarts, "n_restarts", 0)
     max_iter = integer(max_iter, "max_iter", 1)

@@ -34,9 +34,6 @@ from ..solvers.base import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
 from .variance import VariancesResult, operator_variances
 
-_ROTATIONS = ("varimax", "l1", "none")
-_THRESHOLDS = ("soft", "hard")
-
 
 @frozen_record(kw_only=True)
 class RotatedResult(VariancesResult):
@@ -480,7 +477,7 @@ def _problem(
         problem = as_problem(X, kind, center, scale, sample_weight, **options)
         problem.reported(problem.trace)
         return problem
-    check_choice(kind, "kind", ("data", "covariance"))
+    check_choice(kind, "kind", Kind)
     if scale != "degree":
         raise ValueError(f"scale must be True, False or 'degree', not {scale!r}")
     if kind == "covariance":
@@ -511,8 +508,8 @@ class _Shrinkage:
     """Polar factor, rotation and threshold; the search for the level starts from that of the call before."""
 
     def __init__(self, rotation: Any, threshold: Any, bound: float):
-        self.rotation = check_choice(rotation, "rotation", _ROTATIONS)
-        self.threshold, self.bound = check_choice(threshold, "threshold", _THRESHOLDS), bound
+        self.rotation = check_choice(rotation, "rotation", Rotation)
+        self.threshold, self.bound = check_choice(threshold, "threshold", ThresholdRule), bound
         self.rotated = False  # whether the input of the next call comes from a rotation
         self.level = 0.0
 

@@ -25,7 +25,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,8 +60,8 @@ from .under_prior import fit_at_once, fit_in_turn
 from .variance import VariancesResult, operator_variances
 from .variational import Component, Search, regressors
 
-_DEFLATIONS = ("orthogonal", "naive", "constrained")
-_OF_OPPCA = ("orthogonal", "naive", "joint")
+_Sparse: TypeAlias = Literal["orthogonal", "naive", "constrained"]
+_Dense: TypeAlias = Literal["orthogonal", "naive", "joint"]
 
 
 @shared_parameters
@@ -229,7 +229,7 @@ class StructuredPCAResult(VariancesResult):
 def oppca(
     X: MatrixLike, n_components: int | None, *,
     prior: Prior | None = None,
-    deflation: Literal["orthogonal", "naive", "joint"] = "orthogonal", max_iter: int = 500,
+    deflation: _Dense = "orthogonal", max_iter: int = 500,
     tol: float | None = None,
     kind: Kind = "data", center: bool = True, scale: bool = False, sample_weight: Weights = None,
     n_samples: int | None = None, callback: Callback | None = None,
@@ -310,7 +310,7 @@ def oppca(
     >>> [round(float(bump @ v / np.linalg.norm(bump)), 2) for v in (smooth.loadings[:, 0], plain.loadings[:, 0])]
     [0.94, 0.66]
     """  # noqa: E501
-    check_choice(deflation, "deflation", _OF_OPPCA)
+    check_choice(deflation, "deflation", _Dense)
     options = _checked(prior, max_iter=max_iter, tol=tol, center=center, scale=scale, n_samples=n_samples)
     options["sample_weight"] = sample_weight
     return _fit(X, n_components, None, "oppca", deflation, kind, options, [], callback)
@@ -319,7 +319,7 @@ def oppca(
 def soppca(
     X: MatrixLike, n_components: int | None, cardinality: int | ArrayLike | None = None, *,
     prior: Prior | None = None, choice: Choice | None = None,
-    deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal", max_iter: int = 500,
+    deflation: _Sparse = "orthogonal", max_iter: int = 500,
     tol: float | None = None,
     kind: Kind = "data", center: bool = True, scale: bool = False, sample_weight: Weights = None,
     n_samples: int | None = None, callback: Callback | None = None,
@@ -381,7 +381,7 @@ def soppca(
     >>> bool(((result.loadings != 0) == (planted != 0)).all())
     True
     """
-    check_choice(deflation, "deflation", _DEFLATIONS)
+    check_choice(deflation, "deflation", _Sparse)
     options = _checked(prior, max_iter=max_iter, tol=tol, center=center, scale=scale, n_samples=n_samples)
     options |= {"sample_weight": sample_weight, "choice": knowledge(choice)}
     if options["choice"].get("signs") is not None and deflation == "constrained":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -27,7 +27,7 @@ from ..results import LoadingsResult, check_names
 from ..solvers.refitting import leading_vector
 from ..solvers.solution import Solution
 
-VARIANCE_DEFINITIONS = ("cumulative", "adjusted", "raw", "regression")
+VARIANCE_DEFINITIONS: tuple[str, ...] = get_args(Definition)
 DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}  # that goes with each objective
 
 

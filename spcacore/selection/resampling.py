@@ -318,7 +318,6 @@ def _through(V: Array, x: Array) -> Array:
     return x
 
 
-RESAMPLINGS = ("complementary", "half", "bootstrap")
 Sparse = tuple[Index, Array]
 
 
