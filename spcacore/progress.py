@@ -105,15 +105,13 @@ def check_callback(callback: Callback | SelectionCallback | Hook | None) -> Hook
     return Hook(ProgressBar() if callback is True else callback)
 
 
+@dataclass(eq=False)
 class ProgressCounter:
     """Calls the hook with the number of searches done."""
 
     hook: Hook | None
     total: int
-    done: int
-
-    def __init__(self, hook: Hook | None, total: int):
-        self.hook, self.total, self.done = hook, total, 0
+    done: int = 0
 
     @property
     def ended(self) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -116,27 +116,24 @@ class _Population:
         ]  # fmt: skip
 
 
+@dataclass(eq=False)
 class JointSearch:
     """Populations one after another, and some from the best of these, until several end at the same.
 
     Draws the same numbers on every machine.
     """
 
+    A: Array
     supports: Supports
     sizes: Sequence[int]
     starts: Sequence[list[Loading]]
     seed: int
+    constraint: str | None = None
+    best: list[tuple[float, list[Loading]]] = field(default_factory=list)
 
-    def __init__(
-        self, A: Array, supports: Supports, sizes: Sequence[int], starts: Sequence[list[Loading]], seed: int,
-        constraint: str | None = None,
-    ):  # fmt: skip
-        self.constraint = constraint
-        self.A, self.supports, self.sizes = np.ascontiguousarray(A), supports, sizes
-        self.starts, self.seed = starts, seed
-        self.best: list[tuple[float, list[Loading]]] = []
-        share = JOINT_CONSTRAINED if constraint else 1
-        self.limit: float = share * JOINT_WORK * max(len(A), JOINT_SMALL)
+    def __post_init__(self) -> None:
+        share = JOINT_CONSTRAINED if self.constraint else 1
+        self.limit: float = share * JOINT_WORK * max(len(self.A), JOINT_SMALL)
 
     def rounds(self) -> Iterator[None]:
         """Some moves at a time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -212,21 +213,20 @@ class Additional:
         return float(value @ f[index]) if op.symmetric_form else float(f @ f) / max(op.n - 1, 1)
 
 
+@dataclass(eq=False)
 class TotalShare:
     """Whether the components found explain a share of the total variance."""
 
     additional: Additional
     share: float
     total: float
-    explained: float
-
-    def __init__(self, problem: Problem, definition: str, share: float):
-        self.additional, self.share = Additional(problem.operator, definition), share
-        self.total, self.explained = problem.trace, 0.0
+    explained: float = 0.0
 
     @classmethod
     def of(cls, problem: Problem, objective: str, share: float | None) -> TotalShare | None:
-        return None if share is None else cls(problem, DEFINITIONS[objective], share)
+        if share is None:
+            return None
+        return cls(Additional(problem.operator, DEFINITIONS[objective]), share, problem.trace)
 
     def reached_with(self, x: Solution) -> bool:
         """Whether one component more suffices."""

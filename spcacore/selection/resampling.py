@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,23 +83,23 @@ class _Resample:
         self.kept = 0  # components before which no variable enters
 
 
+@dataclass(eq=False)
 class CandidateRefits:
     """Resamples of one problem, each searched from the components of all the data."""
 
     problem: Problem
     solver: Any
     request: Request
-    recenter: bool
-    rescale: bool
+    found: list[Solution]
 
-    def __init__(self, problem: Problem, solver: Any, request: Request, found: list[Solution]):
-        self.problem, self.solver, self.request, self.found = problem, solver, request, found
-        self.recenter, self.rescale = request.center is True, request.scale is True
-        largest = max(request.cardinality)
+    def __post_init__(self) -> None:
+        problem, request = self.problem, self.request
+        self.recenter: bool = request.center is True
+        self.rescale: bool = request.scale is True
+        count = min(RESAMPLE_CANDIDATES * max(request.cardinality), problem.p)
         state = DeflatedOperator.from_problem(problem, PROJECTION)
-        count = min(RESAMPLE_CANDIDATES * largest, problem.p)
         begin = promising_variables(problem, state, count, [request.seed, 0])
-        self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in found)]))
+        self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in self.found)]))
         self.columns: AnyArray = problem.operator.columns(self.begin)
 
     @staticmethod
