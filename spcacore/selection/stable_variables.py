@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .._labels import joined
-from .._limits import STABLE_FREQUENCY
 from .._messages import counted, listed, quiet
 from .._types import Alignment, Assumption, Index, MatrixLike, ModelLike, RandomSource, Resampling
 from .._validation import as_seed, check_bool, check_choice, integer, positive
@@ -177,10 +176,8 @@ def stability(
         found = found[: counter.done - counter.done % (1 + (resampling == "complementary"))]
     refuse_ended(len(found), "resamples")
     return assembled(
-        found, refits.reference(), refits.result, names=refits.names(), model=asked.name,
-        resampling=resampling,
-        assumption=assumption, level=level, max_false=max_false, threshold=threshold,
-        fallback=STABLE_FREQUENCY, alignment=alignment, n_samples=n,
+        found, refits, model=asked.name, resampling=resampling, assumption=assumption, level=level,
+        max_false=max_false, threshold=threshold, alignment=alignment, n_samples=n,
     )  # fmt: skip
 
 
