@@ -89,7 +89,6 @@ if TYPE_CHECKING:  # each name twice, which says that it is public
     from .models.rotated import RotatedResult as RotatedResult
     from .models.rotated import prs as prs
     from .models.rotated import sca as sca
-    from .models.rotated import sca_path as sca_path
     from .models.rotated import sma as sma
     from .models.structured import StructuredPCAResult as StructuredPCAResult
     from .models.structured import oppca as oppca
@@ -162,7 +161,7 @@ _MODULES = {  # each is imported when a name of it is first asked for
     "models.probabilistic": "PPCAResult ppca",
     "models.random_features": "RandomFeatures random_fourier_features",
     "models.refinement": "refine",
-    "models.rotated": "RotatedResult prs sca sca_path sma",
+    "models.rotated": "RotatedResult prs sca sma",
     "models.structured": "StructuredPCAResult oppca soppca",
     "models.under_prior": "information_projection",
     "models.variance": "GivenLoadings explained_variance from_loadings renormalize",
