@@ -201,16 +201,16 @@ def spca(
     ([7, 4, 4, 1, 1, 1], [28.0, 14.0, 13.3, 7.4, 6.8, 6.2])
     """
     return elastic_nets(
-        X, n_components, cardinality, None, penalty=penalty, ridge=ridge, refine=refine, max_iter=max_iter,
+        X, n_components, cardinality, penalty=penalty, ridge=ridge, refine=refine, max_iter=max_iter,
         tol=tol, choice=choice, callback=callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight,
     )  # fmt: skip
 
 
 def elastic_nets(
-    X: Any, n_components: Any, cardinality: Any, start: Any, *, penalty: Any = None, ridge: Any = None,
-    refine: Any = True, max_iter: Any = 1000, tol: Any = None, choice: Choice | None = None,
-    callback: Callback | None = None, kind: Any = "data", **treatment: Any,
+    X: Any, n_components: Any, cardinality: Any = None, *, start: Any = None, penalty: Any = None,
+    ridge: Any = None, refine: Any = True, max_iter: Any = 1000, tol: Any = None,
+    choice: Choice | None = None, callback: Callback | None = None, kind: Any = "data", **treatment: Any,
 ) -> SPCAResult:  # fmt: skip
     """As `spca`, where V starts from loadings (p, r), or None; `treatment` is of the columns and rows."""
     known = knowledge(choice)

@@ -51,7 +51,7 @@ class Plan:
     method: str
     deflation = "none"
     kind = "data"
-    counting = False
+    counting: bool = False
     earlier: tuple[int, ...] = ()
     model: Model
     parameter: str
@@ -178,15 +178,8 @@ class SearchPlan(Plan):
     Where components are to be counted, there are no values but the sparsity of the model.
     """
 
-    counting: bool
-    model: Model
-    parameter: str
-    grids: list[AnyArray] | None
-    problem: Problem
     solver: Any
-    r: int
     requests: list[Any]
-    method: str
     deflation: Any
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
@@ -295,10 +288,6 @@ class SearchPlan(Plan):
 
 class FitPlan(Plan):
     """Of any other function: a fit for each value, and for each fold and permutation."""
-
-    values: AnyArray
-    seed: int
-    method: str
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any):
         if model.keywords.get("kind", "data") != "data":
