@@ -41,7 +41,7 @@ from ..solvers.table import SOLVERS
 from .alternation import check_sparsities, make_solver, prepare, problem_of, search
 from .joint_supports import bounds_together
 from .request import Request
-from .variance import DEFINITIONS, VariancesResult, operator_variances
+from .variance import DEFINITIONS, VariancesResult, nonzeros_of, operator_variances
 
 
 @frozen_record(kw_only=True)
@@ -122,9 +122,9 @@ class SparsePCAResult(VariancesResult):
     joint_bound: float | None = None
     joint_gap: float | None = None
     missing_entries: int = 0
-    n_starts: Index | None = None
-    n_ends: Index | None = None
-    n_best: Index | None = None
+    n_starts: Index
+    n_ends: Index
+    n_best: Index
 
     def extend(
         self,
@@ -328,12 +328,6 @@ def sparse_pca(
     return components_result(problem, found, read, request, rows=X)
 
 
-def _tally(result: SparsePCAResult, t: int) -> Tally:
-    """What is known of the search of a component."""
-    counts = result.n_starts, result.n_ends, result.n_best
-    return Tally() if any(c is None for c in counts) else Tally(*(int(c[t]) for c in counts if c is not None))
-
-
 def extend(
     result: SparsePCAResult, X: Any, more: int, sparsity: Any, callback: Callback | None
 ) -> SparsePCAResult:
@@ -367,10 +361,12 @@ def extend(
     later = check_sparsities(request.solver, sparsity, more, problem)
     request = request.having(sparsity=earlier + later, total_share=None)
     given = np.asarray(result.loadings, problem.operator.dtype)
+    counts = (one.tolist() for one in (result.n_starts, result.n_ends, result.n_best))
     known = [
-        Solution(index, x[index], 0.0, int(n_iter), bool(converged), tally=_tally(result, t))
-        for t, (x, n_iter, converged) in enumerate(zip(given.T, result.n_iter, result.converged, strict=True))
-        for index in [np.flatnonzero(x)]
+        Solution(index, entries, 0.0, n_iter, converged, tally=Tally(*runs))
+        for (index, entries), n_iter, converged, *runs in zip(
+            nonzeros_of(given), result.n_iter.tolist(), result.converged.tolist(), *counts, strict=True
+        )
     ]
     solver = make_solver(problem, request)
     solver.check_together(request.sparsity)

@@ -151,13 +151,15 @@ def operator_variances(
     if op.by_passes and len(used) <= largest_submatrix(op):  # one pass over blocks
         A = op.submatrix(used).astype(np.float64)
         return np.asarray(((A @ V) * V).sum(axis=0))
-    out = np.zeros(V.shape[1])
-    for t, (index, entries) in enumerate(nonzeros_of(Q)):  # in turn, since F v may have many entries
-        if len(index):
-            value = entries.astype(op.dtype)
-            f = op.forward(index, value).astype(np.float64)
-            out[t] = value @ f[index] if op.symmetric_form else f @ f / max(op.n - 1, 1)
-    return out
+    # in turn, since F v may have many entries
+    return np.array([_variance(op, *x) if len(x[0]) else 0.0 for x in nonzeros_of(Q)])
+
+
+def _variance(op: _core.Operator, index: Index, entries: AnyArray) -> float:
+    """Of the score of a loading."""
+    value = np.ascontiguousarray(entries, op.dtype)
+    f = op.forward(index, value).astype(np.float64)
+    return float(value @ f[index] if op.symmetric_form else f @ f / max(op.n - 1, 1))
 
 
 def images_of(op: _core.Operator, V: AnyArray) -> Array:
@@ -198,19 +200,18 @@ class Additional:
             return 0.0
         self.basis.append(q)
         index = np.flatnonzero(q)
+        if not self.regression:
+            return _variance(op, index, q[index])
         value = np.ascontiguousarray(q[index], op.dtype)
-        if self.regression:
-            w = op.apply(index, value).astype(np.float64)
-            before = float(w[index] @ value)
-            for b in self.images:
-                w -= b * (b[index] @ value)
-            left = float(w[index] @ value)
-            if not left > PENCIL_SCHUR.of(op.dtype) * abs(before):
-                return 0.0
-            self.images.append(w / math.sqrt(left))
-            return float(w @ w) / left
-        f = op.forward(index, value).astype(np.float64)
-        return float(value @ f[index]) if op.symmetric_form else float(f @ f) / max(op.n - 1, 1)
+        w = op.apply(index, value).astype(np.float64)
+        before = float(w[index] @ value)
+        for b in self.images:
+            w -= b * (b[index] @ value)
+        left = float(w[index] @ value)
+        if not left > PENCIL_SCHUR.of(op.dtype) * abs(before):
+            return 0.0
+        self.images.append(w / math.sqrt(left))
+        return float(w @ w) / left
 
 
 @dataclass(eq=False)
