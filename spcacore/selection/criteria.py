@@ -302,9 +302,8 @@ def select_sparsity(
     >>> selection.chosen_by_component
     (10, 10)
     """
-    way = _Criterion.checked(
-        criterion, Criterion, rule, n_folds, n_repeats, n_permutations, n_jobs, n_resamples
-    )
+    check_choice(criterion, "criterion", Criterion)
+    way = _Criterion(criterion, rule, n_folds, n_repeats, n_permutations, n_jobs, n_resamples)
     hook = check_callback(callback)
     asked = as_model(model, "select_sparsity", CHOSEN, estimators=True)
     if criterion in ("cv", "permutation", "correlation", "stability"):
@@ -385,7 +384,8 @@ def select_n_components(
     >>> planted.shape[1], spcacore.select_n_components(X, model, 4).chosen
     (2, 2)
     """
-    way = _Criterion.checked(criterion, CountCriterion, rule, n_folds, n_repeats, n_permutations, n_jobs)
+    check_choice(criterion, "criterion", CountCriterion)
+    way = _Criterion(criterion, rule, n_folds, n_repeats, n_permutations, n_jobs)
     hook = check_callback(callback)
     asked = as_model(model, "select_n_components", ("sparse_pca",), n_components=None)
     asked = asked if n_components is None else asked.of(n_components)
@@ -430,23 +430,16 @@ class _Criterion:
     n_folds: int
     n_repeats: int
     n_permutations: int
-    n_resamples: int
     n_jobs: int
+    n_resamples: int = 2
 
-    @classmethod
-    def checked(
-        cls, name: Any, allowed: Any, rule: Any, n_folds: Any, n_repeats: Any, n_permutations: Any,
-        n_jobs: Any, n_resamples: Any = 2,
-    ) -> _Criterion:  # fmt: skip
-        check_choice(name, "criterion", allowed)
-        check_choice(rule, "rule", Rule)
-        n_folds, n_repeats = integer(n_folds, "n_folds", 2), integer(n_repeats, "n_repeats", 1)
-        n_permutations = integer(n_permutations, "n_permutations", 2)
-        check_jobs(n_jobs)
-        n_resamples = integer(n_resamples, "n_resamples", 2)
-        if n_resamples % 2:
-            raise ValueError(f"n_resamples must be even for complementary pairs, not {n_resamples}")
-        return cls(name, rule, n_folds, n_repeats, n_permutations, n_resamples, n_jobs)
+    def __post_init__(self) -> None:
+        check_choice(self.rule, "rule", Rule)
+        for name, least in (("n_folds", 2), ("n_repeats", 1), ("n_permutations", 2), ("n_resamples", 2)):
+            integer(getattr(self, name), name, least)
+        check_jobs(self.n_jobs)
+        if self.n_resamples % 2:
+            raise ValueError(f"n_resamples must be even for complementary pairs, not {self.n_resamples}")
 
     @property
     def runs(self) -> int:

@@ -364,9 +364,17 @@ class Refits(ABC):
     def of(self, weights: Array, report: Report) -> list[Refit]:
         """Of resamples, one per row."""
 
+    def loadings(self, result: Any) -> AnyArray:
+        return np.asarray(result.loadings)
+
     def reference(self) -> Array:
         """The loadings of all the data."""
-        return np.asarray(self.result.loadings, np.float64)
+        return self.loadings(self.result).astype(np.float64, copy=False)
+
+    def refit(self, result: Any) -> Refit:
+        shares = getattr(result, "explained_variance_ratio", None)
+        shares = None if shares is None else np.asarray(shares, np.float64)
+        return Refit(nonzeros_of(self.loadings(result).astype(np.float64, copy=False)), shares)
 
     def names(self) -> tuple[str, ...] | None:
         names: tuple[str, ...] | None = self.result.names
@@ -417,7 +425,7 @@ class ComponentRefits(Refits):
         near: Sequence[Solution] = self.found if self.warm else ()
         found = search(problem, self.solver, request, [], self.r, tell, near, quick=self.warm)
         result = components_result(problem.unscreened(), found, problem.screening(), request)
-        return _refit(result.loadings, result)
+        return self.refit(result)
 
 
 class WeightedRefits(Refits):
@@ -434,21 +442,11 @@ class WeightedRefits(Refits):
             self.model = model.begun_at(V)
 
     def of(self, weights: Array, report: Report) -> list[Refit]:
-        out = []
-        for w in weights:
-            result = self.weighted(w, lambda progress: report())
-            out.append(_refit(self.loadings(result), result))
-        return out
+        return [self.refit(self.weighted(w, lambda progress: report())) for w in weights]
 
     def weighted(self, w: Array, tell: Callable[[Any], object]) -> Any:
         """The result of rows of these weights."""
         return self.model.fit(*self.data, sample_weight=w, callback=tell)
-
-    def loadings(self, result: Any) -> AnyArray:
-        return np.asarray(result.loadings)
-
-    def reference(self) -> Array:
-        return np.asarray(self.loadings(self.result), np.float64)
 
 
 class RowRefits(WeightedRefits):
@@ -467,9 +465,3 @@ class PairRefits(WeightedRefits):
 
     def names(self) -> tuple[str, ...] | None:
         return tuple(names_of_sides(self.result))
-
-
-def _refit(loadings: Any, result: Any) -> Refit:
-    shares = getattr(result, "explained_variance_ratio", None)
-    shares = None if shares is None else np.asarray(shares, np.float64)
-    return Refit(nonzeros_of(np.asarray(loadings, np.float64)), shares)
