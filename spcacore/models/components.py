@@ -161,7 +161,50 @@ class SparsePCAResult(VariancesResult):
         >>> result.extend(A, 1, 3).cardinality.tolist()
         [4, 4, 3]
         """
-        return extend(self, X, more, cardinality, callback)
+        X = as_fitted(X, self.kind, self.names)
+        request = self.options
+        if request.attempts:
+            raise ValueError(
+                "refined loadings depend on one another: call sparse_pca for all of them at once"
+            )
+        problem = problem_of(X, request)
+        hook = check_callback(callback)
+        before, p = self.n_components, len(self.loadings)
+        if problem.p != p or problem.n_samples != self.n_samples:
+            raise ValueError(
+                f"X is {problem.n_samples} x {problem.p}, samples by variables; this result came from "
+                f"{self.n_samples} x {p}"
+            )
+        if request.together:
+            raise ValueError("the supports were chosen together: call sparse_pca for all components at once")
+        if getattr(request.method, "block", False):
+            raise ValueError("block=True found all components at once; call sparse_pca for more of them")
+        more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
+        earlier = request.sparsity[:before]
+        if cardinality is None:
+            if len(set(earlier)) != 1:
+                raise ValueError(
+                    f"{request.method.sparsity} must be given: the earlier components have different ones, "
+                    "or none is left"
+                )
+            cardinality = earlier[0]
+        request.refuse_sparsity(cardinality)
+        later = check_sparsities(request.solver, cardinality, more, problem)
+        request = request.having(sparsity=earlier + later, total_share=None)
+        given = np.asarray(self.loadings, problem.operator.dtype)
+        counts = (one.tolist() for one in (self.n_starts, self.n_ends, self.n_best))
+        known = [
+            Solution(index, entries, 0.0, n_iter, converged, tally=Tally(*runs))
+            for (index, entries), n_iter, converged, *runs in zip(
+                nonzeros_of(given), self.n_iter.tolist(), self.converged.tolist(), *counts, strict=True
+            )
+        ]
+        solver = make_solver(problem, request)
+        solver.check_together(request.sparsity)
+        problem = formed(problem, hook_of_component(hook, before, before + more))
+        found = search(problem, solver, request, known, before + more, hook)
+        read, problem = problem.screening(), problem.unscreened()
+        return components_result(problem, found, read, request, rows=X)
 
     def _facts(self) -> list[str]:
         return [f"method={self.method!r}", f"deflation={self.deflation!r}", *self._sizes(), *self._share()]
@@ -325,54 +368,6 @@ def sparse_pca(
     problem = formed(problem, hook_of_component(hook, 0, r))
     found = search(problem, solver, request, [], r, hook)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
-    return components_result(problem, found, read, request, rows=X)
-
-
-def extend(
-    result: SparsePCAResult, X: Any, more: int, sparsity: Any, callback: Callback | None
-) -> SparsePCAResult:
-    """Continue `result`, which came from this X; see `SparsePCAResult.extend`."""
-    X = as_fitted(X, result.kind, result.names)
-    request = result.options
-    if request.attempts:
-        raise ValueError("refined loadings depend on one another: call sparse_pca for all of them at once")
-    problem = problem_of(X, request)
-    hook = check_callback(callback)
-    before, p = result.n_components, len(result.loadings)
-    if problem.p != p or problem.n_samples != result.n_samples:
-        raise ValueError(
-            f"X is {problem.n_samples} x {problem.p}, samples by variables; this result came from "
-            f"{result.n_samples} x {p}"
-        )
-    if request.together:
-        raise ValueError("the supports were chosen together: call sparse_pca for all components at once")
-    if getattr(request.method, "block", False):
-        raise ValueError("block=True found all components at once; call sparse_pca for more of them")
-    more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
-    earlier = request.sparsity[:before]
-    if sparsity is None:
-        if len(set(earlier)) != 1:
-            raise ValueError(
-                f"{request.method.sparsity} must be given: the earlier components have different ones, or "
-                "none is left"
-            )
-        sparsity = earlier[0]
-    request.refuse_sparsity(sparsity)
-    later = check_sparsities(request.solver, sparsity, more, problem)
-    request = request.having(sparsity=earlier + later, total_share=None)
-    given = np.asarray(result.loadings, problem.operator.dtype)
-    counts = (one.tolist() for one in (result.n_starts, result.n_ends, result.n_best))
-    known = [
-        Solution(index, entries, 0.0, n_iter, converged, tally=Tally(*runs))
-        for (index, entries), n_iter, converged, *runs in zip(
-            nonzeros_of(given), result.n_iter.tolist(), result.converged.tolist(), *counts, strict=True
-        )
-    ]
-    solver = make_solver(problem, request)
-    solver.check_together(request.sparsity)
-    problem = formed(problem, hook_of_component(hook, before, before + more))
-    found = search(problem, solver, request, known, before + more, hook)
-    read, problem = problem.screening(), problem.unscreened()
     return components_result(problem, found, read, request, rows=X)
 
 

@@ -217,7 +217,38 @@ class StructuredPCAResult(VariancesResult):
         >>> result.extend(X, 1).loadings.shape
         (30, 3)
         """
-        return _extended(self, X, more, cardinality, callback)
+        if self.deflation == "joint":
+            raise ValueError("components found jointly change with their number: fit anew, with more")
+        X = as_fitted(X, self.kind, self.names)
+        before, p = self.n_components, len(self.loadings)
+        more = integer(more, "more", 1, min(p, self.n_samples) - before)
+        options = {name: value for name, value in self.options.items() if name != "cardinality"}
+        sizes: Any = None
+        if self.method == "soppca":
+            earlier = self.options["cardinality"][:before]
+            if cardinality is None:
+                if len(set(earlier)) != 1:
+                    raise ValueError("cardinality must be given: the earlier components have different ones")
+                cardinality = earlier[0]
+            sizes = earlier + per_component(
+                cardinality, "cardinality", more, lambda v, name: integer(v, name, 1, p)
+            )
+        elif cardinality is not None:
+            raise TypeError("oppca takes no cardinality")
+        problem = _problem_of(X, self.kind, options)
+        rows = p if self.kind == "covariance" else self.n_samples
+        shape = problem.p if problem.n_samples is None else problem.n_samples, problem.p
+        if shape != (rows, p):
+            raise ValueError(f"X has shape {shape}; this result came from data of shape {(rows, p)}")
+        known = [
+            Component(
+                self.means[:, t], float(self.posterior_precision[t]), float(self.posterior_trace[t]),
+                float(problem.from_units(self.noise_variances[t])), self.free_energy[t],
+                bool(self.converged[t]), float(self.gain[t]),
+            )
+            for t in range(before)
+        ]  # fmt: skip
+        return _fit(X, before + more, sizes, self.method, self.deflation, self.kind, options, known, callback)
 
     def _facts(self) -> list[str]:
         sizes = self._sizes()[: 2 if self.method == "oppca" else None]
@@ -500,42 +531,3 @@ def _result(
         options=options,
     )
     return result if op.symmetric_form else replace(result, scores=result._weights(X))
-
-
-def _extended(
-    result: StructuredPCAResult, X: Any, more: Any, cardinality: Any, callback: Callback | None
-) -> StructuredPCAResult:
-    if result.deflation == "joint":
-        raise ValueError("components found jointly change with their number: fit anew, with more")
-    X = as_fitted(X, result.kind, result.names)
-    before, p = result.n_components, len(result.loadings)
-    more = integer(more, "more", 1, min(p, result.n_samples) - before)
-    options = {name: value for name, value in result.options.items() if name != "cardinality"}
-    sizes: Any = None
-    if result.method == "soppca":
-        earlier = result.options["cardinality"][:before]
-        if cardinality is None:
-            if len(set(earlier)) != 1:
-                raise ValueError("cardinality must be given: the earlier components have different ones")
-            cardinality = earlier[0]
-        sizes = earlier + per_component(
-            cardinality, "cardinality", more, lambda v, name: integer(v, name, 1, p)
-        )
-    elif cardinality is not None:
-        raise TypeError("oppca takes no cardinality")
-    problem = _problem_of(X, result.kind, options)
-    rows = p if result.kind == "covariance" else result.n_samples
-    shape = problem.p if problem.n_samples is None else problem.n_samples, problem.p
-    if shape != (rows, p):
-        raise ValueError(f"X has shape {shape}; this result came from data of shape {(rows, p)}")
-    known = [
-        Component(
-            result.means[:, t], float(result.posterior_precision[t]), float(result.posterior_trace[t]),
-            float(problem.from_units(result.noise_variances[t])), result.free_energy[t],
-            bool(result.converged[t]), float(result.gain[t]),
-        )
-        for t in range(before)
-    ]  # fmt: skip
-    return _fit(
-        X, before + more, sizes, result.method, result.deflation, result.kind, options, known, callback
-    )
