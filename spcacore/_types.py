@@ -50,6 +50,7 @@ OperatorLike: TypeAlias = MatrixLike | LinearOperator | Callable[[AnyArray], Any
 Switch: TypeAlias = bool | ArrayLike  # for all variables, or a value for each
 Weights: TypeAlias = ArrayLike | None
 Variables: TypeAlias = ArrayLike | None
+Names: TypeAlias = tuple[str, ...] | None  # of variables or samples, where they have some
 Groups: TypeAlias = ArrayLike | Mapping[str, object] | None
 Counted: TypeAlias = Literal["groups", "variables"]
 StartLike: TypeAlias = str | ArrayLike | None

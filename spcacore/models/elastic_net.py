@@ -38,7 +38,7 @@ from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
 from ..solvers.base import shared_parameters
 from ..supports.admissible import knowledge
-from .joint_search import as_matrix, in_turn
+from .joint_search import Sizes, as_matrix, in_turn
 from .net_steps import ElasticNets, Space, Thresholds, Wanted, space_of
 from .refinement import refined_from
 from .variance import VariancesResult, nonzeros_of, operator_variances
@@ -313,7 +313,7 @@ def _explained(B: Array, unit_B: Array, inner: Array) -> float:
     return float(np.trace(np.linalg.pinv(unit_B.T @ unit_B, hermitian=True) @ inside))
 
 
-def _refined(problem: Problem, found: _Found, sizes: tuple[int, ...], anew: bool) -> _Found:
+def _refined(problem: Problem, found: _Found, sizes: Sizes, anew: bool) -> _Found:
     """The best loadings to which rounds of joint refinement lead from these or, anew, from others.
 
     Of many variables those take part of which the loadings, or the variances, promise most.

@@ -22,7 +22,7 @@ from .._labels import joined
 from .._limits import KERNEL_BYTES, SPARSE_MEAN
 from .._messages import brief, counted
 from .._records import frozen_record
-from .._types import AnyArray, Array, EigenSolver, MatrixLike, RandomSource, Weights
+from .._types import AnyArray, Array, EigenSolver, MatrixLike, Names, RandomSource, Weights
 from .._validation import (
     aligned,
     as_seed,
@@ -142,7 +142,7 @@ class KernelPCAResult(Tabular):
     features: RandomFeatures | None
     _samples: tuple[Kernel, Rows] | None = field(repr=False)
     _preimages: tuple[Kernel, Rows, AnyArray] | None = field(repr=False)
-    names: tuple[str, ...] | None = None
+    names: Names = None
     total_weight: float | None = None
 
     @property

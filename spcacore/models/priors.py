@@ -33,7 +33,7 @@ from .._limits import (
 )
 from .._messages import counted, warn
 from .._records import record
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, Index, Names
 from .._validation import integer, is_sparse, real_array, refuse_not_finite
 from ..choice import Prior
 from ..linalg.eigen import interruptible
@@ -266,9 +266,7 @@ def refuse_negative(theta: Array, name: str) -> None:
         )
 
 
-def as_prior(
-    given: Prior | None, p: int, names: tuple[str, ...] | None, seed: int
-) -> tuple[PriorMatrix, float]:
+def as_prior(given: Prior | None, p: int, names: Names, seed: int) -> tuple[PriorMatrix, float]:
     """The prior, and the number that times L is the caller's precision."""
     covariance, precision = (None, None) if given is None else (given.covariance, given.precision)
     if covariance is None and precision is None:
@@ -302,7 +300,7 @@ def as_prior(
     return Spectral(theta + shift, U, matrix + shift * np.eye(p)), largest
 
 
-def _symmetric(x: Any, name: str, p: int, names: tuple[str, ...] | None) -> tuple[Any, float]:
+def _symmetric(x: Any, name: str, p: int, names: Names) -> tuple[Any, float]:
     """A symmetric matrix, dense or sparse, divided by its largest magnitude, and that."""
     if is_sparse(x):
         a: Any = compressed(x, name).tocsr().astype(np.float64)

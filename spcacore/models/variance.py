@@ -15,7 +15,7 @@ from .._labels import reordered, row_labels
 from .._limits import PENCIL_SCHUR, VARIANCE_LEFT
 from .._messages import counted
 from .._records import frozen_record
-from .._types import AnyArray, Array, Definition, Index, Kind, OperatorLike, Switch, Weights
+from .._types import AnyArray, Array, Definition, Index, Kind, Names, OperatorLike, Switch, Weights
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit_columns
 from ..operators.gram import cheap_dense_shares
@@ -112,9 +112,7 @@ def explained_variance(
     return problem.reported(operator_variances(problem, V, definition, given))
 
 
-def checked_loadings(
-    loadings: Any, p: int, names: tuple[str, ...] | None, ndim: int | tuple[int, ...] = 2
-) -> Array:
+def checked_loadings(loadings: Any, p: int, names: Names, ndim: int | tuple[int, ...] = 2) -> Array:
     """As float64 columns of unit norm, or zero, with rows in the order of these names."""
     source = as_result(loadings)
     found = loadings_in(source)
@@ -332,7 +330,7 @@ class VariancesResult(LoadingsResult):
     scale: AnyArray | None
     kind: str
     n_samples: int | None
-    names: tuple[str, ...] | None
+    names: Names
     method: str
     scores: AnyArray | None = None
 
@@ -461,7 +459,7 @@ def from_loadings(
     )  # fmt: skip
 
 
-def _names_of(loadings: Any) -> tuple[str, ...] | None:
+def _names_of(loadings: Any) -> Names:
     """Of a result, or the rows of a dataframe or series of pandas; None where they are but numbers."""
     source = as_result(loadings)
     if loadings_in(source) is not loadings:

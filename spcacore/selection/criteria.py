@@ -20,6 +20,7 @@ from .._types import (
     Kind,
     MatrixLike,
     ModelLike,
+    Names,
     OperatorLike,
     RandomSource,
     Rule,
@@ -104,7 +105,7 @@ class SparsitySelection(Judged, ByValue):
     earlier: tuple[SparsitySelection, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...] | None:
+    def names(self) -> Names:
         """Names of the variables, if the input had any."""
         return None if self.result is None else self.result.names
 

@@ -20,7 +20,7 @@ from .._asked import SPARSITY, as_method, sparsity_asked, with_sparsity
 from .._limits import GRID_CARDINALITY, GRID_VALUES
 from .._messages import brief, counted, elsewhere, instead_of, listed
 from .._records import record, replaced
-from .._types import AnyArray
+from .._types import AnyArray, Names
 from .._validation import (
     column_names,
     integer,
@@ -328,7 +328,7 @@ class NamedArray:
     """An array with the names of its columns."""
 
     array: AnyArray
-    columns: tuple[str, ...] | None
+    columns: Names
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ from .._limits import (
     slices,
 )
 from .._records import record, replaced
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, Index, Names
 from .._validation import is_row_blocks, is_sparse
 from ..linalg.threads import Report
 from ..methods import TPower
@@ -376,8 +376,8 @@ class Refits(ABC):
         shares = None if shares is None else np.asarray(shares, np.float64)
         return Refit(nonzeros_of(self.loadings(result).astype(np.float64, copy=False)), shares)
 
-    def names(self) -> tuple[str, ...] | None:
-        names: tuple[str, ...] | None = self.result.names
+    def names(self) -> Names:
+        names: Names = self.result.names
         return names
 
 
@@ -463,5 +463,5 @@ class PairRefits(WeightedRefits):
     def loadings(self, result: Any) -> AnyArray:
         return np.concatenate([side.loadings for side in result._sides()])
 
-    def names(self) -> tuple[str, ...] | None:
+    def names(self) -> Names:
         return tuple(names_of_sides(self.result))

@@ -14,7 +14,7 @@ from .._limits import QUANTILE_ENTRIES, READ_VARIABLES, STABLE_FREQUENCY, slices
 from .._messages import counted, few
 from .._records import frozen_record
 from .._rendering import Part, table_of
-from .._types import Array, Index, Mask
+from .._types import Array, Index, Mask, Names
 from .._validation import group_places, integer, number
 from ..linalg.orthogonal import unit_columns
 from ..readable import Judged, Listing, Tabular, labels
@@ -110,7 +110,7 @@ class Stability(Judged, Tabular):
     level: float
     max_false: float
     n_samples: int
-    names: tuple[str, ...] | None
+    names: Names
     chosen: tuple[tuple[Index, ...], ...] = field(repr=False)
 
     @property
