@@ -15,11 +15,12 @@ import pandas
 import scipy.sparse
 
 from .. import _core, datasets
-from .._limits import COMMAND_RELAXATION_ORDER, INFO_ENTRIES, INFO_NAMES, INFO_VARIANCE_RATIO
+from .._limits import COMMAND_RELAXATION_ORDER, INFO_ENTRIES, INFO_NAMES, INFO_VARIANCE_RATIO, slices
 from .._messages import counted
 from .._records import replaced
 from .._rendering import gap, percent, printable, significant
 from .._types import Definition
+from .._validation import as_dense, stored
 from ..linalg.threads import get_num_threads
 from ..models.comparison import compare as side_by_side
 from ..models.components import sparse_pca
@@ -33,7 +34,7 @@ from ..selection.stable_variables import stability as chosen_again
 from ..solvers.certificates import optimality_bound
 from ..solvers.truncated_power import tpower
 from .options import SPARSITY, long_flag, refuse, takes
-from .reading import places, places_in, read, rows_for, symmetric
+from .reading import places, read, rows_for, symmetric
 from .report import Outcome, entries, fields_of, print_json, text_of, write_frame
 from .source import Arguments, Table, UserError
 from .task import Task
@@ -276,18 +277,19 @@ def facts_of(table: Table) -> dict[str, Any]:
     X, names = table.matrix, table.variables()
     n, p = X.shape
     sparse, as_covariance = X.format if scipy.sparse.issparse(X) else None, symmetric(X)
-    entries, columns = (X.data, X.tocsc()) if sparse else (X, X)
-    parts, step = [], max(1, INFO_ENTRIES // n)
-    for start in range(0, p, step):
-        block = columns[:, start : start + step]
-        known = pandas.DataFrame(block.toarray() if sparse else block, dtype=np.float64)
+    entries, columns, parts = stored(X), X.tocsc() if sparse else X, []
+    for some in slices(p, n, INFO_ENTRIES):
+        known = pandas.DataFrame(as_dense(columns[:, some]), dtype=np.float64)
         known = known[np.isfinite(known)]
         with np.errstate(over="ignore", invalid="ignore"):
             parts.append([known.count(), known.min(), known.max(), known.var()])
     count, low, high, variance = np.concatenate(parts, axis=1)
     constant = (count > 0) & (low == high)
     sizes = variance[(count > 1) & ~constant & np.isfinite(variance)]
-    bad = min(places_in(X, lambda x: ~np.isfinite(x)).tolist(), default=None)
+    at = np.argwhere(~np.isfinite(entries))
+    if sparse:
+        at = np.transpose(X.tocoo().coords)[at[:, 0]]
+    bad = min(at.tolist(), default=None)
     return {
         "samples": n, "variables": p, "sample_names": table.row_names and table.samples(),
         "names": table.names and names, "dtype": str(X.dtype), "sparse": sparse,
