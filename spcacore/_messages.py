@@ -13,8 +13,6 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any
 
-from ._types import Names
-
 _WITHIN = ("spcacore", "sklearn")  # whose lines are not the user's
 _UNSAID: ContextVar[tuple[str, ...]] = ContextVar("unsaid", default=())
 
@@ -273,7 +271,7 @@ def quiet(beginning: str = "") -> Iterator[None]:
         _UNSAID.reset(token)
 
 
-def warn_repeated(names: Names) -> None:
+def warn_repeated(names: tuple[str, ...] | None) -> None:
     """Warn of names that several variables have, as which a result cannot tell apart."""
     if names is None or len(set(names)) == len(names):
         return
