@@ -7,7 +7,7 @@ import numbers
 import operator
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -379,7 +379,7 @@ def default_cardinality(p: int) -> int:
 
 def check_choice(value: Any, name: str, allowed: Any) -> str:
     """One of the allowed words, which may be those of a type."""
-    allowed = get_args(allowed) or allowed
+    allowed = getattr(allowed, "__args__", allowed)
     if not isinstance(value, str) or value not in allowed:
         words = ", ".join(map(repr, allowed))
         raise ValueError(f"{name} must be one of {words}, not {value!r}{meant(name, value, allowed)}")
