@@ -121,7 +121,7 @@ class CandidateRefits:
     def of(self, weights: Array, report: Report) -> list[tuple[list[Solution], Array] | None]:
         """Components and shares of the variance of each resample; None where the search does not settle."""
         moments = self._moments(weights)
-        resamples = [_Resample(self.begin) for _ in weights]
+        resamples = [_Resample(self._candidates(variance)) for variance in moments.variance]
         out: list[tuple[list[Solution], Array] | None] = [None] * len(weights)
         pending = list(range(len(weights)))
         for _ in range(RESAMPLE_CHECKS):
@@ -137,6 +137,11 @@ class CandidateRefits:
             if not pending:
                 break
         return out
+
+    def _candidates(self, variance: Array) -> Index:
+        """What begins all resamples, and the variables of largest variance in one."""
+        count = min(RESAMPLE_CANDIDATES * max(self.request.cardinality), len(variance))
+        return np.union1d(self.begin, _core.select_largest(np.ascontiguousarray(variance), count))
 
     def _moments(self, weights: Array) -> Moments:
         """One pass over the columns of F."""
@@ -230,7 +235,7 @@ class CandidateRefits:
     def _in_turn(self, resample: _Resample, inside: Problem) -> bool:
         """Components of the candidates from the first that may change on; False if there are too few.
 
-        The first time each is sought from that of all the data and a start of its own, then from the last.
+        The first time each is sought from that of all the data and by a race, then from the last.
         """
         state, solver = DeflatedOperator.from_problem(inside, PROJECTION), self.solver
         near = resample.found
@@ -241,7 +246,7 @@ class CandidateRefits:
         for t, (x, k) in enumerate(zip(near, self.request.cardinality, strict=False)):
             new: Solution | None = x
             if not resample.found:
-                new = solver.near(x, True).solve(inside, state, k, [self.request.seed, t], None)
+                new = solver.near(x, False).solve(inside, state, k, [self.request.seed, t], None)
             elif t >= resample.kept:
                 new = solver.resume(inside, state, x, k, None)
             if new is None or len(new.index) < k or not new.objective > inside.noise(new.index, True):
