@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 import sys
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from ._labels import aligned_columns, columns_of, matched, wrong_labels
 from ._limits import CHUNK, slices
 from ._messages import counted, meant, refuse_no_array, warn_repeated
-from ._types import AnyArray, Array, DType, Index, Names
+from ._types import AnyArray, Array, Index, Names
 
 _NUMBERS = (int, float, np.floating, np.integer)
 _NO_NUMBERS = (complex, np.complexfloating, np.ndarray, np.datetime64, np.timedelta64)
@@ -377,8 +377,9 @@ def default_cardinality(p: int) -> int:
     return math.isqrt(p - 1) + 1
 
 
-def check_choice(value: Any, name: str, allowed: Collection[str]) -> str:
-    """One of the allowed words."""
+def check_choice(value: Any, name: str, allowed: Any) -> str:
+    """One of the allowed words, which may be those of a type."""
+    allowed = getattr(allowed, "__args__", allowed)
     if not isinstance(value, str) or value not in allowed:
         words = ", ".join(map(repr, allowed))
         raise ValueError(f"{name} must be one of {words}, not {value!r}{meant(name, value, allowed)}")

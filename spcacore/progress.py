@@ -40,8 +40,7 @@ class Progress:
       the first one, perhaps from an unfinished search, with ``converged=False``;
     * one component, or several found together: the best point so far, with ``converged=False``; a bound:
       the least so far;
-    * `sparsity_path`: the values that are finished. `sca_path`: all values; each value that was not reached
-      gets one iteration from the one before;
+    * `sparsity_path`: the values that are finished;
     * `select_sparsity`, `select_n_components`: the choice by the folds or permutations that are finished;
       a RuntimeError if there are fewer than two.
 
@@ -105,7 +104,7 @@ def check_callback(callback: Callback | SelectionCallback | Hook | None) -> Hook
     return Hook(ProgressBar() if callback is True else callback)
 
 
-@dataclass
+@dataclass(eq=False)
 class ProgressCounter:
     """Calls the hook with the number of searches done."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -176,7 +176,7 @@ def expanded(kernel: Kernel, samples: Rows, X: Any, mean: AnyArray, coefficients
 # ---- the kernel matrix and its leading eigenvectors -------------------------------------------------
 
 
-@dataclass
+@dataclass(eq=False)
 class KernelMatrix:
     """The kernel matrix of all samples, doubly centered and times 2^-exponent; with weights, of which the
     means are, times the roots of these from both sides."""
@@ -184,14 +184,12 @@ class KernelMatrix:
     kernel: Kernel
     rows: Rows
     n: int
-    dtype: DType
-    weight: Array | None = None
-    center: float = 0.0  # of the means of columns
+    dtype: np.dtype[Any]
+    weight: Array | None
+    mean: Array = field(init=False)  # of columns
+    center: float = 0.0  # the mean of these
     exponent: int = 0
     largest: float = 1.0
-
-    def __post_init__(self) -> None:
-        self.mean: Array = np.zeros(self.n)  # of columns
 
     @property
     def half_exponent(self) -> int:

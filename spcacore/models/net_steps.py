@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -143,7 +143,7 @@ class Thresholds:
         return B, levels
 
 
-@dataclass
+@dataclass(eq=False)
 class ElasticNets:
     """The nets for a finite ridge, on a working set of variables.
 
@@ -157,11 +157,11 @@ class ElasticNets:
     ridge: float
     choice: Supports
     B: Array | None = None
+    own: Supports = field(init=False)
 
     def __post_init__(self) -> None:
-        self.own: Supports = self.choice
         self.levels: Array = np.zeros(len(self.wanted))
-        self.eps: float = eps_of(self.op.dtype)
+        self.eps: float = float(np.finfo(self.op.dtype).eps)
         self.working: Index = np.zeros(0, np.intp)
 
     def solve(self, C: Array) -> tuple[Array, Array]:

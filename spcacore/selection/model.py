@@ -127,13 +127,8 @@ class Model:
 
     def begun_at(self, V: Any) -> Model:
         """The same model, whose search begins with loadings."""
-        if self.name != "spca":
-            return self.having(start=V)
-
-        def begun(X: Any, n_components: Any, cardinality: Any = None, **keywords: Any) -> Any:
-            return elastic_nets(X, n_components, cardinality, V, **keywords)
-
-        return replaced(self, function=begun)
+        begun = self.having(start=V)
+        return replaced(begun, function=elastic_nets) if self.name == "spca" else begun
 
     @property
     def has_seed(self) -> bool:
