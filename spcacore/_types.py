@@ -45,7 +45,6 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 DType: TypeAlias = np.dtype[Any]  # in which numbers are stored, or products computed
-Names: TypeAlias = tuple[str, ...] | None  # of variables, or of samples; None where they have none
 
 MatrixLike: TypeAlias = ArrayLike | SparseMatrix | Blocks
 OperatorLike: TypeAlias = MatrixLike | LinearOperator | Callable[[AnyArray], AnyArray]

@@ -14,7 +14,7 @@ import numpy as np
 from ._labels import aligned_columns, columns_of, matched, wrong_labels
 from ._limits import CHUNK, slices
 from ._messages import counted, meant, refuse_no_array, warn_repeated
-from ._types import AnyArray, Array, Index, Names
+from ._types import AnyArray, Array, DType, Index, Names
 
 _NUMBERS = (int, float, np.floating, np.integer)
 _NO_NUMBERS = (complex, np.complexfloating, np.ndarray, np.datetime64, np.timedelta64)

@@ -40,7 +40,7 @@ from .._validation import (
     stored,
 )
 from ..linalg.orthogonal import fix_signs
-from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
+from ..linalg.scaling import beyond_range, eps_of, exponent_above, largest_magnitude
 from ..operators.blocks import naming_not_finite
 from ..operators.partition import column_means, row_blocks
 from ..operators.problem import warn_out_of_range
@@ -525,7 +525,7 @@ def _kernel_pca_by_features(
         n, mean, C = rows.reduced(merge_moments, _moments_of_block, features, each=each)
         trace = float(C.diagonal().sum())
         values, V, solver = leading(C, r, not large(m, r), 0)
-        rounding = 100 * float(np.finfo(float_type(rows.dtype)).eps)
+        rounding = 100 * eps_of(float_type(rows.dtype))
         _check_rank(values, rounding * max(values.max(initial=0), math.sqrt(n)))
         scores = rows.stacked(of_block, feature_scores, features, mean, V)
     heavy = scores if weight is None else scores[weight > 0]

@@ -184,7 +184,7 @@ class KernelMatrix:
     kernel: Kernel
     rows: Rows
     n: int
-    dtype: np.dtype[Any]
+    dtype: DType
     weight: Array | None
     mean: Array = field(init=False)  # of columns
     center: float = 0.0  # the mean of these

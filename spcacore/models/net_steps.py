@@ -161,7 +161,7 @@ class ElasticNets:
 
     def __post_init__(self) -> None:
         self.levels: Array = np.zeros(len(self.wanted))
-        self.eps: float = float(np.finfo(self.op.dtype).eps)
+        self.eps: float = eps_of(self.op.dtype)
         self.working: Index = np.zeros(0, np.intp)
 
     def solve(self, C: Array) -> tuple[Array, Array]:

@@ -241,7 +241,7 @@ def fit_at_once(
     energies = np.array(path)
     found = (
         Component(M[:, i], float(best.a[i]), float(best.traces[i]), best.at.noise, energies, converged, gain)
-        for i in np.argsort(-best.a * (np.sum(M**2, axis=0) + best.traces), kind="stable")
+        for i in descending(best.a * (np.sum(M**2, axis=0) + best.traces))
     )
     components = [_in_units(one, problem, n, unit) for one in found]
     for t, one in enumerate(components):

@@ -150,7 +150,7 @@ def orthomax(
         status, rotation, _ = _core.orthomax(work, gamma, max_iter, tol)
         if normalize:
             work *= length
-            with np.errstate(under="ignore"):
+            with below_range():
                 work *= peak
         return rotation, status == 0
 
