@@ -121,7 +121,8 @@ class KeptRows:
         if next_to is not None:
             self.met += not new
         if new and next_to is not None:
-            new, self.met = new + self.lacking(next_to(min(2 * self.met, self.spare))), 0
+            likely = self.lacking(next_to(min(2 * self.met, self.spare)))
+            new, self.met = [*dict.fromkeys(new + likely)], 0
         if new or not members:
             if len(self.kept) > len(members) + self.spare:
                 self.kept = {j: self.kept[j] for j in members if j in self.kept}

@@ -51,7 +51,7 @@ from .exact_tree import Search, best_on_support
 from .matrix_search import best_supports
 from .solution import Report, Solution, ended
 from .truncated_power import TruncatedPower
-from .unit_search import UnitTree
+from .variance import UnitTree
 
 
 @record

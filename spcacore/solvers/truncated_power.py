@@ -40,7 +40,7 @@ from .refitting import Step, UnitSteps, best_run, is_better, penalty_continuatio
 from .solution import Report, Solution, Tally, ended
 from .starts import promising_variables, search_starts
 from .swaps import swap_search
-from .unit_search import brief_search
+from .variance import brief_search
 
 
 @record
