@@ -33,14 +33,14 @@ from .._limits import (
 )
 from .._messages import refuse_no_array
 from .._records import record
-from .._types import Array, Index, Kind, OperatorLike, Switch, Weights
+from .._types import Index, Kind, OperatorLike, Switch, Weights
 from .._validation import LARGEST, as_seed
 from ..choice import Choice
 from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_cost, largest_submatrix, rows_of
+from ..operators.submatrix import columns_cost, rows_of, symmetric_submatrix
 from ..progress import Callback
 from ..results import ExactComponent
 from ..supports.admissible import Supports
@@ -324,7 +324,7 @@ def _proof_by_blocks(
 def _tree(
     state: DeflatedOperator, kept: Index, k: int, best: Solution, tol: float, limits: _Limits
 ) -> Search | UnitTree:
-    A = _matrix(state, kept, limits.check)
+    A = symmetric_submatrix(state.operator, kept, limits.check)
     if state.supports.simple:
         return Search(A, k, np.searchsorted(kept, best.index), tol, state, kept, limits.check)
     return UnitTree(state, A, k, best, tol)
@@ -473,26 +473,7 @@ def _survivors_in_turn(
         if size == k or len(index) > EXACT_ORDER:
             return index
         support = np.searchsorted(index, start.index)
-        search = Search(_matrix(state, index, check_limits), size, support, state=state, kept=index)
+        search = Search(symmetric_submatrix(op, index, check_limits), size, support, state=state, kept=index)
         search.run(min(IN_TURN_NODES, node_limit), check_limits)
         fewer = search.upper() * (1 + slack)
     return np.arange(p)
-
-
-def _matrix(state: DeflatedOperator, kept: Index, check_limits: Callable[[int], object]) -> Array:
-    """A[kept, kept], in blocks, between which the call can be interrupted."""
-    op, q = state.operator, len(kept)
-    whole = q if op.symmetric_form else max(64, largest_submatrix(op))
-    A = np.empty((q, q))
-    blocks = [slice(s, s + whole // 2) for s in range(0, q, whole // 2)] if q > whole else [slice(0, q)]
-    for b, rows in enumerate(blocks):
-        for columns in blocks[b:]:
-            check_limits(0)
-            if rows is columns:
-                A[rows, rows] = op.submatrix(kept[rows])
-                continue
-            both = op.submatrix(np.append(kept[rows], kept[columns]))
-            count = len(kept[rows])
-            A[rows, columns] = both[:count, count:]
-            A[columns, rows] = A[rows, columns].T
-    return (A + A.T) / 2
