@@ -45,7 +45,7 @@ from ..operators.submatrix import (
     whole_matrix,
 )
 from ..supports.admissible import Units
-from ..supports.objective import Bound, Objective
+from ..supports.objective import Bound, Objective, kept
 from ..supports.search import swap
 from ..supports.tree import Tree
 from .exact_tree import Search
@@ -130,24 +130,22 @@ class LeadingEigenvalue(Objective):
         work = float(1 if self.op.symmetric_form else self.op.m) * self.op.p
         self.starts = max(16, min(TIED_VARIABLES, int(TIE_WORK / work)))
         self.next_to: Callable[[int], Index] | None = None
-        self._last: tuple[Units, Index, AnyArray, Array] | None = None
-        self._whole: Array | None = None
 
     @cached_property
     def diagonal(self) -> Array:
         return np.ascontiguousarray(self.state.variances, np.float64)
 
+    @cached_property
+    def _whole(self) -> Array:
+        return whole_matrix(self.op)
+
+    @kept(1)
     def _at(self, units: Units) -> tuple[Index, AnyArray, Array]:
         """The variables, their rows of A, and A between them; of more than there is room for without rows."""
-        if self._last is None or not np.array_equal(self._last[0], units):
-            S = self.supports.index(units)
-            if len(S) > self.supports.room:
-                self._whole = whole_matrix(self.op) if self._whole is None else self._whole
-                C, G = self._whole[:0], self._whole[np.ix_(S, S)]
-            else:
-                C, G = self._rows_of(S)
-            self._last = units, S, C, G
-        return self._last[1:]
+        S = self.supports.index(units)
+        if len(S) > self.supports.room:
+            return S, self._whole[:0], self._whole[np.ix_(S, S)]
+        return S, *self._rows_of(S)
 
     def _rows_of(self, S: Index) -> tuple[AnyArray, Array]:
         (C,) = self.rows.between(S, None, self.next_to)
@@ -252,7 +250,6 @@ class Variance(Objective):
         super().__init__(state.supports.within(k))
         self.state, self.op, self.seed, self.most_tried = state, state.operator, seed, most_tried
         self.rise = self.slack = REFIT_RISE.of(self.op.dtype)
-        self.known: dict[bytes, Solution] = {}
         self.near: Array = np.zeros(self.op.p)  # from which values are sought
         if A is None and not state.quotient and self.op.p <= largest_submatrix(self.op):
             A = self.op.submatrix(np.arange(self.op.p)).astype(np.float64)
@@ -265,17 +262,21 @@ class Variance(Objective):
             t = TREE_PENALTY * float(np.abs(self.matrix.A).max())
             self.matrix.masked = self.matrix.A - t * (Q @ Q.T)
 
+    @kept()
     def solution(self, units: Units) -> Solution:
         """The best values on some units."""
-        key = units.tobytes()
-        if key not in self.known:
-            S = self.supports.index(units)
-            start = self.near[S]
-            if not start.any():
-                start = self.supports.ones(S)
-            start = (start / np.linalg.norm(start)).astype(self.op.dtype)
-            self.known[key] = refit(self.state, Solution(S, start, -np.inf, 0, True))
-        return self.known[key]
+        S = self.supports.index(units)
+        start = self.near[S]
+        if not start.any():
+            start = self.supports.ones(S)
+        start = (start / np.linalg.norm(start)).astype(self.op.dtype)
+        return refit(self.state, Solution(S, start, -np.inf, 0, True))
+
+    def know(self, x: Solution) -> Units:
+        """The units of a component, of which no values need be sought."""
+        units = self.supports.mask(x.index)
+        self.answers["solution"] = {units.tobytes(): x}
+        return units
 
     def value(self, units: Units) -> float:
         return self.solution(units).objective if units.any() else 0.0
@@ -311,9 +312,8 @@ def swap_units(state: DeflatedOperator, x: Solution, budget: float, hook: Report
     if budget <= 0 or x.objective == -np.inf:
         return x
     objective = Variance(state, state.supports.cardinality_of(x.index), most_tried=CHOICE_SWAPS)
-    units, clock = objective.supports.mask(x.index), ProgressClock(hook)
-    objective.known[units.tobytes()] = x
-    new = objective.solution(swap(objective, units, lambda n: n == CHOICE_SWAPS or clock(n))[1])
+    clock = ProgressClock(hook)
+    new = objective.solution(swap(objective, objective.know(x), lambda n: n == CHOICE_SWAPS or clock(n))[1])
     return x if new is x else replace(x, index=new.index, entries=new.entries, objective=new.objective)
 
 
@@ -324,9 +324,7 @@ class UnitTree(Tree):
 
     def __init__(self, state: DeflatedOperator, A: AnyArray, k: int, best: Solution, tol: float = 0.0):
         objective = Variance(state, k, A)
-        units = objective.supports.mask(best.index)
-        objective.known[units.tobytes()] = best
-        super().__init__(objective, units, tol)
+        super().__init__(objective, objective.know(best), tol)
 
     def best(self) -> Solution:
         return self.objective.solution(self.units)

@@ -7,7 +7,9 @@ many units are tried), `bound` (that of all free units together is seldom close)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,6 +38,29 @@ class Bound:
     value: float
     weight: Array
     without: Array | None = None
+
+
+_T = TypeVar("_T", bound="Objective")
+_R = TypeVar("_R")
+
+
+def kept(most: int = 1 << 16) -> Callable[[Callable[[_T, Units], _R]], Callable[[_T, Units], _R]]:
+    """Of a method: what it says of some units is kept until it has been asked of so many."""
+
+    def decorated(method: Callable[[_T, Units], _R]) -> Callable[[_T, Units], _R]:
+        @wraps(method)
+        def answer(objective: _T, units: Units) -> _R:
+            known = objective.answers.setdefault(method.__name__, {})
+            key = units.tobytes()
+            if key not in known:
+                if len(known) >= most:
+                    known.clear()
+                known[key] = method(objective, units)
+            return known[key]
+
+        return answer
+
+    return decorated
 
 
 class Objective:
@@ -72,6 +97,7 @@ class Objective:
 
     def __init__(self, supports: Supports):
         self.supports = supports
+        self.answers: dict[str, dict[bytes, Any]] = {}
 
     def value(self, units: Units) -> float:
         """Of the best x on these units; 0 of none, -inf where no x is feasible."""
