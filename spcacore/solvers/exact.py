@@ -21,7 +21,6 @@ from .._limits import (
     BOUND_SPEED,
     BRIEF_SECONDS,
     BRIEF_TIE,
-    CALLBACK_SECONDS,
     CENTERING_LOSS,
     EXACT_ORDER,
     EXACT_SLACK,
@@ -49,7 +48,7 @@ from .certificates import bounds_without_search, by_strong_variables
 from .covariance_blocks import BlockSearch, large_entries
 from .exact_tree import Search, best_on_support
 from .matrix_search import best_supports
-from .solution import Report, Solution, ended
+from .solution import ProgressClock, Report, Solution
 from .truncated_power import TruncatedPower
 from .variance import UnitTree
 
@@ -209,32 +208,24 @@ class _TooManyVariables(ValueError):
     pass
 
 
-class _Limits:
+class _Limits(ProgressClock):
     """Until when a search goes on, what it tells, and the nodes that it has divided."""
 
     def __init__(self, solver: ExactSearch, hook: Report | None, began: float | None):
-        self.told_at = time.monotonic()
-        self.began = self.told_at if began is None else began
-        self.seconds, self.hook, self.nodes = solver.time_limit, hook, 0
-        self.end = self.began + solver.time_limit
+        self.began = time.monotonic() if began is None else began
+        self.seconds, self.nodes = solver.time_limit, 0
+        super().__init__(hook, self.began + self.seconds)
         self.most = LARGEST if solver.node_limit is None else solver.node_limit
         self.given = self.most < LARGEST or self.seconds < math.inf
 
-    def check(self, _: int = 0) -> None:
-        now = time.monotonic()
-        if self.hook is not None and (now >= self.told_at + CALLBACK_SECONDS or ended(self.hook)):
-            self.told_at = now
-            if self.hook(self.nodes):
-                raise _OutOfTime
-        if now > self.end:
-            raise _OutOfTime
-
     def out_of_time(self, _: int = 0) -> bool:
-        try:
-            self.check()
-        except _OutOfTime:
-            return True
-        return False
+        if ended(self.hook):  # which it says by itself, where a component under way is not wanted
+            self.due = -math.inf
+        return self(self.nodes)
+
+    def check(self, _: int = 0) -> None:
+        if self.out_of_time():
+            raise _OutOfTime
 
 
 def solve_to_optimality(
