@@ -48,7 +48,7 @@ from .certificates import bounds_without_search, by_strong_variables
 from .covariance_blocks import BlockSearch, large_entries
 from .exact_tree import Search, best_on_support
 from .matrix_search import best_supports
-from .solution import ProgressClock, Report, Solution
+from .solution import ProgressClock, Report, Solution, ended
 from .truncated_power import TruncatedPower
 from .variance import UnitTree
 
