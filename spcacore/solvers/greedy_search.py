@@ -263,12 +263,11 @@ def greedy(
         n_iter += steps
         if ended(hook):
             break
-    dtype = state.operator.dtype
     found = [new for new in path if new is not None]
     found[-1] = replace(refit(state, found[-1]), n_iter=n_iter)
     last = drop_zeros(found[-1])
     if last is None or abs(last.objective) <= problem.noise(last.index):  # as `single` says
-        nothing = [np.eye(1, k + 1, dtype=dtype)[0] for k in range(K)]
+        nothing = [np.eye(1, k + 1, dtype=state.operator.dtype)[0] for k in range(K)]
         found = [Solution(np.arange(k + 1), nothing[k], 0.0, 0, True) for k in range(K)]
     x = Run(problem, state, solver, seed, hook, last, K).component()
     values = np.array([new.objective for new in found], np.float64)

@@ -49,7 +49,7 @@ def ended(hook: Report | None) -> bool:
 
 
 class ProgressClock:
-    """Reports progress, twenty times a second at most; True where the search is to end, or at the end given."""
+    """Reports progress, twenty times a second at most; True where the search is to end, or the time is up."""
 
     def __init__(self, hook: Report | None, end: float = math.inf):
         self.hook: Report | None = hook

@@ -31,7 +31,7 @@ def swap_search(
     if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf or ended(hook):
         return x
     if not state.supports.simple:
-        return swap_units(state, x, budget, hook)
+        return swap_units(state, x, hook)
     if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
         return x
     strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0

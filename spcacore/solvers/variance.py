@@ -307,10 +307,8 @@ class Variance(Objective):
         return self.matrix.bound(inside, free)
 
 
-def swap_units(state: DeflatedOperator, x: Solution, budget: float, hook: Report | None) -> Solution:
+def swap_units(state: DeflatedOperator, x: Solution, hook: Report | None) -> Solution:
     """Units swapped, one for one, for others of large entries of A x, for as long as that helps."""
-    if budget <= 0 or x.objective == -np.inf:
-        return x
     objective = Variance(state, state.supports.cardinality_of(x.index), most_tried=CHOICE_SWAPS)
     clock = ProgressClock(hook)
     new = objective.solution(swap(objective, objective.know(x), lambda n: n == CHOICE_SWAPS or clock(n))[1])

@@ -113,7 +113,7 @@ class Objective:
 
     def with_each(self, units: Units, others: Index) -> Array:
         """The values with each of the others more."""
-        return self.values(with_unit(units, add=unit) for unit in others)
+        return self.added(units, others)
 
     def added(self, units: Units, others: Index) -> Array:
         """The values with each of the others more, where `with_each` has only bounds."""
