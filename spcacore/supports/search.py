@@ -111,10 +111,10 @@ def backward(objective: Objective, clock: Clock = never, begin: Units | None = N
     """
     units = objective.supports.allowed if begin is None else begin
     for steps, rest in enumerate(shrinking(objective, units)):
-        units = rest
+        units, over = rest, steps > 0 and clock(steps)
         if objective.supports.left(units) >= 0:
             break
-        if steps and clock(steps):
+        if over:
             return _of_largest(objective, np.where(units, objective.shares(units), 0))
     return forward(objective, units)
 
