@@ -33,7 +33,7 @@ from .._limits import (
 from .._records import record
 from .._types import AnyArray, Array, Index
 from ..linalg.eigen import all_eigenpairs
-from ..linalg.pencil import PencilBasis, ties
+from ..linalg.pencil import PencilBasis
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import (
@@ -130,6 +130,9 @@ class LeadingEigenvalue(Objective):
         work = float(1 if self.op.symmetric_form else self.op.m) * self.op.p
         self.starts = max(16, min(TIED_VARIABLES, int(TIE_WORK / work)))
         self.next_to: Callable[[int], Index] | None = None
+        self.order: Index = np.empty(0, np.intp)
+        self.asked: Units = np.zeros(self.op.p, bool)
+        self.norm: Array = np.zeros(self.op.p)  # squared, of the columns of these rows
 
     @cached_property
     def diagonal(self) -> Array:
@@ -139,22 +142,36 @@ class LeadingEigenvalue(Objective):
     def _whole(self) -> Array:
         return whole_matrix(self.op)
 
-    @kept(1)
-    def _at(self, units: Units) -> tuple[Index, AnyArray, Array]:
-        """The variables, their rows of A, and A between them; of more than there is room for without rows."""
-        S = self.supports.index(units)
-        if len(S) > self.supports.room:
-            return S, self._whole[:0], self._whole[np.ix_(S, S)]
-        return S, *self._rows_of(S)
+    @cached_property
+    def _rows(self) -> AnyArray:
+        return np.empty((self.supports.room, self.op.p), self.op.dtype)
 
-    def _rows_of(self, S: Index) -> tuple[AnyArray, Array]:
-        (C,) = self.rows.between(S, None, self.next_to)
-        return C, C[:, S].astype(np.float64)
+    def _at(self, units: Units) -> tuple[Index, AnyArray, Array]:
+        """The variables as they have joined, their rows of A, and A between them, as far as there is room."""
+        if self.supports.left(units) < 0:
+            S = self.supports.index(units)
+            return S, self._whole[:0], self._whole[np.ix_(S, S)]
+        if (self.asked & ~units).any():  # not what was asked for last, and more
+            self.order, self.norm, self.asked = self.order[:0], np.zeros(self.op.p), self.asked & False
+        joined = np.flatnonzero(units & ~self.asked)
+        if len(joined):
+            (new,) = self.rows.between(joined, None, self.next_to)
+            self._rows[len(self.order) :][: len(joined)] = new
+            self.order, self.asked = np.append(self.order, joined), units
+            self.norm = self.norm + np.square(new, dtype=np.float64).sum(axis=0)
+        C = self._rows[: len(self.order)]
+        return self.order, C, C[:, self.order].astype(np.float64)
+
+    def _between(self, units: Units) -> tuple[Index, Array]:
+        """The variables, ascending, and A between them."""
+        S, _, G = self._at(units)
+        place = np.argsort(S)
+        return S[place], G[np.ix_(place, place)]
 
     def solution(self, units: Units) -> Solution:
         """The best vector on some units."""
-        S, _, G = self._at(units)
-        x = self.pencil.leading(G.copy(), S, len(S))
+        S, G = self._between(units)
+        x = self.pencil.leading(G, S, len(S))
         return replace(x, entries=x.entries.astype(self.op.dtype))
 
     def value(self, units: Units) -> float:
@@ -165,14 +182,9 @@ class LeadingEigenvalue(Objective):
         if not units.any():
             square = self.pencil.diagonal(self.op.p)[others]
             counts = square > self.pencil.least
-            values = np.where(counts, self.diagonal[others] / np.where(counts, square, 1), -np.inf)
-            tied = others[ties(values, self.tie)][: self.starts]  # whose rows come together
-            self.next_to = lambda most: np.array(self.rows.lacking(tied)[:most], np.intp)
-            return values
+            return np.where(counts, self.diagonal[others] / np.where(counts, square, 1), -np.inf)
         S, C, G = self._at(units)
-        basis, norm = self.pencil.basis(G, S), None
-        if self.pencil.Q is None:
-            norm = np.einsum("ij,ij->j", C, C, dtype=np.float64)
+        basis, norm = self.pencil.basis(G, S), self.norm if self.pencil.Q is None else None
         if len(S) > 1:
             wanted = partial(self._steepest, C, basis.W[:, 0], others)
             self.next_to = wanted if rows_at_once(self.op) else None
@@ -187,8 +199,14 @@ class LeadingEigenvalue(Objective):
         return others[_core.select_largest(np.ascontiguousarray(y[others]), count)]
 
     def without_each(self, units: Units, members: Index) -> Array:
-        S, _, G = self._at(units)
+        S, G = self._between(units)
         return self.pencil.basis(G, S).without_each()[np.searchsorted(S, members)]
+
+    def pairs(self, starts: Index) -> Array:
+        """Of starts whose rows come together."""
+        self.next_to = lambda most: np.array(self.rows.lacking(starts)[:most], np.intp)
+        values, self.next_to = super().pairs(starts), None
+        return values
 
     def promise(self, units: Units) -> Array:
         """The magnitudes of the leading eigenvector, or of a vector near that of A."""
@@ -202,11 +220,11 @@ class LeadingEigenvalue(Objective):
 class Slopes(LeadingEigenvalue):
     """The same where the variable of the largest slope joins, so that a few products with A will do."""
 
-    def _rows_of(self, S: Index) -> tuple[AnyArray, Array]:
+    def _between(self, units: Units) -> tuple[Index, Array]:
         if self.state.diagonal is None or self.supports.room > largest_submatrix(self.op):
-            return super()._rows_of(S)
-        G = self.op.submatrix(S).astype(np.float64)
-        return G[:0], G
+            return super()._between(units)
+        S = self.supports.index(units)
+        return S, self.op.submatrix(S).astype(np.float64)
 
     def entering(self, units: Units, others: Index) -> Index:
         x = self.solution(units) if units.any() else None
