@@ -115,6 +115,7 @@ class LeadingEigenvalue(Objective):
     op: _core.Operator
     pencil: Pencil
     rows: KeptRows
+    seed: Sequence[int]
     tie: float
     starts: int
 
