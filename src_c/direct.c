@@ -156,54 +156,96 @@ static spca_status refit(const operator_t *A, real *x, real *work, spca_int *iwo
     return status;
 }
 
-/* v over its norm, at any scale; whether it is not zero. */
-static int over_norm(spca_int p, const real *v, real *q)
+/* v over its norm, at any scale, and 1 over that norm; whether it is not zero. */
+static int over_norm(spca_int p, const real *v, real *q, real *inverse)
 {
     int e = 0;
+    real norm;
     (void)frexp(largest_magnitude(p, v), &e);
     for (spca_int j = 0; j < p; j++) q[j] = ldexp(v[j], -e);
-    return to_unit(p, q) > 0;
+    norm = to_unit(p, q);
+    *inverse = norm > 0 ? ldexp(1 / norm, -e) : 0;
+    return norm > 0;
 }
 
-/* Gram-Schmidt, twice is enough (Parlett 1980, The Symmetric Eigenvalue Problem, section 6.9), and
- * with every entry a bound on what rounding has made of it: entries that may be rounding alone are
- * taken for zero, and then q is made orthogonal once more.  The doubt of a coefficient b'q is no
- * more than the norm of q's errors before any projection, which takes none longer: a sum of bounds
- * of entries alone would grow by a factor with each b. */
+/* Rounding is counted in units of this, so that squares keep their digits. */
+#define GRAIN (REAL_EPSILON * REAL_EPSILON)
+
+/* sum_j += (share a x_j)^2; a x_j may overflow. */
+INLINE void add_squares(spca_int p, real share, real a, const real *x, real *sum)
+{
+    for (spca_int j = 0; j < p; j++) sum[j] += share * (a * x[j]) * (share * (a * x[j]));
+}
+
+/* Whether q = v + V w, of those of t earlier columns that have a part in Q, is more than rounding.
+ * Roundings add up as their squares do, and 16 times the root is no less than their sum for up to
+ * 256 columns: `doubt` has those of v and of multiples of Q, to which come those of V and then of
+ * coefficients.  Entries within 4 times the root become zero where they are more than the rest;
+ * else they stay, since a column that depends on v would miss them. */
+INLINE int settle(spca_int p, spca_int t, const real *V, const real *Q, const real *w, real share,
+                  real *doubt, real *q)
+{
+    real doubtful = 0, rest = 0;
+    int any = 0;
+    for (spca_int s = 0; s < t; s++)
+        if (largest_magnitude(p, Q + s * p) > 0) add_squares(p, share, *w++, V + s * p, doubt);
+    for (spca_int j = 0; j < p; j++) doubt[j] = fmin(doubt[j], 1 / (GRAIN * GRAIN));
+    for (spca_int s = 0; s < t; s++) {
+        const real *b = Q + s * p;
+        real sum = 0;
+        for (spca_int j = 0; j < p; j++) sum += doubt[j] * (b[j] * b[j]);
+        add_squares(p, 1, sqrt(sum), b, doubt);
+    }
+    for (spca_int j = 0; j < p; j++) {
+        real square = q[j] / GRAIN * (q[j] / GRAIN);
+        any |= square > 256 * doubt[j];
+        doubt[j] = square > 16 * doubt[j];
+        *(doubt[j] != 0 ? &rest : &doubtful) += square;
+    }
+    for (spca_int j = 0; j < p; j++)
+        if (!any || (doubt[j] == 0 && doubtful > rest)) q[j] = 0;
+    return any;
+}
+
+/* Gram-Schmidt, twice is enough (Parlett 1980, The Symmetric Eigenvalue Problem, section 6.9);
+ * what may be rounding alone is taken for zero, and then q is made orthogonal once more.
+ * A part is a sum of columns of V, whose multipliers w are kept with their signs: bounds made of
+ * bounds of earlier parts would grow by a factor with each column.  There is room for this triangle
+ * in work (p r), because the last column needs none and no column has a part after p that have. */
 VECTORIZED_TO(spca_status, parts_of,
               (spca_int p, spca_int r, const real *V, real epsilon, real *work, real *Q),
               (p, r, V, epsilon, work, Q))
 {
-    for (spca_int a = 0; a < p * r; a++) work[a] = Q[a] = 0;
+    const real share = epsilon / GRAIN, most = REAL_MAX * REAL_EPSILON;
+    real *doubt = work, *w = work + p, own;
+    spca_int rank = 0;
+    for (spca_int a = 0; a < p * r; a++) Q[a] = 0;
     for (spca_int t = 0; t < r; t++) {
-        real *q = Q + t * p, *noise = work + t * p;
-        int any = 0;
+        real *q = Q + t * p, norm = 1;
         if (!is_finite(p, V + t * p)) return SPCA_NONFINITE;
-        if (!over_norm(p, V + t * p, q)) continue;
-        for (spca_int j = 0; j < p; j++) noise[j] = 4 * epsilon * fabs(q[j]);
-        real most = 4 * epsilon; /* the norm of errors */
-        for (int pass = 0; pass < 3; pass++) {
-            for (spca_int s = 0; s < t; s++) {
-                const real *b = Q + s * p, *spread = work + s * p;
-                real c = strands_dot(p, b, q), doubt = 0; /* doubt: of c */
-                for (spca_int j = 0; pass == 0 && j < p; j++) doubt += noise[j] * fabs(b[j]);
-                if (doubt > most) doubt = most;
-                if (pass == 0) most += fabs(c) * (nrm2(p, spread) + 2 * epsilon);
+        if (rank == p || !over_norm(p, V + t * p, q, &own)) continue;
+        for (spca_int j = 0; j < p; j++) doubt[j] = 0;
+        add_squares(p, share, 1, q, doubt);
+        for (spca_int i = 0; i < rank; i++) w[i] = 0;
+        for (int pass = 0; rank > 0 && pass < 3; pass++) {
+            const real *u = work + p;
+            for (spca_int s = 0, m = 0; s < t; s++) {
+                const real *b = Q + s * p;
+                real c = strands_dot(p, b, q);
+                if (largest_magnitude(p, b) == 0) continue;
+                m++;
                 for (spca_int j = 0; j < p; j++) q[j] -= c * b[j];
-                for (spca_int j = 0; pass < 2 && j < p; j++)
-                    noise[j] +=
-                        fabs(c) * (spread[j] + 2 * epsilon * fabs(b[j])) + doubt * fabs(b[j]);
+                for (spca_int i = 0; pass < 2 && i < m; i++) w[i] -= c * u[i];
+                if (pass == 0) add_squares(p, share, c, b, doubt);
+                u += m;
             }
-            for (spca_int j = 0; pass == 1 && j < p; j++) {
-                if (!(fabs(q[j]) > 4 * noise[j])) q[j] = 0;
-                any |= q[j] != 0;
-            }
-            if (pass == 0) continue;
-            real norm = nrm2(p, q);
-            if (pass == 1)
-                for (spca_int j = 0; j < p; j++) noise[j] /= any ? norm : 1;
-            (void)to_unit(p, q);
+            if (pass == 1 && !settle(p, t, V, Q, w, share, doubt, q)) break;
+            if (pass > 0) norm *= to_unit(p, q);
         }
+        if (t + 1 == r || largest_magnitude(p, q) == 0) continue;
+        w[rank++] = own;
+        for (spca_int i = 0; i < rank; i++) w[i] = fmax(-most, fmin(w[i] / norm, most));
+        w += rank;
     }
     return SPCA_OK;
 }

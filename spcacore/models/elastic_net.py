@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _core
-from .._limits import ALTERNATIONS, LARGEST_RIDGE, REFINED_ORDER, ROUND_RISE
+from .._limits import ALTERNATIONS, LARGEST_RIDGE, ROUND_RISE
 from .._messages import convergence, counted, warn
 from .._records import frozen_record, record
 from .._types import Array, Kind, OperatorLike, Switch, Weights
@@ -33,7 +32,7 @@ from ..linalg.orthogonal import fix_signs, procrustes, unit_columns
 from ..linalg.scaling import beyond_range
 from ..operators.gram import cheap_dense_shares, leading_vectors
 from ..operators.inputs import as_problem
-from ..operators.problem import Problem, of_matrix, usual_cardinality
+from ..operators.problem import Problem, usual_cardinality
 from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
 from ..solvers.base import shared_parameters
@@ -148,9 +147,9 @@ def spca(
         With `cardinality`: improve the loadings at the end, jointly, by the rounds of the function `refine`,
         from the loadings found and from components found in turn. No step lowers the variance that the
         loadings explain together. Values are then those that explain most on their supports, and loadings
-        with equally many nonzeros are in order of variance. With more than 1024 variables, only the most
-        promising ones, by loadings and variances, take part. False: the elastic nets alone, which is needed
-        if X offers only products.
+        with equally many nonzeros are in order of variance. With more than 2048 variables, only the most
+        promising ones take part in the rounds. False: the elastic nets alone, which is needed if X offers
+        only products.
     max_iter : int, default 1000
     tol : float, optional
         Stop when no entry of a unit loading changes by more than this. Default: 1e-5; for float32, and for
@@ -314,29 +313,15 @@ def _explained(B: Array, unit_B: Array, inner: Array) -> float:
 
 
 def _refined(problem: Problem, found: _Found, sizes: tuple[int, ...], anew: bool) -> _Found:
-    """The best loadings to which rounds of joint refinement lead from these or, anew, from others.
-
-    Of many variables those take part of which the loadings, or the variances, promise most.
-    """
+    """The best loadings to which rounds of joint refinement lead from these or, anew, from those in turn."""
     if not found.B.any(axis=0).all():
         return found
-    V, among = found.B.astype(problem.operator.dtype), np.arange(problem.p)
-    inside, shaped = problem, problem.supports.shapes
-    if not shaped and (problem.p > REFINED_ORDER or not problem.operator.symmetric_form):
-        promise = np.linalg.norm(problem.operator.apply_block(V), axis=1), problem.variances
-        best = [
-            _core.select_largest(np.ascontiguousarray(x), min(REFINED_ORDER // 2, problem.p)) for x in promise
-        ]
-        among = among if problem.p <= REFINED_ORDER else np.unique(np.concatenate([V.nonzero()[0], *best]))
-        A = problem.operator.submatrix(among)
-        inside = of_matrix(inside, (A + A.T) / 2)
-    starts = [nonzeros_of(V[among])]
+    starts = [nonzeros_of(found.B.astype(problem.operator.dtype))]
     if anew:
-        starts.append(in_turn(inside, sizes, 0))
-    loadings = refined_from(inside, [s for s in starts if len(s) == len(sizes)], sizes)
-    B = as_matrix(problem.p, [(among[index], value) for index, value in loadings]).astype(np.float64)
+        starts.append(in_turn(problem, sizes, 0))
+    loadings = refined_from(problem, [s for s in starts if len(s) == len(sizes)], sizes)
     ended = found.converged or found.alternating
-    return replace(found, B=B, converged=ended, alternating=False)
+    return replace(found, B=as_matrix(problem.p, loadings), converged=ended, alternating=False)
 
 
 # ---- what comes in and goes out ---------------------------------------------------------------------

@@ -62,7 +62,7 @@ def in_turn(
     state, out = DeflatedOperator.from_problem(problem, constraint=constraint), list[Loading]()
     solver = TruncatedPower.from_record(problem)
     for t, size in enumerate(sizes):
-        x = solver.solve(problem, state, size, [seed, t], None)
+        x = solver.find(problem, state, size, [seed, t], None)
         if x is None or not x.objective > problem.noise(x.index):
             break
         out.append((x.index, x.entries))

@@ -92,7 +92,7 @@ def as_rows(X: Any, p: int | None = None, name: str = "X") -> RowBlocks:
     names = None
     if is_sparse(X) or is_operator(X):
         X = as_kernel_input(X, name=name)
-    elif not (is_row_blocks(X) or by_slices):
+    elif not (is_row_blocks(X) or (by_slices and len(X.shape) == 2 and min(X.shape) > 0)):
         names, X = columns_of(X), real_array(X, name, ndim=2, finite=False)
     rows = row_blocks(X, names=names)
     rows.called = name

@@ -31,6 +31,7 @@ from .._validation import Hook, integer, real_array
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
 from ..objectives.regression import Regression
+from ..operators.base import refuse_oblong
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import KeptRows
@@ -339,20 +340,27 @@ def information_projection(
     names = columns_of(covariance)
     C = real_array(symmetric(covariance, names, "covariance"), "covariance", ndim=2).astype(np.float64)
     p = len(C)
-    if C.shape != (p, p) or not np.allclose(C, C.T, rtol=1e-7, atol=1e-12 * np.abs(C).max()):
+    refuse_oblong(C.shape, "covariance")
+    if not np.allclose(C, C.T, rtol=1e-7, atol=1e-12 * np.abs(C).max()):
         raise ValueError("covariance must be a symmetric matrix")
     m = real_array(mean, "mean", ndim=1, labels=names).astype(np.float64)
     if len(m) != p:
         raise ValueError(f"mean has {counted(len(m), 'entry')} for {counted(p, 'variable')}")
+    shift = int(np.frexp(C.diagonal().max())[1]) // 2  # the unit, a power of two
+    C = np.ldexp(C, -2 * shift)
     try:
         K = linalg.cho_solve(linalg.cho_factor((C + C.T) / 2), np.eye(p))
     except linalg.LinAlgError:
         raise ValueError("covariance must be positive definite") from None
+    with np.errstate(over="ignore", invalid="ignore"):
+        m = np.ldexp(m, -shift)
+        r = K @ m
+        if not np.isfinite(m @ r * (1 + K.diagonal().max())):
+            raise ValueError("mean is beyond the number range beside this covariance")
     k = p if cardinality is None else integer(cardinality, "cardinality", 1, p)
     sign = Supports.checked(p, names, signs=signs).signs
     if sign is not None and earlier is not None:
         raise ValueError("signs cannot be combined with earlier: drop one of the two")
-    r = K @ m
     S = np.arange(p)
     if k < p:
         objective = Regression(
@@ -372,9 +380,10 @@ def information_projection(
     B = N @ linalg.solve(inside, N.T, assume_a="pos")
     a = B @ r
     logs = np.linalg.slogdet(K)[1] - np.linalg.slogdet(inside)[1]
-    divergence = ((p - N.shape[1]) * _LOG_2PI - logs + m @ r - r @ a) / 2
+    divergence = ((p - N.shape[1]) * (_LOG_2PI + 2 * shift * math.log(2)) - logs + m @ r - r @ a) / 2
     if sign is not None:
         R = linalg.cholesky(inside)
         low, high = np.where(sign[S] > 0, 0, -np.inf), np.where(sign[S] < 0, 0, np.inf)
         a[S] = lsq_linear(R, R @ a[S], (low, high), method="bvls", tol=1e-14).x
-    return a, B, float(divergence)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(a, shift), np.ldexp(B, 2 * shift), float(divergence)

@@ -453,8 +453,8 @@ def _rounding(state: DeflatedOperator, index: Index, together: Callable[[AnyArra
         square = state.moment
     if not op.symmetric_form and len(index) > largest_submatrix(op):
         gamma = product_error
-    assert square is not None
-    return gamma(op) * float(together(square[index]))
+    squares = _submatrix(op, index).diagonal() if square is None else square[index]
+    return gamma(op) * float(together(squares))
 
 
 def _lost(state: DeflatedOperator, kept: Index) -> float:

@@ -460,7 +460,7 @@ static void add_best_of_tree(search_t *s)
     spca_int run = s->used++;
     for (spca_int a = 0; a < s->k; a++) s->ends.index[run * s->k + a] = s->tree.index[a];
     s->ends.objective[run] = s->tree.value;
-    s->ends.n_iter[run] = s->n > 0 ? s->ends.n_iter[s->ends.order[0]] : 0;
+    s->ends.n_iter[run] = s->ends.n_iter[s->ends.order[0]];
     s->ends.runs[run] = 0;
     s->ends.order[s->n++] = run;
 }

@@ -57,8 +57,8 @@ def applies(call, kind):
 def check_refused(call, kind, dtype):
     name, make, error, message = kind
     X = make(call.clean(dtype))
-    if call.function in SLICED:  # needs slices before it needs numbers
-        error, message = (TypeError, ValueError), None
+    if call.function in SLICED:  # needs slices before it needs numbers, and takes the path of a file
+        error, message = (TypeError, ValueError, FileNotFoundError), None
     if call.other == "start" and isinstance(X, str):  # a word that is unknown
         error, message = (TypeError, ValueError), "must be one of|is the string"
     if name == "operator, complex":

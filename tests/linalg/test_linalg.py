@@ -28,7 +28,7 @@ def aligned(U, V):
 
 @pytest.mark.parametrize("n", [12, 40])
 def test_a_step_of_jacobi_and_davidson_solves_the_bordered_system(n):
-    """For the a of the decomposition, also where Q grows."""
+    """Where Q grows; for the a of the decomposition and beside it."""
     rng = np.random.default_rng(n)
     p, theta = 30, np.linspace(1, 5, 30)
     Y = rng.standard_normal((p, n))
@@ -37,16 +37,19 @@ def test_a_step_of_jacobi_and_davidson_solves_the_bordered_system(n):
         0, lambda: Y, lambda a, V: V / (a + theta.reshape(-1, *[1] * (V.ndim - 1)))
     )
     x = orthogonal.project_out(rng.standard_normal(p), Q)
-    K = 2 + theta
     for q in (0, 2, 3):
-        step = inverse.step(2.0, x, G @ x, theta * x, Q[:, :q], 10)
+        inverse.step(2.0, x, G @ x, theta * x, Q[:, :q], 10)
         inverse.order = 10**6  # no other decomposition
-    t = (x @ G @ x) / (x @ (K * x))
-    border = np.column_stack([Q, K * x])
-    whole = np.block([[G - np.diag(t * K), border], [border.T, np.zeros((4, 4))]])
-    exact = np.linalg.solve(whole, np.r_[G @ x - t * K * x, np.zeros(4)])[:p]
-    cosine = abs(step @ exact) / np.linalg.norm(step) / np.linalg.norm(exact)
-    assert cosine > 1 - 1e-12
+    known, gain = 2 + theta, x @ G @ x
+    for a in (2.0, 2.5):
+        K = a + theta
+        step = inverse.step(a, x, G @ x, theta * x, Q, 10)
+        border = np.column_stack([Q, K * x])
+        shifted = G - np.diag(gain / (x @ (known * x)) * known)
+        whole = np.block([[shifted, border], [border.T, np.zeros((4, 4))]])
+        exact = np.linalg.solve(whole, np.r_[G @ x - gain / (x @ (K * x)) * K * x, np.zeros(4)])[:p]
+        cosine = abs(step @ exact) / np.linalg.norm(step) / np.linalg.norm(exact)
+        assert cosine > 1 - 1e-12
 
 
 @each_dtype
@@ -154,8 +157,15 @@ def test_bases_span_what_is_given():
         grown = orthogonal.append_orthonormal(grown, v)
     assert_allclose(np.abs(grown.T @ expected), np.eye(4), atol=1e-13)
     assert_allclose(orthogonal.project_out(V, expected), 0, atol=1e-14)
-    many = scipy.linalg.qr(rng.standard_normal((400, 120)), mode="economic")[0]
-    assert_allclose(orthogonal.orthonormal(many), many, atol=1e-15)
+    many = rng.standard_normal((300, 250))
+    many[:, 0] = many[:, 1] + 1e-6 * many[:, 0]
+    Q, expected = (
+        orthogonal.orthonormal(np.c_[many, many @ rng.standard_normal((250, 3))]),
+        scipy.linalg.qr(many, mode="economic")[0],
+    )
+    assert not Q[:, 250:].any()
+    assert_allclose(Q[:, :250] * np.sign((expected * Q[:, :250]).sum(axis=0)), expected, atol=1e-8)
+    assert_allclose(Q.T @ Q, np.diag([1.0] * 250 + [0] * 3), atol=1e-14)
 
 
 @given(st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=8), st.booleans())

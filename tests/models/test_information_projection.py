@@ -88,7 +88,8 @@ def test_the_posteriors_of_a_component():
     ("change", "words"),
     [
         ({"mean": np.ones(4)}, "mean has 4 entries for 5 variables"),
-        ({"covariance": np.ones((5, 4))}, "covariance must be a symmetric matrix"),
+        ({"covariance": np.ones((5, 4))}, "covariance must be square"),
+        ({"mean": np.full(5, 1e200), "covariance": 1e-200 * np.eye(5)}, "beyond the number range"),
         ({"covariance": np.ones((5, 5))}, "covariance must be positive definite"),
         ({"covariance": np.triu(np.ones((5, 5)))}, "covariance must be a symmetric matrix"),
         ({"cardinality": 6}, r"cardinality must be in \[1, 5\]"),

