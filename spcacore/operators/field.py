@@ -95,14 +95,15 @@ class Field:
         return True
 
     def _joined(self, state: DeflatedOperator, variables: Index) -> bool:
-        """Let the variables of a component join in place of those of least variance, without the earlier ones."""
+        """Let variables of a component join, without the earlier ones, in place of some of least variance."""
         op: Any = self._problem.operator.unscreened()
         if not state.by_loadings or (self._columns is None and not op.by_passes):
             return False
         needed = np.concatenate([variables, *(removed for removed, _ in self._removed)])
         new, free = variables[self._place[variables] < 0], np.flatnonzero(~np.isin(self.index, needed))
         A, rows = self.matrix, np.empty((len(new), len(self.index)), np.float32)
-        at = np.sort(free[np.argsort(A.diagonal()[free], kind="stable")[: len(new)]])
+        variance = self._problem.variances[self.index[free]]  # of A without components rounding would decide
+        at = np.sort(free[np.argsort(variance, kind="stable")[: len(new)]])
         self._place[self.index[at]] = -1
         self.index[at], self._place[new] = new, at
         if self._columns is None:
