@@ -37,7 +37,7 @@ from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
 from ..solvers.base import shared_parameters
 from ..supports.admissible import knowledge
-from .joint_search import as_matrix, in_turn
+from .joint_search import Sizes, as_matrix, in_turn
 from .net_steps import ElasticNets, Space, Thresholds, Wanted, space_of
 from .refinement import refined_from
 from .variance import VariancesResult, nonzeros_of, operator_variances
@@ -200,16 +200,16 @@ def spca(
     ([7, 4, 4, 1, 1, 1], [28.0, 14.0, 13.3, 7.4, 6.8, 6.2])
     """
     return elastic_nets(
-        X, n_components, cardinality, None, penalty=penalty, ridge=ridge, refine=refine, max_iter=max_iter,
+        X, n_components, cardinality, penalty=penalty, ridge=ridge, refine=refine, max_iter=max_iter,
         tol=tol, choice=choice, callback=callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight,
     )  # fmt: skip
 
 
 def elastic_nets(
-    X: Any, n_components: Any, cardinality: Any, start: Any, *, penalty: Any = None, ridge: Any = None,
-    refine: Any = True, max_iter: Any = 1000, tol: Any = None, choice: Choice | None = None,
-    callback: Callback | None = None, kind: Any = "data", **treatment: Any,
+    X: Any, n_components: Any, cardinality: Any = None, *, start: Any = None, penalty: Any = None,
+    ridge: Any = None, refine: Any = True, max_iter: Any = 1000, tol: Any = None,
+    choice: Choice | None = None, callback: Callback | None = None, kind: Any = "data", **treatment: Any,
 ) -> SPCAResult:  # fmt: skip
     """As `spca`, where V starts from loadings (p, r), or None; `treatment` is of the columns and rows."""
     known = knowledge(choice)
@@ -312,7 +312,7 @@ def _explained(B: Array, unit_B: Array, inner: Array) -> float:
     return float(np.trace(np.linalg.pinv(unit_B.T @ unit_B, hermitian=True) @ inside))
 
 
-def _refined(problem: Problem, found: _Found, sizes: tuple[int, ...], anew: bool) -> _Found:
+def _refined(problem: Problem, found: _Found, sizes: Sizes, anew: bool) -> _Found:
     """The best loadings to which rounds of joint refinement lead from these or, anew, from those in turn."""
     if not found.B.any(axis=0).all():
         return found
