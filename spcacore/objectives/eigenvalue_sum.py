@@ -46,6 +46,7 @@ class LeadingSum(Objective):
     r: int = 1
 
     def __post_init__(self) -> None:
+        super().__init__(self.supports)
         A = self.A
         self.diagonal: Array = A.diagonal().copy()
         self.signs: NDArray[np.int8] | None = self.supports.signs if self.r == 1 else None

@@ -218,6 +218,7 @@ class RatioOfUnits(Objective):
     fit: Fit | None = None
 
     def __post_init__(self) -> None:
+        super().__init__(self.supports)
         quotient, supports = self.quotient, self.supports
         self.tie: float = TIE.of(quotient.dtype)
         self.bounded: bool = self.fit is not None or supports.signs is not None

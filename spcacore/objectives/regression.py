@@ -60,6 +60,7 @@ class Regression(Objective):
     fit: Callable[[Index], Array] | None = None
 
     def __post_init__(self) -> None:
+        super().__init__(self.supports)
         g, supports = self.g, self.supports
         self.exact, self.steepest = self.fit is None, self.fit is not None or supports.grouped
         if self.exact and not supports.grouped:
