@@ -32,67 +32,113 @@ except ImportError as _error:
     raise
 from ._messages import meant, with_advice
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # each name twice, which says that it is public
     from . import anndata as anndata
-    from . import datasets
+    from . import datasets as datasets
     from . import plot as plot
     from . import sklearn as sklearn
-    from .choice import Choice, Explained, Prior, Total
-    from .clustering.dissimilarity import SparseDissimilarity, sparse_dissimilarity
-    from .clustering.gap import GapStatistic, sparse_dissimilarity_gap, sparse_kmeans_gap
-    from .clustering.kmeans import SparseKMeans, sparse_kmeans
-    from .generalized.cca import SparseCCAResult, sparse_cca, sparse_cca_bound
-    from .generalized.cca_permutation import CCAPermutation, sparse_cca_permutation
-    from .generalized.eigen import SparseEigenResult, sparse_eigen, sparse_eigen_bound
-    from .generalized.lda import SparseLDAResult, sparse_lda
-    from .linalg.threads import get_num_threads, limit_threads, set_num_threads
-    from .methods import (
-        DSPCA,
-        PMD,
-        BranchAndBound,
-        GPower,
-        Greedy,
-        LeastSquares,
-        Method,
-        RatioSearch,
-        SCoTLASS,
-        Thresholding,
-        TPower,
-    )
-    from .models.comparison import Comparison, compare
-    from .models.components import SparsePCAResult, sparse_pca
-    from .models.elastic_net import SPCAResult, spca
-    from .models.kernel import KernelPCAResult, kernel_pca
-    from .models.priors import grid_laplacian
-    from .models.probabilistic import PPCAResult, ppca
-    from .models.random_features import RandomFeatures, random_fourier_features
-    from .models.refinement import refine
-    from .models.rotated import RotatedResult, prs, sca, sca_path, sma
-    from .models.structured import StructuredPCAResult, oppca, soppca
-    from .models.under_prior import information_projection
-    from .models.variance import GivenLoadings, explained_variance, from_loadings, renormalize
-    from .operators.blocks import RowBlocks
-    from .operators.moments import Moments
-    from .operators.partition import row_blocks
-    from .progress import Progress, SelectionProgress
-    from .results import DSPCAComponent, ExactComponent, GreedyComponent, PMDComponent, SparseComponent
-    from .selection.criteria import SparsitySelection, select_n_components, select_sparsity, sparsity_path
-    from .selection.eigenvalues import CrossValidatedEigenvalues, cross_validated_eigenvalues
-    from .selection.stability_result import Stability
-    from .selection.stable_variables import stability
-    from .selection.tuning import PriorSelection, SparsityPath, select_prior
-    from .solvers.certificates import OptimalityBound, optimality_bound
-    from .solvers.exact import branch_and_bound
-    from .solvers.generalized_power import gpower
-    from .solvers.greedy_search import greedy
-    from .solvers.lasso_component import scotlass
-    from .solvers.least_squares import least_squares_component
-    from .solvers.penalized_decomposition import pmd
-    from .solvers.semidefinite import dspca
-    from .solvers.truncated_power import tpower
-    from .tools.deflating import deflate
-    from .tools.rotation import ObliqueRotation, l1_rotation, oblimin, orthomax, promax, varimax
-    from .tools.thresholding import l1_threshold, soft_threshold, truncate
+    from .choice import Choice as Choice
+    from .choice import Explained as Explained
+    from .choice import Prior as Prior
+    from .choice import Total as Total
+    from .clustering.dissimilarity import SparseDissimilarity as SparseDissimilarity
+    from .clustering.dissimilarity import sparse_dissimilarity as sparse_dissimilarity
+    from .clustering.gap import GapStatistic as GapStatistic
+    from .clustering.gap import sparse_dissimilarity_gap as sparse_dissimilarity_gap
+    from .clustering.gap import sparse_kmeans_gap as sparse_kmeans_gap
+    from .clustering.kmeans import SparseKMeans as SparseKMeans
+    from .clustering.kmeans import sparse_kmeans as sparse_kmeans
+    from .generalized.cca import SparseCCAResult as SparseCCAResult
+    from .generalized.cca import sparse_cca as sparse_cca
+    from .generalized.cca import sparse_cca_bound as sparse_cca_bound
+    from .generalized.cca_permutation import CCAPermutation as CCAPermutation
+    from .generalized.cca_permutation import sparse_cca_permutation as sparse_cca_permutation
+    from .generalized.eigen import SparseEigenResult as SparseEigenResult
+    from .generalized.eigen import sparse_eigen as sparse_eigen
+    from .generalized.eigen import sparse_eigen_bound as sparse_eigen_bound
+    from .generalized.lda import SparseLDAResult as SparseLDAResult
+    from .generalized.lda import sparse_lda as sparse_lda
+    from .linalg.threads import get_num_threads as get_num_threads
+    from .linalg.threads import limit_threads as limit_threads
+    from .linalg.threads import set_num_threads as set_num_threads
+    from .methods import DSPCA as DSPCA
+    from .methods import PMD as PMD
+    from .methods import BranchAndBound as BranchAndBound
+    from .methods import GPower as GPower
+    from .methods import Greedy as Greedy
+    from .methods import LeastSquares as LeastSquares
+    from .methods import Method as Method
+    from .methods import RatioSearch as RatioSearch
+    from .methods import SCoTLASS as SCoTLASS
+    from .methods import Thresholding as Thresholding
+    from .methods import TPower as TPower
+    from .models.comparison import Comparison as Comparison
+    from .models.comparison import compare as compare
+    from .models.components import SparsePCAResult as SparsePCAResult
+    from .models.components import sparse_pca as sparse_pca
+    from .models.elastic_net import SPCAResult as SPCAResult
+    from .models.elastic_net import spca as spca
+    from .models.kernel import KernelPCAResult as KernelPCAResult
+    from .models.kernel import kernel_pca as kernel_pca
+    from .models.priors import grid_laplacian as grid_laplacian
+    from .models.probabilistic import PPCAResult as PPCAResult
+    from .models.probabilistic import ppca as ppca
+    from .models.random_features import RandomFeatures as RandomFeatures
+    from .models.random_features import random_fourier_features as random_fourier_features
+    from .models.refinement import refine as refine
+    from .models.rotated import RotatedResult as RotatedResult
+    from .models.rotated import prs as prs
+    from .models.rotated import sca as sca
+    from .models.rotated import sma as sma
+    from .models.structured import StructuredPCAResult as StructuredPCAResult
+    from .models.structured import oppca as oppca
+    from .models.structured import soppca as soppca
+    from .models.under_prior import information_projection as information_projection
+    from .models.variance import GivenLoadings as GivenLoadings
+    from .models.variance import explained_variance as explained_variance
+    from .models.variance import from_loadings as from_loadings
+    from .models.variance import renormalize as renormalize
+    from .operators.blocks import RowBlocks as RowBlocks
+    from .operators.moments import Moments as Moments
+    from .operators.partition import row_blocks as row_blocks
+    from .progress import Progress as Progress
+    from .progress import SelectionProgress as SelectionProgress
+    from .results import DSPCAComponent as DSPCAComponent
+    from .results import ExactComponent as ExactComponent
+    from .results import GreedyComponent as GreedyComponent
+    from .results import PMDComponent as PMDComponent
+    from .results import SparseComponent as SparseComponent
+    from .selection.criteria import SparsitySelection as SparsitySelection
+    from .selection.criteria import select_n_components as select_n_components
+    from .selection.criteria import select_sparsity as select_sparsity
+    from .selection.criteria import sparsity_path as sparsity_path
+    from .selection.eigenvalues import CrossValidatedEigenvalues as CrossValidatedEigenvalues
+    from .selection.eigenvalues import cross_validated_eigenvalues as cross_validated_eigenvalues
+    from .selection.stability_result import Stability as Stability
+    from .selection.stable_variables import stability as stability
+    from .selection.tuning import PriorSelection as PriorSelection
+    from .selection.tuning import SparsityPath as SparsityPath
+    from .selection.tuning import select_prior as select_prior
+    from .solvers.certificates import OptimalityBound as OptimalityBound
+    from .solvers.certificates import optimality_bound as optimality_bound
+    from .solvers.exact import branch_and_bound as branch_and_bound
+    from .solvers.generalized_power import gpower as gpower
+    from .solvers.greedy_search import greedy as greedy
+    from .solvers.lasso_component import scotlass as scotlass
+    from .solvers.least_squares import least_squares_component as least_squares_component
+    from .solvers.penalized_decomposition import pmd as pmd
+    from .solvers.semidefinite import dspca as dspca
+    from .solvers.truncated_power import tpower as tpower
+    from .tools.deflating import deflate as deflate
+    from .tools.rotation import ObliqueRotation as ObliqueRotation
+    from .tools.rotation import l1_rotation as l1_rotation
+    from .tools.rotation import oblimin as oblimin
+    from .tools.rotation import orthomax as orthomax
+    from .tools.rotation import promax as promax
+    from .tools.rotation import varimax as varimax
+    from .tools.thresholding import l1_threshold as l1_threshold
+    from .tools.thresholding import soft_threshold as soft_threshold
+    from .tools.thresholding import truncate as truncate
 
 _MODULES = {  # each is imported when a name of it is first asked for
     "choice": "Choice Explained Prior Total",
@@ -115,7 +161,7 @@ _MODULES = {  # each is imported when a name of it is first asked for
     "models.probabilistic": "PPCAResult ppca",
     "models.random_features": "RandomFeatures random_fourier_features",
     "models.refinement": "refine",
-    "models.rotated": "RotatedResult prs sca sca_path sma",
+    "models.rotated": "RotatedResult prs sca sma",
     "models.structured": "StructuredPCAResult oppca soppca",
     "models.under_prior": "information_projection",
     "models.variance": "GivenLoadings explained_variance from_loadings renormalize",
@@ -146,113 +192,6 @@ __version__: str
 _PARTS = ("anndata", "plot", "progress", "sklearn")
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 
-__all__ = [
-    "DSPCA",
-    "PMD",
-    "BranchAndBound",
-    "CCAPermutation",
-    "Choice",
-    "Comparison",
-    "CrossValidatedEigenvalues",
-    "DSPCAComponent",
-    "ExactComponent",
-    "Explained",
-    "GPower",
-    "GapStatistic",
-    "GivenLoadings",
-    "Greedy",
-    "GreedyComponent",
-    "KernelPCAResult",
-    "LeastSquares",
-    "Method",
-    "Moments",
-    "ObliqueRotation",
-    "OptimalityBound",
-    "PMDComponent",
-    "PPCAResult",
-    "Prior",
-    "PriorSelection",
-    "Progress",
-    "RandomFeatures",
-    "RatioSearch",
-    "RotatedResult",
-    "RowBlocks",
-    "SCoTLASS",
-    "SPCAResult",
-    "SelectionProgress",
-    "SparseCCAResult",
-    "SparseComponent",
-    "SparseDissimilarity",
-    "SparseEigenResult",
-    "SparseKMeans",
-    "SparseLDAResult",
-    "SparsePCAResult",
-    "SparsityPath",
-    "SparsitySelection",
-    "Stability",
-    "StructuredPCAResult",
-    "TPower",
-    "Thresholding",
-    "Total",
-    "branch_and_bound",
-    "compare",
-    "cross_validated_eigenvalues",
-    "datasets",
-    "deflate",
-    "dspca",
-    "explained_variance",
-    "from_loadings",
-    "get_num_threads",
-    "gpower",
-    "greedy",
-    "grid_laplacian",
-    "information_projection",
-    "kernel_pca",
-    "l1_rotation",
-    "l1_threshold",
-    "least_squares_component",
-    "limit_threads",
-    "oblimin",
-    "oppca",
-    "optimality_bound",
-    "orthomax",
-    "pmd",
-    "ppca",
-    "promax",
-    "prs",
-    "random_fourier_features",
-    "refine",
-    "renormalize",
-    "row_blocks",
-    "sca",
-    "sca_path",
-    "scotlass",
-    "select_n_components",
-    "select_prior",
-    "select_sparsity",
-    "set_num_threads",
-    "sma",
-    "soft_threshold",
-    "soppca",
-    "sparse_cca",
-    "sparse_cca_bound",
-    "sparse_cca_permutation",
-    "sparse_dissimilarity",
-    "sparse_dissimilarity_gap",
-    "sparse_eigen",
-    "sparse_eigen_bound",
-    "sparse_kmeans",
-    "sparse_kmeans_gap",
-    "sparse_lda",
-    "sparse_pca",
-    "sparsity_path",
-    "spca",
-    "stability",
-    "tpower",
-    "truncate",
-    "varimax",
-]
-
 
 def _attribute(name: str) -> Any:
     """What is imported when it is first asked for."""
@@ -279,8 +218,9 @@ def _attribute(name: str) -> Any:
 
 
 if not TYPE_CHECKING:  # so that a type checker knows which names there are
+    __all__ = sorted([*_HOME, "datasets"])
     __getattr__ = _attribute
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_PARTS, "__version__"])
+    return sorted([*_HOME, *_PARTS, "datasets", "__version__"])

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ._types import AnyArray, Index
+from ._types import AnyArray, Index, Names
 
 _BY_PLACE = "; what goes together by place has no labels, as to_numpy() gives it"
 
 
-def columns_of(X: Any) -> tuple[str, ...] | None:
+def columns_of(X: Any) -> Names:
     """The names of the columns of a table or of blocks of rows; None of what has no names."""
     if hasattr(X, "__row_blocks__"):
         return X.names  # type: ignore[no-any-return]
@@ -61,7 +61,7 @@ def matched(value: Any, labels: Any, name: str, of: str = "the variables of X") 
     return value if order is None else getattr(value, "iloc", value)[order]
 
 
-def symmetric(value: Any, names: tuple[str, ...] | None, name: str, of: str = "the variables of X") -> Any:
+def symmetric(value: Any, names: Names, name: str, of: str = "the variables of X") -> Any:
     """A symmetric matrix, its rows in the order of its columns, and both in that of `names`, if given."""
     columns = columns_of(value)
     if columns is None:
@@ -75,7 +75,7 @@ def symmetric(value: Any, names: tuple[str, ...] | None, name: str, of: str = "t
     return value.iloc[order, order] if hasattr(value, "iloc") else np.asarray(value)[np.ix_(order, order)]
 
 
-def reordered(values: AnyArray, own: Any, names: tuple[str, ...] | None, name: str) -> AnyArray:
+def reordered(values: AnyArray, own: Any, names: Names, name: str) -> AnyArray:
     """An array whose rows have their `own` names, in the order of `names`; as it is where one has none."""
     order = (
         None if own is None or names is None else _order(tuple(own), names, name, "the variables of X", "")

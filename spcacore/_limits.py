@@ -328,7 +328,6 @@ LANCZOS_SHARE = 40  # eigenvectors for one, at least, for Lanczos to be quicker 
 
 # Iterations
 ALTERNATIONS = 60  # iterations of elastic nets without a gain at which supports that change end them
-REFINED_ORDER = 1024  # variables that take part in that, of which A is formed
 ROUND_RISE = 1e-4  # of what elastic nets explain, for which others take their place
 REFINEMENT_ROUNDS = 500  # of `refine=True`
 QUOTIENT_ROUNDS = 5  # of power iteration and re-fitting under generalized deflation

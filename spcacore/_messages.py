@@ -61,7 +61,7 @@ _NAMES = (
 _INSTEAD: dict[str, tuple[str, ...] | str] = {one: here for theirs, here in _NAMES for one in theirs.split()}
 _ROTATES = "rotates a basis: that mixes all variables, and no support or sign that is given lasts"
 _NO_CHOICE = {  # why what is known of the variables has no meaning
-    **dict.fromkeys(("sca", "sca_path", "sma"), _ROTATES),
+    **dict.fromkeys(("sca", "sma"), _ROTATES),
     **dict.fromkeys(("ppca", "oppca"), "has dense loadings, with normal posteriors: soppca takes a choice"),
     "kernel_pca": "has no loadings of variables",
 }

@@ -50,6 +50,7 @@ OperatorLike: TypeAlias = MatrixLike | LinearOperator | Callable[[AnyArray], Any
 Switch: TypeAlias = bool | ArrayLike  # for all variables, or a value for each
 Weights: TypeAlias = ArrayLike | None
 Variables: TypeAlias = ArrayLike | None
+Names: TypeAlias = tuple[str, ...] | None  # of variables or samples, where they have some
 Groups: TypeAlias = ArrayLike | Mapping[str, object] | None
 Counted: TypeAlias = Literal["groups", "variables"]
 StartLike: TypeAlias = str | ArrayLike | None
@@ -67,6 +68,13 @@ Metric: TypeAlias = (
     Literal["sqeuclidean", "absolute", "precomputed"] | Callable[[AnyArray, AnyArray], ArrayLike]
 )
 Rule: TypeAlias = Literal["one_se", "best"]
+Criterion: TypeAlias = Literal["cv", "permutation", "correlation", "sparseness", "bic", "stability"]
+CountCriterion: TypeAlias = Literal["cv", "permutation"]
+Assumption: TypeAlias = Literal["none", "unimodal"]
+Alignment: TypeAlias = Literal["assignment", "procrustes"]
+Support: TypeAlias = Literal["free", "common", "disjoint"]
+Bounded: TypeAlias = Literal["bounds", "jointly"]
+EigenSolver: TypeAlias = Literal["lapack", "lanczos"]
 Resampling: TypeAlias = Literal["complementary", "half", "bootstrap"]
 ScreeningMode: TypeAlias = Literal["auto", "gram", "working_set", "both", "shadow", "references", "none"]
 MethodName: TypeAlias = Literal[

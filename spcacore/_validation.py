@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 import sys
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from ._labels import aligned_columns, columns_of, matched, wrong_labels
 from ._limits import CHUNK, slices
 from ._messages import counted, meant, refuse_no_array, warn_repeated
-from ._types import AnyArray, Array, Index
+from ._types import AnyArray, Array, Index, Names
 
 _NUMBERS = (int, float, np.floating, np.integer)
 _NO_NUMBERS = (complex, np.complexfloating, np.ndarray, np.datetime64, np.timedelta64)
@@ -245,14 +245,14 @@ def _uneven(x: Any) -> str:
     return "" if i is None else f"row 0 has shape {shapes[0]}, row {i} has {shapes[i]}"
 
 
-def column_names(X: Any) -> tuple[str, ...] | None:
+def column_names(X: Any) -> Names:
     """The column names of any dataframe, as strings; a warning where two are the same."""
     names = columns_of(X)
     warn_repeated(names)
     return names
 
 
-def aligned(X: Any, names: tuple[str, ...] | None, name: str = "X") -> Any:
+def aligned(X: Any, names: Names, name: str = "X") -> Any:
     """X, its columns in the order of `names`, those of the fit; as it is where either has no names."""
     given = columns_of(X)
     if given is None or names is None or given == names:  # names that occur twice were told at the fit
@@ -377,8 +377,9 @@ def default_cardinality(p: int) -> int:
     return math.isqrt(p - 1) + 1
 
 
-def check_choice(value: Any, name: str, allowed: Collection[str]) -> str:
-    """One of the allowed words."""
+def check_choice(value: Any, name: str, allowed: Any) -> str:
+    """One of the allowed words, which may be those of a type."""
+    allowed = getattr(allowed, "__args__", allowed)
     if not isinstance(value, str) or value not in allowed:
         words = ", ".join(map(repr, allowed))
         raise ValueError(f"{name} must be one of {words}, not {value!r}{meant(name, value, allowed)}")
@@ -513,7 +514,7 @@ def per_component(
     return tuple(check(v, f"{name}[{i}]") for i, v in enumerate(values))
 
 
-def group_labels(groups: Any, names: tuple[str, ...] | None, p: int, name: str = "groups") -> list[Hashable]:
+def group_labels(groups: Any, names: Names, p: int, name: str = "groups") -> list[Hashable]:
     """The label of each variable."""
     if isinstance(groups, Mapping):
         variables = [f"x{j + 1}" for j in range(p)] if names is None else names
@@ -531,7 +532,7 @@ def group_labels(groups: Any, names: tuple[str, ...] | None, p: int, name: str =
     return _whole(np.asarray(groups).tolist() if array else list(groups), name)
 
 
-def group_places(groups: Any, names: tuple[str, ...] | None, p: int) -> tuple[Index, list[Hashable]]:
+def group_places(groups: Any, names: Names, p: int) -> tuple[Index, list[Hashable]]:
     """Of each variable the place of its group, and the groups in the order in which they first appear."""
     place: dict[Hashable, int] = {}
     index = [place.setdefault(label, len(place)) for label in group_labels(groups, names, p)]

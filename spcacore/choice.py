@@ -12,11 +12,8 @@ from ._types import Counted, Groups, MatrixLike, RandomSource, ShareOf, Variable
 from ._validation import check_choice
 from .options import options_record
 
-__all__ = ["COUNTS", "SHARES", "Choice", "Explained", "Prior", "Total"]
+__all__ = ["Choice", "Explained", "Prior", "Total"]
 __dir__: Callable[[], list[str]] = __all__.copy
-
-COUNTS = ("groups", "variables")
-SHARES = ("variance", "score")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +57,7 @@ class Choice:
     count: Counted = "groups"
 
     def __post_init__(self) -> None:
-        check_choice(self.count, "count", COUNTS)
+        check_choice(self.count, "count", Counted)
 
 
 @options_record
@@ -125,7 +122,7 @@ class Explained:
     of: ShareOf = "variance"
 
     def __post_init__(self) -> None:
-        check_choice(self.of, "of", SHARES)
+        check_choice(self.of, "of", ShareOf)
 
 
 @dataclass(frozen=True)

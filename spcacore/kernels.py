@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from . import _core
 from ._limits import SOLVER_TOL
 from ._messages import counted
-from ._types import AnyArray, Array, Index
+from ._types import AnyArray, Array, Index, Kind
 from ._validation import (
     check_bool,
     check_choice,
@@ -193,7 +193,7 @@ def sparse_pca_each(
     >>> sparse_pca_each(X, 1, 5).explained_variance.max().round(1)
     np.float64(3.1)
     """
-    covariance = check_choice(kind, "kind", ("data", "covariance")) == "covariance"
+    covariance = check_choice(kind, "kind", Kind) == "covariance"
     a = np.ascontiguousarray(real_array(X, "X", ndim=3, finite=covariance))
     n, p = a.shape[1:]
     if covariance and n != p:

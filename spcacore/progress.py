@@ -40,8 +40,7 @@ class Progress:
       the first one, perhaps from an unfinished search, with ``converged=False``;
     * one component, or several found together: the best point so far, with ``converged=False``; a bound:
       the least so far;
-    * `sparsity_path`: the values that are finished. `sca_path`: all values; each value that was not reached
-      gets one iteration from the one before;
+    * `sparsity_path`: the values that are finished;
     * `select_sparsity`, `select_n_components`: the choice by the folds or permutations that are finished;
       a RuntimeError if there are fewer than two.
 
@@ -105,15 +104,13 @@ def check_callback(callback: Callback | SelectionCallback | Hook | None) -> Hook
     return Hook(ProgressBar() if callback is True else callback)
 
 
+@dataclass(eq=False)
 class ProgressCounter:
     """Calls the hook with the number of searches done."""
 
     hook: Hook | None
     total: int
-    done: int
-
-    def __init__(self, hook: Hook | None, total: int):
-        self.hook, self.total, self.done = hook, total, 0
+    done: int = 0
 
     @property
     def ended(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._docstrings import NO_PANDAS, filled
 from ._messages import counted, few
-from ._types import AnyArray, Array, MatrixLike
+from ._types import AnyArray, Array, MatrixLike, Names
 from ._validation import LARGEST, check_bool, group_places, integer
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class Side(NamedTuple):
 
     mark: str
     loadings: AnyArray
-    names: tuple[str, ...] | None
+    names: Names
 
     def frame(self) -> Any:
         """As a pandas DataFrame."""
@@ -283,7 +283,7 @@ class HasLoadings(Result):
 class Named(HasLoadings):
     """A result with loadings of one set of named variables, of shape (p, r)."""
 
-    names: tuple[str, ...] | None
+    names: Names
     loadings: AnyArray
 
     if not TYPE_CHECKING:
@@ -398,7 +398,7 @@ class _Fitted:
     """What a fitted estimator of another package says."""
 
     loadings: Any
-    names: tuple[str, ...] | None
+    names: Names
     mean: Any
     explained_variance_ratio: Any
     method: str

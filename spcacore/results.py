@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ._labels import same_columns
 from ._messages import convergence, counted
 from ._records import frozen_record
-from ._types import AnyArray, Array, Index, MatrixLike
+from ._types import AnyArray, Array, Index, MatrixLike, Names
 from ._validation import aligned, framed, integer, real_array
 from .operators.problem import Screening
 from .operators.transform import scores as scores_of
@@ -191,7 +191,7 @@ class SparseComponent(LoadingsResult):
     method: str
     screening: Screening = field(default_factory=Screening)
     upper_bound: float | None = None
-    names: tuple[str, ...] | None = None
+    names: Names = None
     missing_entries: int = 0
     n_starts: int = 1
     n_ends: int = 1

@@ -172,7 +172,7 @@ CALLS = [
     *either("spca, penalty", R, penalty=0.5, tol=1e-4),
     *either("sca", R, l1_bound=3.0),
     *either("sca, hard", R, l1_bound=3.0, threshold="hard", rotation="l1"),
-    *either("sca_path", R, [2.0, 3.0, 4.0]),
+    *either("sca, l1", R, l1_bound=3.0, rotation="l1"),
     *data("sma", R, l1_bound=3.0, sample_l1_bound=6.0),
     *both("oppca", lambda X, kind, **more: flat.oppca(X, R, kind=kind, **samples(kind), **more)),
     *both(

@@ -28,6 +28,7 @@ from .._messages import counted, listed, repeated
 from .._records import record, replaced
 from .._rendering import shortened
 from .._types import AnyArray, Array
+from .._validation import stored
 from ..linalg.scaling import beyond_range
 from ..readable import labels
 from .source import (
@@ -379,20 +380,12 @@ def read_lines(args: Arguments, option: str, count: int, of: str = "variable") -
 # ---- what is missing --------------------------------------------------------------------------------
 
 
-def places_in(X: Any, found: Callable[[Any], Any]) -> AnyArray:
-    """Row and column of each entry that is found."""
-    if not scipy.sparse.issparse(X):
-        return np.argwhere(found(X))
-    entries = X.tocoo()
-    return np.transpose([entries.row, entries.col])[found(entries.data)]
-
-
 def _imputed(table: Table, args: Arguments) -> Table:
     """The table with what is missing filled in or dropped, and a note of that."""
     X, rows = table.matrix, args.impute == "drop-rows"
     if args.impute and (args.covariance or scipy.sparse.issparse(X)):
         raise UserError("argument --impute: for dense data, not a covariance or a sparse matrix")
-    many = len(places_in(X, np.isnan))
+    many = int(np.isnan(stored(X)).sum())
     if not many:
         return table
     note = counted(many, "missing entry")

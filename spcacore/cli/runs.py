@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -14,11 +15,12 @@ import pandas
 import scipy.sparse
 
 from .. import _core, datasets
-from .._limits import COMMAND_RELAXATION_ORDER, INFO_ENTRIES, INFO_NAMES, INFO_VARIANCE_RATIO
+from .._limits import COMMAND_RELAXATION_ORDER, INFO_ENTRIES, INFO_NAMES, INFO_VARIANCE_RATIO, slices
 from .._messages import counted
 from .._records import replaced
 from .._rendering import gap, percent, printable, significant
 from .._types import Definition
+from .._validation import as_dense, stored
 from ..linalg.threads import get_num_threads
 from ..models.comparison import compare as side_by_side
 from ..models.components import sparse_pca
@@ -32,10 +34,10 @@ from ..selection.stable_variables import stability as chosen_again
 from ..solvers.certificates import optimality_bound
 from ..solvers.truncated_power import tpower
 from .options import SPARSITY, long_flag, refuse, takes
-from .reading import adopt, places, places_in, read, read_saved, rows_for, symmetric
+from .reading import places, read, rows_for, symmetric
 from .report import Outcome, entries, fields_of, print_json, text_of, write_frame
 from .source import Arguments, Table, UserError
-from .task import Task, Work
+from .task import Task
 
 _KNOWN = ("include", "exclude", "groups", "signs", "count")
 _DEFINITIONS: tuple[Definition, ...] = ("adjusted", "raw")
@@ -43,12 +45,13 @@ _DEFINITIONS: tuple[Definition, ...] = ("adjusted", "raw")
 
 def show_pitprops() -> None:
     pitprops = datasets.load_pitprops()
-    with Work(False) as work:
-        result = sparse_pca(pitprops.correlation, 6, [7, 4, 4, 1, 1, 1], kind="covariance", callback=work)
+    started = time.perf_counter()
+    result = sparse_pca(pitprops.correlation, 6, [7, 4, 4, 1, 1, 1], kind="covariance")
+    seconds = time.perf_counter() - started
     print(
         "Sparse PCA of the pit props: correlations of 13 measurements of 180 mine timbers (Jeffers 1967)\n"
         "6 components of 7, 4, 4, 1, 1 and 1 variables, as in Zou, Hastie and Tibshirani (2006)\n\n"
-        f"{text_of(result, pitprops.names)}\n\n{work.seconds:.3f} s\n"
+        f"{text_of(result, pitprops.names)}\n\n{seconds:.3f} s\n"
         "Your own data: spcacore fit FILE      More: spcacore --help"
     )
 
@@ -59,8 +62,8 @@ def fit(args: Arguments) -> None:
         given["certify"] = given.pop("time_limit") or "bounds"
     task = Task(args)
     model, names = task.model(5), task.names
-    with task.work() as work:
-        result = model(task.matrix, callback=work)
+    with task.work():
+        result = model(task.matrix, callback=task)
     if args.plot and result.n_components == 0:
         raise UserError(f"cannot write {args.plot}: there is no component to draw")
     table, files = replaced(result, names=names).to_frame(), {}
@@ -112,8 +115,8 @@ def path(args: Arguments) -> None:
         asked.setdefault("n_components", len(grid))
     task = Task(args)
     function = sparsity_path if args.criterion is None else select_sparsity
-    with task.work() as work:
-        curve: Any = function(task.matrix, task.model(1), grids or None, callback=work, **choosing)
+    with task.work():
+        curve: Any = function(task.matrix, task.model(1), grids or None, callback=task, **choosing)
     path, arrays = getattr(curve, "path", curve), {}
     r = counted(path.n_components, "ordinary principal component")
     parts = [path.summary(), f"{percent(path.dense_ratio.sum())} % by {r}"]
@@ -128,8 +131,8 @@ def path(args: Arguments) -> None:
 def stability(args: Arguments) -> None:
     task = Task(args)
     model = task.model(2)
-    with task.work() as work:
-        found = chosen_again(task.matrix, model, callback=work, **args.of_function)
+    with task.work():
+        found = chosen_again(task.matrix, model, callback=task, **args.of_function)
     found = replace(found, names=tuple(task.names))
     table, arrays = found.to_frame(), fields_of(found) | {"names": np.array(task.names, np.str_)}
     files = {"output": {".csv": table.astype({"stable": int}), ".npz": arrays}}
@@ -144,9 +147,8 @@ def stability(args: Arguments) -> None:
 
 
 def transform(args: Arguments) -> None:
-    saved = read_saved(args.loadings)
-    adopt(args, [saved])
     task = Task(args)
+    (saved,) = task.saved
     X, fields = task.matrix[:, places(saved, task.table, args.source)], saved.fields
     with task.work():
         mean, scale = fields.get("mean"), fields.get("scale")
@@ -170,12 +172,10 @@ def compare(args: Arguments) -> None:
     labels = stems if len(set(stems)) == len(stems) else args.loadings
     if len(set(labels)) < len(labels):
         raise UserError("argument --loadings: names a file twice")
-    files = list(map(read_saved, args.loadings))
-    adopt(args, files)
     task, results = Task(args), {}
-    with task.work() as work:
-        for label, saved in zip(labels, files, strict=True):
-            work(saved.path)
+    with task.work():
+        for label, saved in zip(labels, task.saved, strict=True):
+            task(saved.path)
             V = rows_for(saved, task.table, args.source)
             results[label] = from_loadings(V, task.matrix, names=task.names, label=label, **task.treatment)
         found = side_by_side(results, task.matrix, reference=reference - 1, **task.treatment)
@@ -190,33 +190,28 @@ def compare(args: Arguments) -> None:
 
 
 def certify(args: Arguments) -> None:
-    if (args.cardinality is None) == (args.loadings is None):
+    if (args.cardinality is None) == (not args.loadings):
         raise UserError("give either -k/--cardinality or --loadings; see spcacore certify --help")
-    saved = [] if args.loadings is None else [read_saved(args.loadings)]
-    adopt(args, saved)
     task = Task(args)
     relaxed = task.p <= COMMAND_RELAXATION_ORDER if args.relaxation is None else args.relaxation
-    with task.work() as work:
-        if saved:
-            rows, text, fields = _of_loadings(task, rows_for(saved[0], task.table, args.source), relaxed)
-        else:
-            rows, text, fields = _of_cardinalities(task, relaxed, work)
+    with task.work():
+        rows, text, fields = (_of_loadings if task.saved else _of_cardinalities)(task, relaxed)
     numbers = pandas.DataFrame(rows).drop(columns="loadings", errors="ignore")
     forms = {"gap": lambda share: f"{gap(share)} %"}
     table = numbers.to_string(index=False, formatters=forms, float_format=significant)
     task.finish(Outcome("Optimality", f"{table}\n\n{text}", {**fields, "components": rows}, {}))
 
 
-def _of_cardinalities(task: Task, relaxed: bool, work: Work) -> Any:
+def _of_cardinalities(task: Task, relaxed: bool) -> Any:
     """How much variance a component of each cardinality can have, and how much the best one found has."""
     args, rows = task.args, []
     known = {name: value for name, value in args.of_model.items() if name in _KNOWN}
     options = task.treatment | task.choice(known)
     for k in args.cardinality:
-        work.task = f"cardinality {k}: "
-        work("bounds")
+        task.label = f"cardinality {k}: "
+        task("bounds")
         best = optimality_bound(task.matrix, k, relaxation=relaxed, **options)
-        x = tpower(task.matrix, k, callback=lambda state: work(counted(state.n_iter, "iteration")), **options)
+        x = tpower(task.matrix, k, callback=lambda state: task(counted(state.n_iter, "iteration")), **options)
         x = replace(x, upper_bound=max(best.upper_bound, x.value))
         row = {"cardinality": k, **best.bounds, "upper_bound": x.upper_bound, "value": x.value, "gap": x.gap}
         rows.append(row | {"loadings": entries(x.loading, task.names)})
@@ -224,8 +219,9 @@ def _of_cardinalities(task: Task, relaxed: bool, work: Work) -> Any:
     return rows, f"the last component, {state}\n\n{text_of(x, task.names)}", {}
 
 
-def _of_loadings(task: Task, V: Any, relaxed: bool) -> Any:
+def _of_loadings(task: Task, relaxed: bool) -> Any:
     """What given loadings explain, and a bound on what any as many of as few variables explain together."""
+    V = rows_for(task.saved[0], task.table, task.args.source)
     given = from_loadings(V, task.matrix, **task.treatment)
     r, sizes, value = V.shape[1], given.cardinality, float(given.explained_variance.sum())
     best = optimality_bound(task.matrix, sizes, r, relaxation=relaxed, **task.treatment)
@@ -281,18 +277,19 @@ def facts_of(table: Table) -> dict[str, Any]:
     X, names = table.matrix, table.variables()
     n, p = X.shape
     sparse, as_covariance = X.format if scipy.sparse.issparse(X) else None, symmetric(X)
-    entries, columns = (X.data, X.tocsc()) if sparse else (X, X)
-    parts, step = [], max(1, INFO_ENTRIES // n)
-    for start in range(0, p, step):
-        block = columns[:, start : start + step]
-        known = pandas.DataFrame(block.toarray() if sparse else block, dtype=np.float64)
+    entries, columns, parts = stored(X), X.tocsc() if sparse else X, []
+    for some in slices(p, n, INFO_ENTRIES):
+        known = pandas.DataFrame(as_dense(columns[:, some]), dtype=np.float64)
         known = known[np.isfinite(known)]
         with np.errstate(over="ignore", invalid="ignore"):
             parts.append([known.count(), known.min(), known.max(), known.var()])
     count, low, high, variance = np.concatenate(parts, axis=1)
     constant = (count > 0) & (low == high)
     sizes = variance[(count > 1) & ~constant & np.isfinite(variance)]
-    bad = min(places_in(X, lambda x: ~np.isfinite(x)).tolist(), default=None)
+    at = np.argwhere(~np.isfinite(entries))
+    if sparse:
+        at = np.transpose(X.tocoo().coords)[at[:, 0]]
+    bad = min(at.tolist(), default=None)
     return {
         "samples": n, "variables": p, "sample_names": table.row_names and table.samples(),
         "names": table.names and names, "dtype": str(X.dtype), "sparse": sparse,

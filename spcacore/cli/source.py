@@ -19,6 +19,7 @@ from typing import Any
 from .._limits import ERROR_LETTERS
 from .._records import record, replaced
 from .._rendering import printable
+from .._types import Names
 from ..readable import labels
 
 STDIN = "-"
@@ -144,8 +145,8 @@ class Table:
     """A matrix with the names of its columns and rows, where known."""
 
     matrix: Any
-    names: tuple[str, ...] | None = None
-    row_names: tuple[str, ...] | None = None
+    names: Names = None
+    row_names: Names = None
 
     def transposed(self) -> Table:
         return replaced(self, matrix=self.matrix.T, names=self.row_names, row_names=self.names)
@@ -160,7 +161,7 @@ class Table:
         return self.transposed().variables("")
 
 
-def picked(names: tuple[str, ...] | None, index: Iterable[int]) -> tuple[str, ...] | None:
+def picked(names: Names, index: Iterable[int]) -> Names:
     """Some of the names, if there are any."""
     return names and tuple(names[j] for j in index)
 

@@ -10,78 +10,43 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from .._messages import counted
 from ..choice import Choice
 from ..progress import Progress
 from .options import SPARSITY, call_of, in_flags, refusal
-from .reading import read, read_lines
+from .reading import Saved, adopt, read, read_lines, read_saved
 from .report import Outcome, check_outputs, print_json, write_all
 from .source import Arguments, Table, UserError, say
 
 _PATIENCE = 1.0  # seconds before the first line of progress
 
 
-class Work:
-    """Long work: a `callback` that says what is under way once that takes over a second, the time that it
-    took, and what it warned of."""
-
-    started: float
-    seconds: float
-    warnings: list[str]
-    next: float
-
-    def __init__(self, quiet: bool):
-        self.quiet = quiet
-        self.task = ""  # said first
-        self.caught: Any = warnings.catch_warnings(record=True)
-
-    def __enter__(self) -> Work:
-        self.started = time.perf_counter()
-        self.next = self.started + _PATIENCE
-        self.log: Any = self.caught.__enter__()
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", RuntimeWarning)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.caught.__exit__(*exception)  # type: ignore[arg-type]
-        self.seconds = time.perf_counter() - self.started
-        self.warnings = list(dict.fromkeys(str(w.message) for w in self.log))
-
-    def __call__(self, progress: Any) -> None:
-        now = time.perf_counter()
-        if self.quiet or now < self.next:
-            return
-        if isinstance(progress, Progress):
-            which = f"component {progress.component + 1} of {progress.n_components}"
-            progress = f"{which}, iteration {progress.n_iter}"
-        elif not isinstance(progress, str):
-            progress = f"{progress.done} of {progress.total} done"
-        say(f"{self.task}{progress}, {now - self.started:.0f} s")
-        self.next = now + 5
-
-
 class Task:
-    """A file that was read, and what is to be done with it."""
+    """A file that was read, and what is to be done with it; called back, it says what is under way, once that
+    takes over a second."""
 
     table: Table
-
-    args: Arguments
     names: list[str]
     matrix: Any
     n: Any
     p: Any
-    done: Work
     warnings: list[str]
+    started: float
+    next: float
+    label = ""  # said first
 
     def __init__(self, args: Arguments):
         self.call: Any = call_of(args) if args.methods else None
         if args.covariance and args.scores:
             raise UserError("argument --scores: a covariance has no samples to score")
+        self.saved: list[Saved] = [read_saved(str(one)) for one in np.atleast_1d(args.loadings or [])]
+        adopt(args, self.saved)
         check_outputs(args)
         started = time.perf_counter()
         self.args, self.table = args, read(args)
-        self.reading: float = time.perf_counter() - started
+        self.seconds: dict[str, float] = {"reading": time.perf_counter() - started}
         self.names, self.matrix = self.table.variables(), self.table.matrix
         self.n, self.p = self.matrix.shape
         kind = "covariance" if args.covariance else "data"  # how all functions are to take the matrix
@@ -113,15 +78,32 @@ class Task:
         r = len(several[0]) if by_numbers else min(default, self.n, self.p)
         return partial(function, **{"n_components": r} | keywords | self.choice(known))
 
+    def __call__(self, progress: Any) -> None:
+        now = time.perf_counter()
+        if self.args.quiet or now < self.next:
+            return
+        if isinstance(progress, Progress):
+            which = f"component {progress.component + 1} of {progress.n_components}"
+            progress = f"{which}, iteration {progress.n_iter}"
+        elif not isinstance(progress, str):
+            progress = f"{progress.done} of {progress.total} done"
+        say(f"{self.label}{progress}, {now - self.started:.0f} s")
+        self.next = now + 5
+
     @contextlib.contextmanager
-    def work(self) -> Iterator[Work]:
-        """Time it, and turn what is wrong with the matrix or the options into one line."""
+    def work(self) -> Iterator[None]:
+        """Time it, keep what it warns of, and turn what is wrong with matrix or options into one line."""
+        self.started = time.perf_counter()
+        self.next = self.started + _PATIENCE
         try:
-            with Work(self.args.quiet) as self.done:
-                yield self.done
+            with warnings.catch_warnings(record=True) as log:
+                warnings.simplefilter("ignore")
+                warnings.simplefilter("always", RuntimeWarning)
+                yield
         except (TypeError, ValueError) as error:
             raise refusal(self.args, error) from None
-        self.warnings = list(map(_reworded, self.done.warnings))
+        self.seconds["computing"] = time.perf_counter() - self.started
+        self.warnings = [_reworded(said) for said in dict.fromkeys(str(w.message) for w in log)]
         lines = [f"warning: {one}" for one in self.warnings] + [f"note: {one}" for one in self.args.notes]
         for line in lines[: len(self.warnings) if self.args.quiet else None]:
             say(line)
@@ -134,7 +116,7 @@ class Task:
             print_json(self._document(outcome.fields), self.names)
         elif not args.quiet and outcome.title:
             print(f"{outcome.title} of {args.source}: {self._matrix()}\n\n{outcome.text}\n")
-            print(f"read in {self.reading:.2f} s, computed in {self.done.seconds:.2f} s")
+            print("read in {reading:.2f} s, computed in {computing:.2f} s".format(**self.seconds))
             print("".join(f"wrote {path}\n" for path in paths), end="")
         elif not args.output and not outcome.title:
             print(outcome.text, end="")
@@ -152,7 +134,7 @@ class Task:
             "command": args.command, "file": args.file, "samples": self.n, "variables": self.p,
             **self.treatment, "names": self.names if self.table.names else None, **fields,
             "warnings": self.warnings, "notes": args.notes,
-            "seconds": {"reading": self.reading, "computing": self.done.seconds},
+            "seconds": self.seconds,
         }  # fmt: skip
 
 

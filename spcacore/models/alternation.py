@@ -125,9 +125,8 @@ def search(
     hook: Hook | None,
     near: Sequence[Solution] = (),
     quick: bool = False,
-    quiet: bool = False,
 ) -> list[Solution]:
-    """Components up to the r-th after the known ones.
+    """Components up to the r-th after the known ones, refined where that is asked for.
 
     Those of a problem `near` are starts too; `quick` spares the single variables beside them.
     """
@@ -150,15 +149,13 @@ def search(
     finally:
         if problem.filled is not None:
             problem.filled.restore()
-    if quiet:
-        return found
     if lacking is not None:
         warn(lacking)
     some = [t for t, x in enumerate(found) if not x.converged]
     if some:
         which = f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))}"
         warn(f"{which} not converged in {limit}")
-    return found
+    return refine_all(problem, found, request, hook) if request.attempts and found else found
 
 
 def _all_at_once(
@@ -253,7 +250,6 @@ def refine_all(
     found: list[Solution],
     request: Request,
     hook: Hook | None,
-    quiet: bool = False,
 ) -> list[Solution]:
     """The components solved again, each given all the others."""
     sizes = tuple(problem.supports.cardinality_with(x.index) for x in found)
@@ -266,7 +262,7 @@ def refine_all(
             problem, start, sizes, request.constraint, max(request.attempts - 1, 0), REFINEMENT_ROUNDS,
             request.seed, hook,
         )  # fmt: skip
-    if not (converged or quiet or (hook is not None and hook.ended)):
+    if not (converged or (hook is not None and hook.ended)):
         warn(NOT_CONVERGED.format(REFINEMENT_ROUNDS))
     uncorrelated = request.constraint == "uncorrelated"  # whose variances add up
     removal = DEFLATIONS["projection" if uncorrelated else "generalized"]

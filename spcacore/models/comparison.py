@@ -24,7 +24,7 @@ from .._rendering import (
     shortened,
     significant,
 )
-from .._types import AnyArray, Array, Index, Kind, OperatorLike, Weights
+from .._types import AnyArray, Array, Index, Kind, Names, OperatorLike, Weights
 from .._validation import integer
 from ..operators.gram import dense_shares
 from ..operators.inputs import as_problem
@@ -113,7 +113,7 @@ class Comparison(Tabular):
     kind: str
     n_variables: int
     variables: Index
-    names: tuple[str, ...] | None
+    names: Names
     loadings: PerResult
     explained_variance: dict[str, PerResult]
     explained_variance_ratio: dict[str, PerResult] | None
@@ -408,7 +408,7 @@ def _place_of(reference: Any, labels: tuple[str, ...]) -> int:
     return integer(reference, "reference", 0, len(labels) - 1)
 
 
-def _unit_loadings(result: Any, label: str, p: int, names: tuple[str, ...] | None) -> Array:
+def _unit_loadings(result: Any, label: str, p: int, names: Names) -> Array:
     try:
         return checked_loadings(result, p, names, (1, 2))
     except (TypeError, ValueError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,20 @@ from numpy.typing import ArrayLike
 from .._asked import as_method, sparsity_asked
 from .._limits import ACROSS_EXCESS
 from .._records import frozen_record
-from .._types import AnyArray, Array, Deflation, Index, Kind, Mask, MethodName, OperatorLike, Switch, Weights
+from .._types import (
+    AnyArray,
+    Array,
+    Bounded,
+    Deflation,
+    Index,
+    Kind,
+    Mask,
+    MethodName,
+    OperatorLike,
+    Support,
+    Switch,
+    Weights,
+)
 from .._validation import integer
 from ..choice import Choice, Explained, Total
 from ..methods import Method
@@ -25,10 +38,10 @@ from ..readable import WhenAsked
 from ..solvers.base import hook_of_component
 from ..solvers.solution import Solution, Tally
 from ..solvers.table import SOLVERS
-from .alternation import check_sparsities, make_solver, prepare, problem_of, refine_all, search
+from .alternation import check_sparsities, make_solver, prepare, problem_of, search
 from .joint_supports import bounds_together
 from .request import Request
-from .variance import DEFINITIONS, VariancesResult, operator_variances
+from .variance import DEFINITIONS, VariancesResult, nonzeros_of, operator_variances
 
 
 @frozen_record(kw_only=True)
@@ -109,9 +122,9 @@ class SparsePCAResult(VariancesResult):
     joint_bound: float | None = None
     joint_gap: float | None = None
     missing_entries: int = 0
-    n_starts: Index | None = None
-    n_ends: Index | None = None
-    n_best: Index | None = None
+    n_starts: Index
+    n_ends: Index
+    n_best: Index
 
     def extend(
         self,
@@ -148,7 +161,50 @@ class SparsePCAResult(VariancesResult):
         >>> result.extend(A, 1, 3).cardinality.tolist()
         [4, 4, 3]
         """
-        return extend(self, X, more, cardinality, callback)
+        X = as_fitted(X, self.kind, self.names)
+        request = self.options
+        if request.attempts:
+            raise ValueError(
+                "refined loadings depend on one another: call sparse_pca for all of them at once"
+            )
+        problem = problem_of(X, request)
+        hook = check_callback(callback)
+        before, p = self.n_components, len(self.loadings)
+        if problem.p != p or problem.n_samples != self.n_samples:
+            raise ValueError(
+                f"X is {problem.n_samples} x {problem.p}, samples by variables; this result came from "
+                f"{self.n_samples} x {p}"
+            )
+        if request.together:
+            raise ValueError("the supports were chosen together: call sparse_pca for all components at once")
+        if getattr(request.method, "block", False):
+            raise ValueError("block=True found all components at once; call sparse_pca for more of them")
+        more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
+        earlier = request.sparsity[:before]
+        if cardinality is None:
+            if len(set(earlier)) != 1:
+                raise ValueError(
+                    f"{request.method.sparsity} must be given: the earlier components have different ones, "
+                    "or none is left"
+                )
+            cardinality = earlier[0]
+        request.refuse_sparsity(cardinality)
+        later = check_sparsities(request.solver, cardinality, more, problem)
+        request = request.having(sparsity=earlier + later, total_share=None)
+        given = np.asarray(self.loadings, problem.operator.dtype)
+        counts = (one.tolist() for one in (self.n_starts, self.n_ends, self.n_best))
+        known = [
+            Solution(index, entries, 0.0, n_iter, converged, tally=Tally(*runs))
+            for (index, entries), n_iter, converged, *runs in zip(
+                nonzeros_of(given), self.n_iter.tolist(), self.converged.tolist(), *counts, strict=True
+            )
+        ]
+        solver = make_solver(problem, request)
+        solver.check_together(request.sparsity)
+        problem = formed(problem, hook_of_component(hook, before, before + more))
+        found = search(problem, solver, request, known, before + more, hook)
+        read, problem = problem.screening(), problem.unscreened()
+        return components_result(problem, found, read, request, rows=X)
 
     def _facts(self) -> list[str]:
         return [f"method={self.method!r}", f"deflation={self.deflation!r}", *self._sizes(), *self._share()]
@@ -158,8 +214,8 @@ def sparse_pca(
     X: OperatorLike, n_components: int | float,
     cardinality: int | ArrayLike | Explained | Total | None = None, *,
     method: MethodName | Method = "tpower", choice: Choice | None = None, deflation: Deflation | None = None,
-    support: Literal["free", "common", "disjoint"] = "free",
-    refine: bool | int = False, certify: bool | float | Literal["bounds", "jointly"] = False,
+    support: Support = "free",
+    refine: bool | int = False, certify: bool | float | Bounded = False,
     kind: Kind = "data", center: Switch = True, scale: Switch = False, sample_weight: Weights = None,
     callback: Callback | None = None,
 ) -> SparsePCAResult:  # fmt: skip
@@ -311,61 +367,7 @@ def sparse_pca(
     hook = check_callback(callback)
     problem = formed(problem, hook_of_component(hook, 0, r))
     found = search(problem, solver, request, [], r, hook)
-    if request.attempts and found:
-        found = refine_all(problem, found, request, hook)
     read, problem = problem.screening(), problem.unscreened()  # frees the shadow
-    return components_result(problem, found, read, request, rows=X)
-
-
-def _tally(result: SparsePCAResult, t: int) -> Tally:
-    """What is known of the search of a component."""
-    counts = result.n_starts, result.n_ends, result.n_best
-    return Tally() if any(c is None for c in counts) else Tally(*(int(c[t]) for c in counts if c is not None))
-
-
-def extend(
-    result: SparsePCAResult, X: Any, more: int, sparsity: Any, callback: Callback | None
-) -> SparsePCAResult:
-    """Continue `result`, which came from this X; see `SparsePCAResult.extend`."""
-    X = as_fitted(X, result.kind, result.names)
-    request = result.options
-    if request.attempts:
-        raise ValueError("refined loadings depend on one another: call sparse_pca for all of them at once")
-    problem = problem_of(X, request)
-    hook = check_callback(callback)
-    before, p = result.n_components, len(result.loadings)
-    if problem.p != p or problem.n_samples != result.n_samples:
-        raise ValueError(
-            f"X is {problem.n_samples} x {problem.p}, samples by variables; this result came from "
-            f"{result.n_samples} x {p}"
-        )
-    if request.together:
-        raise ValueError("the supports were chosen together: call sparse_pca for all components at once")
-    if getattr(request.method, "block", False):
-        raise ValueError("block=True found all components at once; call sparse_pca for more of them")
-    more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
-    earlier = request.sparsity[:before]
-    if sparsity is None:
-        if len(set(earlier)) != 1:
-            raise ValueError(
-                f"{request.method.sparsity} must be given: the earlier components have different ones, or "
-                "none is left"
-            )
-        sparsity = earlier[0]
-    request.refuse_sparsity(sparsity)
-    later = check_sparsities(request.solver, sparsity, more, problem)
-    request = request.having(sparsity=earlier + later, total_share=None)
-    given = np.asarray(result.loadings, problem.operator.dtype)
-    known = [
-        Solution(index, x[index], 0.0, int(n_iter), bool(converged), tally=_tally(result, t))
-        for t, (x, n_iter, converged) in enumerate(zip(given.T, result.n_iter, result.converged, strict=True))
-        for index in [np.flatnonzero(x)]
-    ]
-    solver = make_solver(problem, request)
-    solver.check_together(request.sparsity)
-    problem = formed(problem, hook_of_component(hook, before, before + more))
-    found = search(problem, solver, request, known, before + more, hook)
-    read, problem = problem.screening(), problem.unscreened()
     return components_result(problem, found, read, request, rows=X)
 
 
@@ -382,7 +384,6 @@ def components_result(
     found: list[Solution],
     screening: Screening,
     request: Request,
-    quiet: bool = False,
     rows: Any = None,
 ) -> SparsePCAResult:
     """The result of what was found, with the scores of these rows."""
@@ -407,12 +408,11 @@ def components_result(
         gap = 1 - np.array([f.objective for f in found]) / bounds
         hidden = variances <= bounds * (1 + 64 * float(np.finfo(problem.operator.dtype).eps))  # by rounding
         upper_bound = np.asarray(problem.in_units(np.maximum(bounds, variances, out=bounds, where=hidden)))
-    in_units = np.asarray(problem.in_units(variances)) if quiet else problem.reported(variances)
     return SparsePCAResult.of(
         problem,
         V,
         variances,
-        in_units,
+        problem.reported(variances),
         n_iter=np.array([f.n_iter for f in found], np.intp),
         converged=np.array([f.converged for f in found], np.bool_),
         method=method,

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _core
-from .._limits import ALTERNATIONS, LARGEST_RIDGE, REFINED_ORDER, ROUND_RISE
+from .._limits import ALTERNATIONS, LARGEST_RIDGE, ROUND_RISE
 from .._messages import convergence, counted, warn
 from .._records import frozen_record, record
 from .._types import Array, Kind, OperatorLike, Switch, Weights
@@ -33,12 +32,12 @@ from ..linalg.orthogonal import fix_signs, procrustes, unit_columns
 from ..linalg.scaling import beyond_range
 from ..operators.gram import cheap_dense_shares, leading_vectors
 from ..operators.inputs import as_problem
-from ..operators.problem import Problem, of_matrix, usual_cardinality
+from ..operators.problem import Problem, usual_cardinality
 from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
 from ..solvers.base import shared_parameters
 from ..supports.admissible import knowledge
-from .joint_search import as_matrix, in_turn
+from .joint_search import Sizes, as_matrix, in_turn
 from .net_steps import ElasticNets, Space, Thresholds, Wanted, space_of
 from .refinement import refined_from
 from .variance import VariancesResult, nonzeros_of, operator_variances
@@ -148,9 +147,9 @@ def spca(
         With `cardinality`: improve the loadings at the end, jointly, by the rounds of the function `refine`,
         from the loadings found and from components found in turn. No step lowers the variance that the
         loadings explain together. Values are then those that explain most on their supports, and loadings
-        with equally many nonzeros are in order of variance. With more than 1024 variables, only the most
-        promising ones, by loadings and variances, take part. False: the elastic nets alone, which is needed
-        if X offers only products.
+        with equally many nonzeros are in order of variance. With more than 2048 variables, only the most
+        promising ones take part in the rounds. False: the elastic nets alone, which is needed if X offers
+        only products.
     max_iter : int, default 1000
     tol : float, optional
         Stop when no entry of a unit loading changes by more than this. Default: 1e-5; for float32, and for
@@ -201,16 +200,16 @@ def spca(
     ([7, 4, 4, 1, 1, 1], [28.0, 14.0, 13.3, 7.4, 6.8, 6.2])
     """
     return elastic_nets(
-        X, n_components, cardinality, None, penalty=penalty, ridge=ridge, refine=refine, max_iter=max_iter,
+        X, n_components, cardinality, penalty=penalty, ridge=ridge, refine=refine, max_iter=max_iter,
         tol=tol, choice=choice, callback=callback, kind=kind, center=center, scale=scale,
         sample_weight=sample_weight,
     )  # fmt: skip
 
 
 def elastic_nets(
-    X: Any, n_components: Any, cardinality: Any, start: Any, *, penalty: Any = None, ridge: Any = None,
-    refine: Any = True, max_iter: Any = 1000, tol: Any = None, choice: Choice | None = None,
-    callback: Callback | None = None, kind: Any = "data", **treatment: Any,
+    X: Any, n_components: Any, cardinality: Any = None, *, start: Any = None, penalty: Any = None,
+    ridge: Any = None, refine: Any = True, max_iter: Any = 1000, tol: Any = None,
+    choice: Choice | None = None, callback: Callback | None = None, kind: Any = "data", **treatment: Any,
 ) -> SPCAResult:  # fmt: skip
     """As `spca`, where V starts from loadings (p, r), or None; `treatment` is of the columns and rows."""
     known = knowledge(choice)
@@ -313,30 +312,16 @@ def _explained(B: Array, unit_B: Array, inner: Array) -> float:
     return float(np.trace(np.linalg.pinv(unit_B.T @ unit_B, hermitian=True) @ inside))
 
 
-def _refined(problem: Problem, found: _Found, sizes: tuple[int, ...], anew: bool) -> _Found:
-    """The best loadings to which rounds of joint refinement lead from these or, anew, from others.
-
-    Of many variables those take part of which the loadings, or the variances, promise most.
-    """
+def _refined(problem: Problem, found: _Found, sizes: Sizes, anew: bool) -> _Found:
+    """The best loadings to which rounds of joint refinement lead from these or, anew, from those in turn."""
     if not found.B.any(axis=0).all():
         return found
-    V, among = found.B.astype(problem.operator.dtype), np.arange(problem.p)
-    inside, shaped = problem, problem.supports.shapes
-    if not shaped and (problem.p > REFINED_ORDER or not problem.operator.symmetric_form):
-        promise = np.linalg.norm(problem.operator.apply_block(V), axis=1), problem.variances
-        best = [
-            _core.select_largest(np.ascontiguousarray(x), min(REFINED_ORDER // 2, problem.p)) for x in promise
-        ]
-        among = among if problem.p <= REFINED_ORDER else np.unique(np.concatenate([V.nonzero()[0], *best]))
-        A = problem.operator.submatrix(among)
-        inside = of_matrix(inside, (A + A.T) / 2)
-    starts = [nonzeros_of(V[among])]
+    starts = [nonzeros_of(found.B.astype(problem.operator.dtype))]
     if anew:
-        starts.append(in_turn(inside, sizes, 0))
-    loadings = refined_from(inside, [s for s in starts if len(s) == len(sizes)], sizes)
-    B = as_matrix(problem.p, [(among[index], value) for index, value in loadings]).astype(np.float64)
+        starts.append(in_turn(problem, sizes, 0))
+    loadings = refined_from(problem, [s for s in starts if len(s) == len(sizes)], sizes)
     ended = found.converged or found.alternating
-    return replace(found, B=B, converged=ended, alternating=False)
+    return replace(found, B=as_matrix(problem.p, loadings), converged=ended, alternating=False)
 
 
 # ---- what comes in and goes out ---------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -43,6 +43,8 @@ from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import Supports
 
 Loading = tuple[Index, AnyArray]
+Loadings = list[Loading]
+Sizes = tuple[int, ...]  # the cardinalities of several components
 _CONSTRAINTS = (None, "orthogonal", "uncorrelated")  # by their numbers in joint.h
 
 
@@ -54,15 +56,13 @@ def as_matrix(p: int, loadings: Sequence[Loading]) -> Array:
     return V
 
 
-def in_turn(
-    problem: Problem, sizes: tuple[int, ...], seed: int, constraint: str | None = None
-) -> list[Loading]:
+def in_turn(problem: Problem, sizes: Sizes, seed: int, constraint: str | None = None) -> Loadings:
     """Loadings by truncated power and projection deflation, or under a constraint; fewer where no variance
     is left."""
-    state, out = DeflatedOperator.from_problem(problem, constraint=constraint), list[Loading]()
+    state, out = DeflatedOperator.from_problem(problem, constraint=constraint), Loadings()
     solver = TruncatedPower.from_record(problem)
     for t, size in enumerate(sizes):
-        x = solver.solve(problem, state, size, [seed, t], None)
+        x = solver.find(problem, state, size, [seed, t], None)
         if x is None or not x.objective > problem.noise(x.index):
             break
         out.append((x.index, x.entries))
@@ -105,7 +105,7 @@ class _Population:
         )  # fmt: skip
         return bool(self.state[1] < patience and self.spent[0] < limit)
 
-    def best(self, count: int) -> list[tuple[float, list[Loading]]]:
+    def best(self, count: int) -> list[tuple[float, Loadings]]:
         """What the best members explain, and these."""
         return [
             (float(self.explained[m]), [
@@ -116,27 +116,24 @@ class _Population:
         ]  # fmt: skip
 
 
+@dataclass(eq=False)
 class JointSearch:
     """Populations one after another, and some from the best of these, until several end at the same.
 
     Draws the same numbers on every machine.
     """
 
+    A: Array
     supports: Supports
     sizes: Sequence[int]
-    starts: Sequence[list[Loading]]
+    starts: Sequence[Loadings]
     seed: int
+    constraint: str | None = None
+    best: list[tuple[float, Loadings]] = field(default_factory=list)
 
-    def __init__(
-        self, A: Array, supports: Supports, sizes: Sequence[int], starts: Sequence[list[Loading]], seed: int,
-        constraint: str | None = None,
-    ):  # fmt: skip
-        self.constraint = constraint
-        self.A, self.supports, self.sizes = np.ascontiguousarray(A), supports, sizes
-        self.starts, self.seed = starts, seed
-        self.best: list[tuple[float, list[Loading]]] = []
-        share = JOINT_CONSTRAINED if constraint else 1
-        self.limit: float = share * JOINT_WORK * max(len(A), JOINT_SMALL)
+    def __post_init__(self) -> None:
+        share = JOINT_CONSTRAINED if self.constraint else 1
+        self.limit: float = share * JOINT_WORK * max(len(self.A), JOINT_SMALL)
 
     def rounds(self) -> Iterator[None]:
         """Some moves at a time."""
@@ -164,9 +161,9 @@ class JointSearch:
 
 
 def searched(
-    problem: Problem, start: list[Loading], sizes: tuple[int, ...], attempts: int, max_iter: int, seed: int,
+    problem: Problem, start: Loadings, sizes: Sizes, attempts: int, max_iter: int, seed: int,
     hook: Hook | None, constraint: str | None = None,
-) -> tuple[list[Loading], bool]:  # fmt: skip
+) -> tuple[Loadings, bool]:  # fmt: skip
     """The best loadings of so many searches from these, and whether the first came to its end; none where
     none meet the constraint."""
     among, ended, told = _promising(problem, start, max(sizes)), True, False
@@ -208,9 +205,9 @@ def searched(
 
 
 def _starts(
-    A: Array, supports: Supports, sizes: tuple[int, ...], given: list[Loading], seed: int,
+    A: Array, supports: Supports, sizes: Sizes, given: Loadings, seed: int,
     constraint: str | None,
-) -> list[list[Loading]]:  # fmt: skip
+) -> list[Loadings]:  # fmt: skip
     """These loadings, and under a constraint good ones without it, which may nearly meet it."""
     if constraint is None:
         return [given]
@@ -233,9 +230,7 @@ def _rounded(A: Array) -> Array:
         return np.where(unit > np.finfo(float).tiny, np.round(A / unit) * unit, A)
 
 
-def ascended(
-    problem: Problem, starts: Sequence[list[Loading]], sizes: tuple[int, ...]
-) -> tuple[list[Loading], float]:
+def ascended(problem: Problem, starts: Sequence[Loadings], sizes: Sizes) -> tuple[Loadings, float]:
     """The best loadings to which these ascend, each given the others, and what they explain."""
     among = _promising(problem, [x for start in starts for x in start], max(sizes))
     inside = [_inside(among, start) for start in starts]
@@ -247,15 +242,15 @@ def ascended(
     return _outside(among, best, problem.operator.dtype), most
 
 
-def _inside(among: Index, loadings: Sequence[Loading]) -> list[Loading]:
+def _inside(among: Index, loadings: Sequence[Loading]) -> Loadings:
     return [(np.searchsorted(among, index), value.astype(np.float64)) for index, value in loadings]
 
 
-def _outside(among: Index, loadings: Sequence[Loading], dtype: np.dtype[np.generic]) -> list[Loading]:
+def _outside(among: Index, loadings: Sequence[Loading], dtype: np.dtype[np.generic]) -> Loadings:
     return [(among[index], value.astype(dtype)) for index, value in loadings]
 
 
-def _promising(problem: Problem, loadings: list[Loading], size: int) -> Index:
+def _promising(problem: Problem, loadings: Loadings, size: int) -> Index:
     """The variables to begin with: of large variance, of large covariance with the loadings, and theirs.
 
     At least so many, where there are as many of positive variance.
@@ -273,7 +268,7 @@ def _promising(problem: Problem, loadings: list[Loading], size: int) -> Index:
     return whole(np.concatenate([used, *(_core.select_largest(x, few) for x in promise if few > 0)]))
 
 
-def _entrants(problem: Problem, loadings: list[Loading], among: Index, constraint: str | None) -> Index:
+def _entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str | None) -> Index:
     """The variables outside that would enter a loading, given the others, by truncated power.
 
     With Q a basis of the others, these are off the support of Q, where the product is (Ax - AQQ'x)_j; on the

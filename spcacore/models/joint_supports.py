@@ -42,7 +42,7 @@ from ..solvers.solution import Solution
 from ..supports.admissible import Supports
 from ..supports.search import Steps
 from ..supports.tree import prove
-from .joint_search import Loading, in_turn
+from .joint_search import Loading, Loadings, Sizes, in_turn
 from .request import Request
 from .supports_together import best_budget, best_common, best_disjoint, even_split
 
@@ -105,7 +105,7 @@ def search_together(
     steps = Steps(getattr(solver, "max_iter", 1000), lambda done: told is not None and bool(told(done)))
     proved: list[float] = []
 
-    def of_some(A: Array, active: Index, before: list[Loading]) -> list[Loading]:
+    def of_some(A: Array, active: Index, before: Loadings) -> Loadings:
         supports, begin = problem.supports, [np.searchsorted(active, index) for index, _ in before]
         if len(active) < problem.p:
             supports = replaced(Supports.any_of(len(active)), allowed=supports.allowed[active])
@@ -153,7 +153,7 @@ def search_together(
     return None
 
 
-def _leading(problem: Problem, A: Array, S: Index, index: Index, r: int) -> list[Loading]:
+def _leading(problem: Problem, A: Array, S: Index, index: Index, r: int) -> Loadings:
     """The leading eigenvectors of A on S, which are variables `index`, of more than rounding."""
     values, V = np.linalg.eigh(A[np.ix_(S, S)])
     left = values[::-1][:r] > problem.noise(index)
@@ -194,12 +194,12 @@ def _ordered(found: list[Solution], request: Request) -> list[Solution]:
 
 def _among_some(
     problem: Problem, request: Request, r: int, every: bool,
-    of_some: Callable[[Array, Index, list[Loading]], list[Loading]],
-) -> list[Loading]:  # fmt: skip
+    of_some: Callable[[Array, Index, Loadings], Loadings],
+) -> Loadings:  # fmt: skip
     """The loadings found among some variables that no other would enter, in the numbers of all."""
     op, p = problem.operator, problem.p
     active = np.arange(p) if every or p <= ACROSS_ORDER else _candidates(problem, request, r)
-    loadings: list[Loading] = []
+    loadings: Loadings = []
     for _ in range(ACROSS_CHECKS):
         A = symmetric_submatrix(op, active)
         loadings = [(active[S], v) for S, v in of_some(A, active, loadings)]
@@ -222,7 +222,7 @@ def _candidates(problem: Problem, request: Request, r: int) -> Index:
     return np.unique(np.concatenate([*tops, *turn]))
 
 
-def _entrants(problem: Problem, request: Request, loadings: list[Loading], active: Index) -> Index:
+def _entrants(problem: Problem, request: Request, loadings: Loadings, active: Index) -> Index:
     """Other variables whose products with a loading exceed the least of its own, those that do so most."""
     if len(active) == problem.p or not loadings:
         return active[:0]
@@ -242,7 +242,7 @@ def _entrants(problem: Problem, request: Request, loadings: list[Loading], activ
     return order[excess[order] > 1e-9]
 
 
-def _most_variables(problem: Problem, found: list[Solution], request: Request) -> tuple[int, ...]:
+def _most_variables(problem: Problem, found: list[Solution], request: Request) -> Sizes:
     """Variables that each component may have: other groups than those found may be larger."""
     choice = problem.supports
     counts = [choice.cardinality_of(x.index) for x in found]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,7 @@ from .._labels import joined
 from .._limits import KERNEL_BYTES, SPARSE_MEAN
 from .._messages import brief, counted
 from .._records import frozen_record
-from .._types import AnyArray, Array, MatrixLike, RandomSource, Weights
+from .._types import AnyArray, Array, EigenSolver, MatrixLike, Names, RandomSource, Weights
 from .._validation import (
     aligned,
     as_seed,
@@ -41,7 +41,7 @@ from .._validation import (
 )
 from ..linalg.orthogonal import fix_signs
 from ..linalg.scaling import beyond_range, exponent_above, largest_magnitude
-from ..operators.blocks import RowBlocks, naming_not_finite
+from ..operators.blocks import naming_not_finite
 from ..operators.partition import column_means, row_blocks
 from ..operators.problem import warn_out_of_range
 from ..readable import Listing, Tabular
@@ -142,7 +142,7 @@ class KernelPCAResult(Tabular):
     features: RandomFeatures | None
     _samples: tuple[Kernel, Rows] | None = field(repr=False)
     _preimages: tuple[Kernel, Rows, AnyArray] | None = field(repr=False)
-    names: tuple[str, ...] | None = None
+    names: Names = None
     total_weight: float | None = None
 
     @property
@@ -246,7 +246,7 @@ def kernel_pca(
     coef0: float | None = None,
     random_features: int | RandomFeatures | None = None,
     ridge: float | None = None,
-    solver: Literal["lapack", "lanczos"] | None = None,
+    solver: EigenSolver | None = None,
     memory_limit: float | None = None,
     sample_weight: Weights = None,
     rng: RandomSource = None,
@@ -347,7 +347,7 @@ def kernel_pca(
     options = _check_options(name, given)
     ridge = None if ridge is None else positive(ridge, "ridge")
     if solver is not None:
-        check_choice(solver, "solver", ("lapack", "lanczos"))
+        check_choice(solver, "solver", EigenSolver)
     limit = KERNEL_BYTES if memory_limit is None else number(memory_limit, "memory_limit", 0)
     if random_features is not None:
         _check_feature_options(name, ridge=ridge, solver=solver, memory_limit=memory_limit)
@@ -367,7 +367,10 @@ def kernel_pca(
     if size > limit:
         other = instead or ": raise it"
         raise ValueError(f"the kernel matrix has {size} bytes, and memory_limit is {limit:g}{other}")
-    options = _with_defaults(name, options, data, seed, weight)
+    if name == "rbf" and options["bandwidth"] is None:
+        options["bandwidth"] = median_distance(data, seed, weight)
+    if name in ("polynomial", "sigmoid") and options["gamma"] is None:
+        options["gamma"] = 1 / data.shape[1]
     k = _build_kernel(name, options, data)
     matrix = KernelMatrix(k, k.rows(data), n, data.dtype, weight)
     dense = solver == "lapack" if solver is not None else not large(n, r)
@@ -423,18 +426,6 @@ def _check_feature_options(name: Any, **options: Any) -> None:
     for option, value in options.items():
         if value is not None:
             raise ValueError(f"{option} needs the kernel matrix, which random_features do not form")
-
-
-def _with_defaults(
-    name: str | KernelFunction, options: dict[str, Any], data: Any, seed: int, weight: Any
-) -> dict[str, Any]:
-    """The options, with defaults that depend on the data."""
-    complete = dict(options)
-    if name == "rbf" and options["bandwidth"] is None:
-        complete["bandwidth"] = median_distance(data, seed, weight)
-    if name in ("polynomial", "sigmoid") and options["gamma"] is None:
-        complete["gamma"] = 1 / data.shape[1]
-    return complete
 
 
 def _check_components(n_components: Any, n: int, most: int | None = None, weight: Any = None) -> int:
@@ -510,39 +501,33 @@ def _in_units(
     return scores, coefficients, eigenvalues, mean
 
 
+def _moments_of_block(block: Any, weight: Any, features: RandomFeatures) -> Any:
+    return of_block(block, feature_moments, features, weight)
+
+
 def _kernel_pca_by_features(
     X: Any, n_components: Any, random_features: Any, bandwidth: Any, sample_weight: Any, rng: Any
 ) -> KernelPCAResult:
     given = isinstance(random_features, RandomFeatures)
     if given and bandwidth is not None:
         raise ValueError("random_features have a bandwidth of their own; give one of the two")
-    rows = as_rows(X, len(random_features.weights) if given else None)
-    weight = check_sample_weight(joined(X, sample_weight, "sample_weight"), rows.shape[0])
-    with naming_not_finite(rows):
-        return _fit_features(rows.held(), n_components, random_features, bandwidth, weight, rng)
-
-
-def _moments_of_block(block: Any, weight: Any, features: RandomFeatures) -> Any:
-    return of_block(block, feature_moments, features, weight)
-
-
-def _fit_features(
-    rows: RowBlocks, n_components: Any, random_features: Any, bandwidth: Any, weight: Any, rng: Any
-) -> KernelPCAResult:
-    if isinstance(random_features, RandomFeatures):
-        features = random_features
-    else:
-        m = integer(random_features, "random_features", 1)
-        _check_components(n_components, rows.shape[0], m, weight)
-        features = drawn_features(rows, m, bandwidth, rng, weight)
-    r, m = _check_components(n_components, rows.shape[0], features.n_features, weight), features.n_features
-    each = rows.split_or_none(weight)
-    n, mean, C = rows.reduced(merge_moments, _moments_of_block, features, each=each)
-    trace = float(C.diagonal().sum())
-    values, V, solver = leading(C, r, not large(m, r), 0)
-    rounding = 100 * float(np.finfo(float_type(rows.dtype)).eps)
-    _check_rank(values, rounding * max(values.max(initial=0), math.sqrt(n)))
-    scores = rows.stacked(of_block, feature_scores, features, mean, V)
+    given_rows = as_rows(X, len(random_features.weights) if given else None)
+    weight = check_sample_weight(joined(X, sample_weight, "sample_weight"), given_rows.shape[0])
+    with naming_not_finite(given_rows):
+        rows, features = given_rows.held(), random_features
+        if not given:
+            m = integer(random_features, "random_features", 1)
+            _check_components(n_components, rows.shape[0], m, weight)
+            features = drawn_features(rows, m, bandwidth, rng, weight)
+        m = features.n_features
+        r = _check_components(n_components, rows.shape[0], m, weight)
+        each = rows.split_or_none(weight)
+        n, mean, C = rows.reduced(merge_moments, _moments_of_block, features, each=each)
+        trace = float(C.diagonal().sum())
+        values, V, solver = leading(C, r, not large(m, r), 0)
+        rounding = 100 * float(np.finfo(float_type(rows.dtype)).eps)
+        _check_rank(values, rounding * max(values.max(initial=0), math.sqrt(n)))
+        scores = rows.stacked(of_block, feature_scores, features, mean, V)
     heavy = scores if weight is None else scores[weight > 0]
     largest = np.array([z[np.abs(z).argmax()] for z in heavy.T])
     sign = np.where(largest < 0, -1, 1).astype(scores.dtype)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,7 @@ def expanded(kernel: Kernel, samples: Rows, X: Any, mean: AnyArray, coefficients
 # ---- the kernel matrix and its leading eigenvectors -------------------------------------------------
 
 
+@dataclass(eq=False)
 class KernelMatrix:
     """The kernel matrix of all samples, doubly centered and times 2^-exponent; with weights, of which the
     means are, times the roots of these from both sides."""
@@ -184,16 +186,10 @@ class KernelMatrix:
     n: int
     dtype: np.dtype[Any]
     weight: Array | None
-    mean: Array
-    center: float
-
-    def __init__(
-        self, kernel: Kernel, rows: Rows, n: int, dtype: np.dtype, weight: Array | None = None
-    ) -> None:
-        self.kernel, self.rows, self.n, self.dtype, self.weight = kernel, rows, n, dtype, weight
-        self.mean, self.center = np.zeros(n), 0.0  # of columns, and of these
-        self.exponent: int = 0
-        self.largest: float = 1.0
+    mean: Array = field(init=False)  # of columns
+    center: float = 0.0  # the mean of these
+    exponent: int = 0
+    largest: float = 1.0
 
     @property
     def half_exponent(self) -> int:

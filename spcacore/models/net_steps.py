@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,7 @@ class Thresholds:
         return B, levels
 
 
+@dataclass(eq=False)
 class ElasticNets:
     """The nets for a finite ridge, on a working set of variables.
 
@@ -148,22 +150,18 @@ class ElasticNets:
     violate the optimality conditions, and these join it. Sets and supports are kept between iterations.
     """
 
-    own: Supports
     op: _core.Operator
     space: Space
     wanted: tuple[Wanted, ...]
     ridge: float
     choice: Supports
+    B: Array | None = None
+    own: Supports = field(init=False)
 
-    def __init__(
-        self, op: _core.Operator, space: Space, wanted: tuple[Wanted, ...], ridge: float,
-        choice: Supports,
-    ):  # fmt: skip
-        self.op, self.space, self.wanted, self.ridge, self.choice = op, space, wanted, ridge, choice
-        self.levels: Array = np.zeros(len(wanted))
-        self.eps: float = float(np.finfo(op.dtype).eps)
+    def __post_init__(self) -> None:
+        self.levels: Array = np.zeros(len(self.wanted))
+        self.eps: float = float(np.finfo(self.op.dtype).eps)
         self.working: Index = np.zeros(0, np.intp)
-        self.B: Array | None = None
 
     def solve(self, C: Array) -> tuple[Array, Array]:
         """B, and half of the penalties."""

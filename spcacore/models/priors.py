@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from .._limits import (
 )
 from .._messages import counted, warn
 from .._records import record
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, Index, Names
 from .._validation import integer, is_sparse, real_array, refuse_not_finite
 from ..choice import Prior
 from ..linalg.eigen import interruptible
@@ -266,9 +266,7 @@ def refuse_negative(theta: Array, name: str) -> None:
         )
 
 
-def as_prior(
-    given: Prior | None, p: int, names: tuple[str, ...] | None, seed: int
-) -> tuple[PriorMatrix, float]:
+def as_prior(given: Prior | None, p: int, names: Names, seed: int) -> tuple[PriorMatrix, float]:
     """The prior, and the number that times L is the caller's precision."""
     covariance, precision = (None, None) if given is None else (given.covariance, given.precision)
     if covariance is None and precision is None:
@@ -302,7 +300,7 @@ def as_prior(
     return Spectral(theta + shift, U, matrix + shift * np.eye(p)), largest
 
 
-def _symmetric(x: Any, name: str, p: int, names: tuple[str, ...] | None) -> tuple[Any, float]:
+def _symmetric(x: Any, name: str, p: int, names: Names) -> tuple[Any, float]:
     """A symmetric matrix, dense or sparse, divided by its largest magnitude, and that."""
     if is_sparse(x):
         a: Any = compressed(x, name).tocsr().astype(np.float64)
@@ -357,7 +355,7 @@ def grid_laplacian(shape: int | Sequence[int], mask: ArrayLike | None = None) ->
            [-1.,  2., -1.],
            [ 0., -1.,  1.]])
     """
-    from scipy.sparse import coo_array, diags_array
+    from scipy.sparse import diags_array, eye_array, kronsum
 
     lengths: Any = shape if isinstance(shape, (tuple, list)) else (shape,)
     sizes = tuple(integer(s, "shape", 1) for s in lengths)
@@ -373,17 +371,10 @@ def grid_laplacian(shape: int | Sequence[int], mask: ArrayLike | None = None) ->
             raise ValueError(f"mask has shape {inside.shape} for a grid of shape {sizes}")
         if not inside.any():
             raise ValueError("mask leaves no points")
-    number_of = np.cumsum(inside).reshape(sizes) - 1
-    pairs = []
-    for axis in range(len(sizes)):
-        low = tuple(slice(None, -1) if i == axis else slice(None) for i in range(len(sizes)))
-        high = tuple(slice(1, None) if i == axis else slice(None) for i in range(len(sizes)))
-        both = inside[low] & inside[high]
-        pairs.append(np.stack([number_of[low][both], number_of[high][both]]))
-    i, j = np.concatenate(pairs, axis=1)
-    p = int(inside.sum())
-    near = coo_array((np.ones(2 * len(i)), (np.concatenate([i, j]), np.concatenate([j, i]))), (p, p)).tocsr()
-    return (diags_array(near.sum(axis=1)) - near).tocsr()
+    steps = [eye_array(n, k=1) + eye_array(n, k=-1) for n in sizes]  # to the neighbors along each axis
+    index = np.flatnonzero(inside)
+    near = reduce(lambda before, along: kronsum(along, before), steps).tocsr()[index][:, index]
+    return (diags_array(near.sum(axis=0)) - near).tocsr()
 
 
 # ---- supports under a prior, and how many there are ---------------------------------------------------

@@ -19,7 +19,7 @@ from .._docstrings import filled
 from .._limits import COPIED_ENTRIES
 from .._messages import convergence, counted, warn
 from .._records import frozen_record
-from .._types import AnyArray, Array, Kind, MatrixLike, RandomSource, Switch, Weights
+from .._types import AnyArray, Array, Kind, MatrixLike, Names, RandomSource, Switch, Weights
 from .._validation import (
     aligned,
     as_seed,
@@ -122,7 +122,7 @@ class PPCAResult(LoadingsResult):
     n_iter: int
     converged: bool
     n_samples: int | None
-    names: tuple[str, ...] | None
+    names: Names
     method: str
     scores: AnyArray | None = None
 

@@ -17,7 +17,7 @@ from .._docstrings import filled
 from .._labels import columns_of
 from .._limits import BANDWIDTH_ROWS, COPIED_ENTRIES, slices
 from .._records import frozen_record
-from .._types import AnyArray, Array, MatrixLike, RandomSource
+from .._types import AnyArray, Array, MatrixLike, Names, RandomSource
 from .._validation import (
     aligned,
     as_seed,
@@ -157,7 +157,7 @@ class RandomFeatures(Result):
     offset: Array
     shift: Array
     bandwidth: float
-    names: tuple[str, ...] | None = None
+    names: Names = None
 
     @property
     def n_features(self) -> int:

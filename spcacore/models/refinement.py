@@ -30,7 +30,8 @@ from ..solvers.refitting import refit
 from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
-from .joint_search import Loading, as_matrix, ascended, in_turn, searched
+from .joint_search import Loading, Loadings, Sizes, as_matrix, ascended, in_turn, searched
+from .request import CONSTRAINTS
 from .variance import checked_loadings, nonzeros_of, operator_variances
 
 _ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
@@ -142,7 +143,7 @@ def refine(
             t = int(np.argmax(np.array(sizes) < counts))
             raise ValueError(f"cardinality must not be below the {counts[t]} nonzeros that loading {t} has")
     if constraint is not None:
-        check_choice(constraint, "constraint", ("orthogonal", "uncorrelated"))
+        check_choice(constraint, "constraint", CONSTRAINTS)
         refuse_constraint(problem)
     n_restarts = integer(n_restarts, "n_restarts", 0)
     max_iter = integer(max_iter, "max_iter", 1)
@@ -170,12 +171,12 @@ def refuse_constraint(problem: Problem) -> None:
         )
 
 
-def _made_feasible(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) -> list[Loading]:
+def _made_feasible(problem: Problem, loadings: Loadings, sizes: Sizes) -> Loadings:
     """With what is included, on supports of so many units."""
     choice, state = problem.supports, DeflatedOperator.from_problem(problem)
     if not choice.shapes:
         return loadings
-    out: list[Loading] = []
+    out: Loadings = []
     for (index, value), size in zip(loadings, sizes, strict=True):
         x = np.zeros(problem.p, value.dtype)
         x[index] = value
@@ -190,14 +191,14 @@ def _made_feasible(problem: Problem, loadings: list[Loading], sizes: tuple[int, 
 
 def refined(
     problem: Problem,
-    start: list[Loading],
-    sizes: tuple[int, ...],
+    start: Loadings,
+    sizes: Sizes,
     constraint: str | None,
     n_restarts: int,
     max_iter: int,
     seed: int,
     hook: Hook | None,
-) -> tuple[list[Loading], bool]:
+) -> tuple[Loadings, bool]:
     """The best loadings over all attempts, and whether the first, without restarts, came to its end."""
     start = _made_feasible(problem, start, sizes)
     if problem.diagonal is not None and not problem.diagonal.any():
@@ -216,7 +217,7 @@ def refined(
     return _ordered(problem, best, sizes), converged
 
 
-def _meet(problem: Problem, loadings: list[Loading], constraint: str | None) -> bool:
+def _meet(problem: Problem, loadings: Loadings, constraint: str | None) -> bool:
     """Whether the constraint holds up to rounding."""
     V = np.asfortranarray(as_matrix(problem.p, loadings), problem.operator.dtype)
     G = V.T @ (problem.operator.apply_block(V) if constraint == "uncorrelated" else V)
@@ -225,9 +226,7 @@ def _meet(problem: Problem, loadings: list[Loading], constraint: str | None) -> 
     return constraint is None or bool((off <= _rounding(problem) * np.outer(d, d)).all())
 
 
-def quickly_refined(
-    problem: Problem, start: list[Loading], sizes: tuple[int, ...]
-) -> tuple[list[Loading], float]:
+def quickly_refined(problem: Problem, start: Loadings, sizes: Sizes) -> tuple[Loadings, float]:
     """The loadings to which these ascend, each given the others, and what they explain."""
     value = joint_variance(problem, start)
     if not value > 0:
@@ -236,13 +235,13 @@ def quickly_refined(
     return (new, more) if more > value else (start, value)
 
 
-def refined_from(problem: Problem, starts: list[list[Loading]], sizes: tuple[int, ...]) -> list[Loading]:
+def refined_from(problem: Problem, starts: list[Loadings], sizes: Sizes) -> Loadings:
     """The best loadings to which some ascend."""
     feasible = [_made_feasible(problem, start, sizes) for start in starts]
     return _ordered(problem, ascended(problem, feasible, sizes)[0], sizes)
 
 
-def _ordered(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) -> list[Loading]:
+def _ordered(problem: Problem, loadings: Loadings, sizes: Sizes) -> Loadings:
     """Loadings of as many nonzeros by decreasing variance, so that their order does not hang on rounding."""
     op = problem.operator
     variances = [float(v @ op.apply(index, np.ascontiguousarray(v))[index]) for index, v in loadings]
@@ -257,7 +256,7 @@ def _ordered(problem: Problem, loadings: list[Loading], sizes: tuple[int, ...]) 
 
 def _alone(
     problem: Problem, now: Loading, size: int, attempts: int, seed: int, hook: Hook | None
-) -> list[Loading]:
+) -> Loadings:
     """A loading sought again from itself, and from all starts, by the search of one component."""
     state, solver = DeflatedOperator.from_problem(problem), TruncatedPower.from_record(problem, TPower())
     index, value = now[0], now[1] / np.linalg.norm(now[1])
@@ -296,7 +295,7 @@ def additional_variance(problem: Problem, state: DeflatedOperator, index: Index,
     return 0.0 if q is None else float(operator_variances(problem, q[:, None], "raw")[0])
 
 
-def joint_variance(problem: Problem, loadings: list[Loading], definition: str = "cumulative") -> float:
+def joint_variance(problem: Problem, loadings: Loadings, definition: str = "cumulative") -> float:
     """Tr(Q'AQ), Q an orthonormal basis of the loadings, or the sum by another definition, in the operator's
     units."""
     return float(operator_variances(problem, as_matrix(problem.p, loadings), definition).sum())

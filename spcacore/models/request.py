@@ -12,7 +12,7 @@ import numpy as np
 from .._asked import SPARSITY, as_method, methods_of, seed_of
 from .._messages import listed
 from .._records import replaced
-from .._types import Array, Kind
+from .._types import Array, Bounded, Kind, Support
 from .._validation import LARGEST, as_seed, as_share, check_choice, integer, number
 from ..choice import Choice, Explained, Total
 from ..methods import Method
@@ -22,8 +22,6 @@ from ..solvers.table import SOLVERS
 from ..supports.admissible import Supports
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
-CERTIFY = ("bounds", "jointly")
-SUPPORTS = ("free", "common", "disjoint")
 _TOGETHER = {"tpower": ("max_iter",), "branch_and_bound": ("tol", "time_limit", "node_limit")}
 _PROOF_SECONDS = 2.0  # of a tree that starts from an answer; real data of 2000 variables mostly take less
 _OF_ANY = ("renormalize", "screening", "rng")
@@ -68,7 +66,7 @@ class Request:
         if start is not None:
             check_choice(start, "start", ("diagonal", "eigenvector"))
         new = cls(
-            record, name, constraint, check_choice(support, "support", SUPPORTS), _attempts(refine),
+            record, name, constraint, check_choice(support, "support", Support), _attempts(refine),
             bounded, seconds, {}, kind, center, scale, sample_weight, record.screening,
             as_seed(seed_of(record)), (), totals[0] if totals else None, _share(n_components),
         )  # fmt: skip
@@ -223,7 +221,7 @@ def _attempts(refine: bool | int) -> int:
 def _bounded(certify: bool | float | str) -> tuple[bool | str, float]:
     """What is bounded, and how long a tree may take."""
     if isinstance(certify, str):
-        return (True, 0.0) if check_choice(certify, "certify", CERTIFY) == "bounds" else (certify, 0.0)
+        return (True, 0.0) if check_choice(certify, "certify", Bounded) == "bounds" else (certify, 0.0)
     if isinstance(certify, (bool, np.bool_)):
         return bool(certify), _PROOF_SECONDS
     if not number(certify, "certify", -math.inf) > 0:

@@ -21,7 +21,6 @@ from .._validation import (
     integer,
     number,
     real_array,
-    several,
 )
 from ..linalg.orthogonal import inner_products, inverse_root, polar_factor
 from ..operators.degrees import degree_problem, degree_weight, row_shift
@@ -33,9 +32,6 @@ from ..progress import Callback, Progress, check_callback
 from ..solvers.base import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
 from .variance import VariancesResult, operator_variances
-
-_ROTATIONS = ("varimax", "l1", "none")
-_THRESHOLDS = ("soft", "hard")
 
 
 @frozen_record(kw_only=True)
@@ -228,7 +224,7 @@ def sca(
 
     See Also
     --------
-    sca_path : Several bounds, each starting from the solution for the one before.
+    sparsity_path : Several bounds.
 
     References
     ----------
@@ -244,99 +240,15 @@ def sca(
     >>> [sorted(abs(y).argsort()[-10:].tolist()) for y in result.loadings.T]
     [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]]
     """
-    return _sca(
-        X, n_components, {"l1_bound": l1_bound}, rotation, threshold, max_iter, tol, callback, start,
-        kind=kind, center=center, scale=scale, sample_weight=sample_weight,
-    )[0]  # fmt: skip
-
-
-def sca_path(
-    X: MatrixLike, n_components: int, l1_bounds: ArrayLike, *,
-    rotation: str = "varimax",
-    threshold: str = "soft",
-    max_iter: int = 1000, tol: float = 1e-5,
-    kind: Kind = "data", center: Switch | None = None, scale: Switch = False, sample_weight: Weights = None,
-    callback: Callback | None = None,
-) -> list[RotatedResult]:  # fmt: skip
-    """`sca` for several bounds, from the largest to the smallest, with warm starts.
-
-    Each bound starts from the loadings of the one before, and the largest from the leading singular vectors.
-    These and the column statistics are computed once. With soft thresholds the objective is within a
-    thousandth of that from cold starts; with hard thresholds it may be a few hundredths above or below.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, p), sparse matrix
-        As in `sca`.
-    n_components : int
-        r, in [1, min(n, p)].
-    l1_bounds : sequence of float
-        In any order, each positive and at most `r sqrt(p)`.
-    rotation, threshold, max_iter, tol, kind, center, scale, sample_weight, callback
-        As in `sca`; `max_iter` holds for each bound.
-
-    Returns
-    -------
-    list of RotatedResult
-        In the order of `l1_bounds`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As in `sca`.
-
-    References
-    ----------
-    F. Chen and K. Rohe (2020), as of `sca`.
-
-    Examples
-    --------
-    >>> import spcacore
-    >>> X, planted = spcacore.datasets.make_spiked(100, 500, cardinality=10, rng=0)
-    >>> path = spcacore.sca_path(X, 2, [6, 12, 24])
-    >>> [int((result.loadings != 0).sum()) for result in path] == sorted(
-    ...     int((result.loadings != 0).sum()) for result in path)
-    True
-    """
-    bounds = {}
-    for i, bound in enumerate(several(l1_bounds, "l1_bounds")):
-        name = f"l1_bounds[{i}]"
-        bounds[name] = number(bound, name, 0)
-    return _sca(
-        X, n_components, bounds, rotation, threshold, max_iter, tol, callback,
-        kind=kind, center=center, scale=scale, sample_weight=sample_weight,
-    )  # fmt: skip
-
-
-def _sca(
-    X: Any, n_components: Any, bounds: dict[str, Any], rotation: Any, threshold: Any, max_iter: Any, tol: Any,
-    callback: Any, start: Any = None, **treatment: Any,
-) -> list[RotatedResult]:  # fmt: skip
-    """The results for all bounds, in their order; they are found from the largest to the smallest."""
-    if treatment["center"] is None:
-        treatment["center"] = not isinstance(treatment["scale"], str)
-    problem = _problem(X, **treatment, missing=True, form=True)
-    shrinks = []
-    for name, given in bounds.items():
-        r, bound = _check(problem, n_components, given, name, problem.p)
-        shrinks.append(_Shrinkage(rotation, threshold, bound))
+    if center is None:
+        center = not isinstance(scale, str)
+    problem = _problem(X, kind, center, scale, sample_weight, missing=True, form=True)
+    op = problem.operator
+    r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
+    shrink = _Shrinkage(rotation, threshold, bound)
     max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
     hook = check_callback(callback)
     Y = leading_vectors(problem, r) if start is None else _check_start(problem, r, start)
-    results: dict[int, RotatedResult] = {}
-    for i in sorted(range(len(shrinks)), key=lambda i: -shrinks[i].bound):
-        shrinks[i].rotated = bool(results)
-        results[i] = _sca_from(X, problem, Y, shrinks[i], max_iter, tol, hook)
-        loadings = results[i].loadings.astype(np.float64, order="F")
-        if loadings.any(axis=0).all():
-            Y = loadings
-    return [results[i] for i in range(len(shrinks))]
-
-
-def _sca_from(
-    X: Any, problem: Problem, Y: Array, shrink: _Shrinkage, max_iter: int, tol: float, hook: Hook | None
-) -> RotatedResult:
-    op = problem.operator
 
     def step() -> float:
         nonlocal Y
@@ -480,7 +392,7 @@ def _problem(
         problem = as_problem(X, kind, center, scale, sample_weight, **options)
         problem.reported(problem.trace)
         return problem
-    check_choice(kind, "kind", ("data", "covariance"))
+    check_choice(kind, "kind", Kind)
     if scale != "degree":
         raise ValueError(f"scale must be True, False or 'degree', not {scale!r}")
     if kind == "covariance":
@@ -511,8 +423,8 @@ class _Shrinkage:
     """Polar factor, rotation and threshold; the search for the level starts from that of the call before."""
 
     def __init__(self, rotation: Any, threshold: Any, bound: float):
-        self.rotation = check_choice(rotation, "rotation", _ROTATIONS)
-        self.threshold, self.bound = check_choice(threshold, "threshold", _THRESHOLDS), bound
+        self.rotation = check_choice(rotation, "rotation", Rotation)
+        self.threshold, self.bound = check_choice(threshold, "threshold", ThresholdRule), bound
         self.rotated = False  # whether the input of the next call comes from a rotation
         self.level = 0.0
 

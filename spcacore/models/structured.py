@@ -25,7 +25,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,8 +60,8 @@ from .under_prior import fit_at_once, fit_in_turn
 from .variance import VariancesResult, operator_variances
 from .variational import Component, Search, regressors
 
-_DEFLATIONS = ("orthogonal", "naive", "constrained")
-_OF_OPPCA = ("orthogonal", "naive", "joint")
+_Sparse: TypeAlias = Literal["orthogonal", "naive", "constrained"]
+_Dense: TypeAlias = Literal["orthogonal", "naive", "joint"]
 
 
 @shared_parameters
@@ -217,7 +217,38 @@ class StructuredPCAResult(VariancesResult):
         >>> result.extend(X, 1).loadings.shape
         (30, 3)
         """
-        return _extended(self, X, more, cardinality, callback)
+        if self.deflation == "joint":
+            raise ValueError("components found jointly change with their number: fit anew, with more")
+        X = as_fitted(X, self.kind, self.names)
+        before, p = self.n_components, len(self.loadings)
+        more = integer(more, "more", 1, min(p, self.n_samples) - before)
+        options = {name: value for name, value in self.options.items() if name != "cardinality"}
+        sizes: Any = None
+        if self.method == "soppca":
+            earlier = self.options["cardinality"][:before]
+            if cardinality is None:
+                if len(set(earlier)) != 1:
+                    raise ValueError("cardinality must be given: the earlier components have different ones")
+                cardinality = earlier[0]
+            sizes = earlier + per_component(
+                cardinality, "cardinality", more, lambda v, name: integer(v, name, 1, p)
+            )
+        elif cardinality is not None:
+            raise TypeError("oppca takes no cardinality")
+        problem = _problem_of(X, self.kind, options)
+        rows = p if self.kind == "covariance" else self.n_samples
+        shape = problem.p if problem.n_samples is None else problem.n_samples, problem.p
+        if shape != (rows, p):
+            raise ValueError(f"X has shape {shape}; this result came from data of shape {(rows, p)}")
+        known = [
+            Component(
+                self.means[:, t], float(self.posterior_precision[t]), float(self.posterior_trace[t]),
+                float(problem.from_units(self.noise_variances[t])), self.free_energy[t],
+                bool(self.converged[t]), float(self.gain[t]),
+            )
+            for t in range(before)
+        ]  # fmt: skip
+        return _fit(X, before + more, sizes, self.method, self.deflation, self.kind, options, known, callback)
 
     def _facts(self) -> list[str]:
         sizes = self._sizes()[: 2 if self.method == "oppca" else None]
@@ -229,7 +260,7 @@ class StructuredPCAResult(VariancesResult):
 def oppca(
     X: MatrixLike, n_components: int | None, *,
     prior: Prior | None = None,
-    deflation: Literal["orthogonal", "naive", "joint"] = "orthogonal", max_iter: int = 500,
+    deflation: _Dense = "orthogonal", max_iter: int = 500,
     tol: float | None = None,
     kind: Kind = "data", center: bool = True, scale: bool = False, sample_weight: Weights = None,
     n_samples: int | None = None, callback: Callback | None = None,
@@ -310,7 +341,7 @@ def oppca(
     >>> [round(float(bump @ v / np.linalg.norm(bump)), 2) for v in (smooth.loadings[:, 0], plain.loadings[:, 0])]
     [0.94, 0.66]
     """  # noqa: E501
-    check_choice(deflation, "deflation", _OF_OPPCA)
+    check_choice(deflation, "deflation", _Dense)
     options = _checked(prior, max_iter=max_iter, tol=tol, center=center, scale=scale, n_samples=n_samples)
     options["sample_weight"] = sample_weight
     return _fit(X, n_components, None, "oppca", deflation, kind, options, [], callback)
@@ -319,7 +350,7 @@ def oppca(
 def soppca(
     X: MatrixLike, n_components: int | None, cardinality: int | ArrayLike | None = None, *,
     prior: Prior | None = None, choice: Choice | None = None,
-    deflation: Literal["orthogonal", "naive", "constrained"] = "orthogonal", max_iter: int = 500,
+    deflation: _Sparse = "orthogonal", max_iter: int = 500,
     tol: float | None = None,
     kind: Kind = "data", center: bool = True, scale: bool = False, sample_weight: Weights = None,
     n_samples: int | None = None, callback: Callback | None = None,
@@ -381,7 +412,7 @@ def soppca(
     >>> bool(((result.loadings != 0) == (planted != 0)).all())
     True
     """
-    check_choice(deflation, "deflation", _DEFLATIONS)
+    check_choice(deflation, "deflation", _Sparse)
     options = _checked(prior, max_iter=max_iter, tol=tol, center=center, scale=scale, n_samples=n_samples)
     options |= {"sample_weight": sample_weight, "choice": knowledge(choice)}
     if options["choice"].get("signs") is not None and deflation == "constrained":
@@ -500,42 +531,3 @@ def _result(
         options=options,
     )
     return result if op.symmetric_form else replace(result, scores=result._weights(X))
-
-
-def _extended(
-    result: StructuredPCAResult, X: Any, more: Any, cardinality: Any, callback: Callback | None
-) -> StructuredPCAResult:
-    if result.deflation == "joint":
-        raise ValueError("components found jointly change with their number: fit anew, with more")
-    X = as_fitted(X, result.kind, result.names)
-    before, p = result.n_components, len(result.loadings)
-    more = integer(more, "more", 1, min(p, result.n_samples) - before)
-    options = {name: value for name, value in result.options.items() if name != "cardinality"}
-    sizes: Any = None
-    if result.method == "soppca":
-        earlier = result.options["cardinality"][:before]
-        if cardinality is None:
-            if len(set(earlier)) != 1:
-                raise ValueError("cardinality must be given: the earlier components have different ones")
-            cardinality = earlier[0]
-        sizes = earlier + per_component(
-            cardinality, "cardinality", more, lambda v, name: integer(v, name, 1, p)
-        )
-    elif cardinality is not None:
-        raise TypeError("oppca takes no cardinality")
-    problem = _problem_of(X, result.kind, options)
-    rows = p if result.kind == "covariance" else result.n_samples
-    shape = problem.p if problem.n_samples is None else problem.n_samples, problem.p
-    if shape != (rows, p):
-        raise ValueError(f"X has shape {shape}; this result came from data of shape {(rows, p)}")
-    known = [
-        Component(
-            result.means[:, t], float(result.posterior_precision[t]), float(result.posterior_trace[t]),
-            float(problem.from_units(result.noise_variances[t])), result.free_energy[t],
-            bool(result.converged[t]), float(result.gain[t]),
-        )
-        for t in range(before)
-    ]  # fmt: skip
-    return _fit(
-        X, before + more, sizes, result.method, result.deflation, result.kind, options, known, callback
-    )

@@ -27,7 +27,7 @@ from ..operators.problem import Problem
 from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, best_of, forward, swap
 from ..supports.tree import Sets, enumerated, splits_of
-from .joint_search import Loading, in_turn
+from .joint_search import Loading, Loadings, Sizes, in_turn
 from .refinement import quickly_refined, refined
 
 
@@ -57,7 +57,7 @@ def _largest(objective: LeadingSum, weight: Array) -> Units:
 
 
 def best_disjoint(
-    A: Array, supports: Supports, sizes: tuple[int, ...], steps: Steps, total: bool, seed: int,
+    A: Array, supports: Supports, sizes: Sizes, steps: Steps, total: bool, seed: int,
     begin: Sets | None = None,
 ) -> tuple[Sets, LeadingSum, float, bool]:  # fmt: skip
     """The best sets of these sizes that swaps lead to, the objective of one, the value, whether it is proved.
@@ -103,7 +103,7 @@ def best_disjoint(
 
 
 class _Disjoint:
-    def __init__(self, A: Array, supports: Supports, sizes: tuple[int, ...], steps: Steps, total: bool):
+    def __init__(self, A: Array, supports: Supports, sizes: Sizes, steps: Steps, total: bool):
         self.A, self.supports, self.steps = A, supports, steps
         self.one = LeadingSum(A, supports.within(sum(sizes) if total else max(sizes)))
         self.whole = Partition(self.one, sizes, total)
@@ -112,14 +112,14 @@ class _Disjoint:
     def sets(self, units: Units) -> Sets:
         return self.whole.sets(units)
 
-    def rooms(self, units: Units) -> tuple[int, ...]:
+    def rooms(self, units: Units) -> Sizes:
         """The cardinalities, or with a total those that there are."""
         if not self.whole.total:
             return self.whole.sizes
         return tuple(int(self.supports.size[one].sum()) for one in self.sets(units))
 
     def in_turn(
-        self, rooms: tuple[int, ...], sets: list[Units | None], order: Sequence[int], deflated: bool = False,
+        self, rooms: Sizes, sets: list[Units | None], order: Sequence[int], deflated: bool = False,
         rng: np.random.Generator | None = None,
     ) -> Units:  # fmt: skip
         """The sets that are missing, one after another among the units left, of A or of what is left of it;
@@ -165,7 +165,7 @@ class _Disjoint:
         From its own variables and those that belong to none.
         """
         r = len(self.whole.sizes)
-        groups: list[tuple[int, ...]] = [(t,) for t in range(r)]
+        groups: list[Sizes] = [(t,) for t in range(r)]
         groups += permutations(range(r), 2) if pairs else ()
         for group in groups:
             if self.steps.over:
@@ -182,14 +182,14 @@ class _Disjoint:
 # others: the best of such moves, as long as there is one.
 
 
-def even_split(total: int, r: int) -> tuple[int, ...]:
+def even_split(total: int, r: int) -> Sizes:
     """As equal as possible, larger ones first."""
     return tuple(total // r + (t < total % r) for t in range(r))
 
 
 def best_budget(
-    problem: Problem, total: int, r: int, starts: list[list[Loading]], steps: Steps, seed: int, again: bool
-) -> tuple[list[Loading], float]:
+    problem: Problem, total: int, r: int, starts: list[Loadings], steps: Steps, seed: int, again: bool
+) -> tuple[Loadings, float]:
     """The best loadings of so many nonzeros in all that moves lead to, and what they explain.
 
     If begun `again`, from the starts alone.
@@ -220,13 +220,13 @@ def best_budget(
     return best, value
 
 
-def _without_zeros(loadings: list[Loading]) -> list[Loading]:
+def _without_zeros(loadings: Loadings) -> Loadings:
     return [(index[entries != 0], entries[entries != 0]) for index, entries in loadings]
 
 
 def _moved(
-    problem: Problem, loadings: list[Loading], value: float, sizes: tuple[int, ...], most: int, steps: Steps,
-) -> tuple[list[Loading], float, tuple[int, ...]]:  # fmt: skip
+    problem: Problem, loadings: Loadings, value: float, sizes: Sizes, most: int, steps: Steps,
+) -> tuple[Loadings, float, Sizes]:  # fmt: skip
     """Moves of a unit from one loading to another, as long as one that is tried raises the variance.
 
     With what is explained then, and the cardinality that each loading may have.
@@ -242,9 +242,7 @@ def _moved(
     return loadings, value, sizes
 
 
-def _trials(
-    problem: Problem, loadings: list[Loading], sizes: tuple[int, ...], most: int
-) -> list[tuple[list[Loading], tuple[int, ...]]]:
+def _trials(problem: Problem, loadings: Loadings, sizes: Sizes, most: int) -> list[tuple[Loadings, Sizes]]:
     """Loadings without a unit, whose room another one gets, and their cardinalities; small units first.
 
     Of a loading with more room than it uses, that may move, without a loss.

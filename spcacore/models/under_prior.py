@@ -133,47 +133,6 @@ def _continued(before: _Point, middle: _Point, after: _Point) -> _Point:
     )
 
 
-def _by_em(
-    problem: Problem,
-    n: float,
-    prior: PriorMatrix,
-    r: int,
-    max_iter: int,
-    tol: float,
-    report: Callable[[], None],
-) -> list[Component]:
-    """The r components, those that explain most first; each has the log-density of all after each step."""
-    model = _JointModel(problem, n, prior)
-    entries = model.entries
-    best = model.step(model.start(r))
-    path, converged, idle = [best.log_density], False, 0
-    while not converged and len(path) < max_iter:
-        steps = [best]
-        while len(steps) < 3 and not converged and len(path) < max_iter:
-            new = model.step(steps[-1].next)
-            steps.append(new)
-            path.append(max(new.log_density, path[-1]))
-            report()
-            idle = idle + 1 if path[-1] - path[-2] <= 1e-15 * entries else 0
-            converged = new.at.apart(new.next) <= tol**2 or idle == 3
-        best = steps[-1]
-        if len(steps) == 3 and not converged:
-            further = model.step(_continued(*(step.at for step in steps)))
-            if further.log_density > best.log_density:
-                best = further
-                path[-1] = best.log_density
-    M = best.M if model.U is None else model.U @ best.M
-    alone = -0.5 * entries * (_LOG_2PI + math.log(model.square / entries) + 1)
-    cost = 0.5 * (n - 0.5 * (r - 1)) * math.log(prior.p)  # of n weights, less what turns
-    gain = (path[-1] - alone) / r - cost
-    energies = np.array(path)
-    order = np.argsort(-best.a * (np.sum(M**2, axis=0) + best.traces), kind="stable")
-    return [
-        Component(M[:, i], float(best.a[i]), float(best.traces[i]), best.at.noise, energies, converged, gain)
-        for i in order
-    ]
-
-
 # ---- several components -----------------------------------------------------------------------------
 
 
@@ -248,14 +207,44 @@ def fit_at_once(
     problem: Problem, n: float, r: int, prior: PriorMatrix, unit: float, max_iter: int, tol: float,
     hook: Hook | None,
 ) -> list[Component]:  # fmt: skip
-    """All components by EM; none where the callback ends it."""
-    try:
-        found = _by_em(problem, n, prior, r, max_iter, tol, _step_counter(hook, 0, r))
-    except Ended:
-        return []
-    components = [_in_units(new, problem, n, unit) for new in found]
-    for t, new in enumerate(components):
-        if _told(hook, problem, new, t, r):
+    """All r components by EM, those that explain most first; none where the callback ends it.
+
+    Each has the log-density of all after each step.
+    """
+    model, report = _JointModel(problem, n, prior), _step_counter(hook, 0, r)
+    entries = model.entries
+    best = model.step(model.start(r))
+    path, converged, idle = [best.log_density], False, 0
+    while not converged and len(path) < max_iter:
+        steps = [best]
+        while len(steps) < 3 and not converged and len(path) < max_iter:
+            new = model.step(steps[-1].next)
+            steps.append(new)
+            path.append(max(new.log_density, path[-1]))
+            try:
+                report()
+            except Ended:
+                return []
+            idle = idle + 1 if path[-1] - path[-2] <= 1e-15 * entries else 0
+            converged = new.at.apart(new.next) <= tol**2 or idle == 3
+        best = steps[-1]
+        if len(steps) == 3 and not converged:
+            further = model.step(_continued(*(step.at for step in steps)))
+            if further.log_density > best.log_density:
+                best = further
+                path[-1] = best.log_density
+    M = best.M if model.U is None else model.U @ best.M
+    alone = -0.5 * entries * (_LOG_2PI + math.log(model.square / entries) + 1)
+    cost = 0.5 * (n - 0.5 * (r - 1)) * math.log(prior.p)  # of n weights, less what turns
+    gain = (path[-1] - alone) / r - cost
+    energies = np.array(path)
+    found = (
+        Component(M[:, i], float(best.a[i]), float(best.traces[i]), best.at.noise, energies, converged, gain)
+        for i in np.argsort(-best.a * (np.sum(M**2, axis=0) + best.traces), kind="stable")
+    )
+    components = [_in_units(one, problem, n, unit) for one in found]
+    for t, one in enumerate(components):
+        if _told(hook, problem, one, t, r):
             break
     return components
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -14,7 +15,7 @@ from .._labels import reordered, row_labels
 from .._limits import PENCIL_SCHUR, VARIANCE_LEFT
 from .._messages import counted
 from .._records import frozen_record
-from .._types import AnyArray, Array, Definition, Index, Kind, OperatorLike, Switch, Weights
+from .._types import AnyArray, Array, Definition, Index, Kind, Names, OperatorLike, Switch, Weights
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, unit_columns
 from ..operators.gram import cheap_dense_shares
@@ -27,7 +28,7 @@ from ..results import LoadingsResult, check_names
 from ..solvers.refitting import leading_vector
 from ..solvers.solution import Solution
 
-VARIANCE_DEFINITIONS = ("cumulative", "adjusted", "raw", "regression")
+VARIANCE_DEFINITIONS: tuple[str, ...] = get_args(Definition)
 DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}  # that goes with each objective
 
 
@@ -111,9 +112,7 @@ def explained_variance(
     return problem.reported(operator_variances(problem, V, definition, given))
 
 
-def checked_loadings(
-    loadings: Any, p: int, names: tuple[str, ...] | None, ndim: int | tuple[int, ...] = 2
-) -> Array:
+def checked_loadings(loadings: Any, p: int, names: Names, ndim: int | tuple[int, ...] = 2) -> Array:
     """As float64 columns of unit norm, or zero, with rows in the order of these names."""
     source = as_result(loadings)
     found = loadings_in(source)
@@ -150,13 +149,15 @@ def operator_variances(
     if op.by_passes and len(used) <= largest_submatrix(op):  # one pass over blocks
         A = op.submatrix(used).astype(np.float64)
         return np.asarray(((A @ V) * V).sum(axis=0))
-    out = np.zeros(V.shape[1])
-    for t, (index, entries) in enumerate(nonzeros_of(Q)):  # in turn, since F v may have many entries
-        if len(index):
-            value = entries.astype(op.dtype)
-            f = op.forward(index, value).astype(np.float64)
-            out[t] = value @ f[index] if op.symmetric_form else f @ f / max(op.n - 1, 1)
-    return out
+    # in turn, since F v may have many entries
+    return np.array([_variance(op, *x) if len(x[0]) else 0.0 for x in nonzeros_of(Q)])
+
+
+def _variance(op: _core.Operator, index: Index, entries: AnyArray) -> float:
+    """Of the score of a loading."""
+    value = np.ascontiguousarray(entries, op.dtype)
+    f = op.forward(index, value).astype(np.float64)
+    return float(value @ f[index] if op.symmetric_form else f @ f / max(op.n - 1, 1))
 
 
 def images_of(op: _core.Operator, V: AnyArray) -> Array:
@@ -197,36 +198,34 @@ class Additional:
             return 0.0
         self.basis.append(q)
         index = np.flatnonzero(q)
+        if not self.regression:
+            return _variance(op, index, q[index])
         value = np.ascontiguousarray(q[index], op.dtype)
-        if self.regression:
-            w = op.apply(index, value).astype(np.float64)
-            before = float(w[index] @ value)
-            for b in self.images:
-                w -= b * (b[index] @ value)
-            left = float(w[index] @ value)
-            if not left > PENCIL_SCHUR.of(op.dtype) * abs(before):
-                return 0.0
-            self.images.append(w / math.sqrt(left))
-            return float(w @ w) / left
-        f = op.forward(index, value).astype(np.float64)
-        return float(value @ f[index]) if op.symmetric_form else float(f @ f) / max(op.n - 1, 1)
+        w = op.apply(index, value).astype(np.float64)
+        before = float(w[index] @ value)
+        for b in self.images:
+            w -= b * (b[index] @ value)
+        left = float(w[index] @ value)
+        if not left > PENCIL_SCHUR.of(op.dtype) * abs(before):
+            return 0.0
+        self.images.append(w / math.sqrt(left))
+        return float(w @ w) / left
 
 
+@dataclass(eq=False)
 class TotalShare:
     """Whether the components found explain a share of the total variance."""
 
     additional: Additional
     share: float
     total: float
-    explained: float
-
-    def __init__(self, problem: Problem, definition: str, share: float):
-        self.additional, self.share = Additional(problem.operator, definition), share
-        self.total, self.explained = problem.trace, 0.0
+    explained: float = 0.0
 
     @classmethod
     def of(cls, problem: Problem, objective: str, share: float | None) -> TotalShare | None:
-        return None if share is None else cls(problem, DEFINITIONS[objective], share)
+        if share is None:
+            return None
+        return cls(Additional(problem.operator, DEFINITIONS[objective]), share, problem.trace)
 
     def reached_with(self, x: Solution) -> bool:
         """Whether one component more suffices."""
@@ -331,7 +330,7 @@ class VariancesResult(LoadingsResult):
     scale: AnyArray | None
     kind: str
     n_samples: int | None
-    names: tuple[str, ...] | None
+    names: Names
     method: str
     scores: AnyArray | None = None
 
@@ -460,7 +459,7 @@ def from_loadings(
     )  # fmt: skip
 
 
-def _names_of(loadings: Any) -> tuple[str, ...] | None:
+def _names_of(loadings: Any) -> Names:
     """Of a result, or the rows of a dataframe or series of pandas; None where they are but numbers."""
     source = as_result(loadings)
     if loadings_in(source) is not loadings:

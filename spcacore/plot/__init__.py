@@ -15,5 +15,5 @@ from .variances import comparison, scree
 __all__ = ["bars", "biplot", "comparison", "heatmap", "images", "path", "scree", "stability"]
 __dir__: Callable[[], list[str]] = __all__.copy
 
-for _picture in (bars, biplot, comparison, heatmap, images, path, scree, stability):
-    _picture.__module__ = __name__  # the place for their users
+for _name in __all__:
+    globals()[_name].__module__ = __name__  # the place for their users

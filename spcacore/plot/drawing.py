@@ -160,14 +160,11 @@ def faint(alpha: float) -> dict[str, Any]:
     return {"color": text_color(), "alpha": alpha}
 
 
-def hide_spines(ax: Any, *more: str) -> None:
-    ax.spines[["top", "right", *more]].set_visible(False)
-
-
-def add_grid(ax: Any, axis: str) -> None:
-    """Lines behind the picture, across one axis."""
+def add_grid(ax: Any, axis: str, *spines: str) -> None:
+    """Lines behind the picture, across one axis, in place of the frame."""
     ax.grid(True, axis=axis, linewidth=0.8, **faint(0.1))
     ax.set_axisbelow(True)
+    ax.spines[["top", "right", *spines]].set_visible(False)
 
 
 def write_in_the_middle(ax: Any, text: str) -> None:

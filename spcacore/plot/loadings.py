@@ -24,7 +24,6 @@ from .drawing import (
     diverging,
     faint,
     given_or_new_axes,
-    hide_spines,
     label_rows,
     loadings_of,
     percent,
@@ -94,8 +93,7 @@ def bars(
     label_rows(ax, [named[j] for j in index])
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel("loading" if len(index) == count else f"loading (the {len(index)} largest of {count})")
-    add_grid(ax, "x")
-    hide_spines(ax, "left")
+    add_grid(ax, "x", "left")
     share = variance_shares(result)
     variance = "" if share is None else f", {percent(share[t])} of the variance"
     shown = counted(count, "loading")

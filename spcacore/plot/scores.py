@@ -24,7 +24,6 @@ from .drawing import (
     chosen_components,
     faint,
     given_or_new_axes,
-    hide_spines,
     is_dark,
     loadings_of,
     percent,
@@ -134,7 +133,7 @@ def biplot(
             1, 0.005, f"arrows: the {len(index)} longest of {len(selected)}", transform=ax.transAxes,
             fontsize="x-small", color="0.45", ha="right", va="bottom",
         )  # fmt: skip
-    hide_spines(ax)
+    ax.spines[["top", "right"]].set_visible(False)
     if own:
         whole: Any = ax.figure
         whole.draw_without_rendering()  # labels are placed by where the tips will be

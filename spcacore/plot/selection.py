@@ -25,7 +25,6 @@ from .drawing import (
     SPARSE,
     add_grid,
     given_or_new_axes,
-    hide_spines,
     label_rows,
     legend_above,
     variable_names,
@@ -223,7 +222,6 @@ def _draw_steps(ax: Any, steps: list[SparsitySelection]) -> Any:
 def _finish(ax: Any, parameter: str, which: str) -> None:
     ax.set_xlabel(_PARAMETERS.get(parameter, parameter).format(which))
     add_grid(ax, "y")
-    hide_spines(ax)
 
 
 def _value_axis(ax: Any, values: AnyArray) -> None:
@@ -311,6 +309,5 @@ def stability(
     ax.set_xlim(0, 1)
     ax.set_xlabel(f"share of the resamples, component {t + 1}")
     add_grid(ax, "x")
-    hide_spines(ax)
     legend_above(ax)
     return ax

@@ -22,7 +22,6 @@ from .drawing import (
     VERBATIM,
     add_grid,
     given_or_new_axes,
-    hide_spines,
     legend_above,
     loadings_of,
     variance_shares,
@@ -130,7 +129,6 @@ def scree(
     ax.set_ylabel("share of the variance, %")
     add_grid(ax, "y")
     legend_above(ax, (what, f"{what}, cumulative", "ordinary", "ordinary, cumulative"))
-    hide_spines(ax)
     return ax
 
 
@@ -208,7 +206,6 @@ def comparison(
     add_grid(ax, "y")
     for text in legend_above(ax).get_texts():
         text.set(**VERBATIM)
-    hide_spines(ax)
     return ax
 
 

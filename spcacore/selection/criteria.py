@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from .._messages import counted, few
 from .._records import frozen_record, record
-from .._types import AnyArray, Array, Grid, MatrixLike, ModelLike, OperatorLike, RandomSource, Rule, Weights
+from .._types import (
+    AnyArray,
+    Array,
+    CountCriterion,
+    Criterion,
+    Grid,
+    Kind,
+    MatrixLike,
+    ModelLike,
+    Names,
+    OperatorLike,
+    RandomSource,
+    Rule,
+    Weights,
+)
 from .._validation import check_choice, integer, is_row_blocks, require_memory
 from ..linalg.orthogonal import unit_columns
 from ..linalg.threads import check_jobs
@@ -23,8 +37,6 @@ from .plans import Plan, SearchPlan, plan_of, schwarz_criterion
 from .stable_variables import stability
 from .tuning import ByValue, SparsityPath
 
-CRITERIA = ("cv", "permutation", "correlation", "sparseness", "bic", "stability")
-RULES = ("one_se", "best")
 CHOSEN = ("sparse_pca", "spca", "sca", "sma", "soppca")
 
 
@@ -93,7 +105,7 @@ class SparsitySelection(Judged, ByValue):
     earlier: tuple[SparsitySelection, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...] | None:
+    def names(self) -> Names:
         """Names of the variables, if the input had any."""
         return None if self.result is None else self.result.names
 
@@ -203,7 +215,7 @@ def sparsity_path(
 @takes_model(*CHOSEN)
 def select_sparsity(
     X: OperatorLike, model: ModelLike, grid: Grid | None = None, *,
-    criterion: Literal["cv", "permutation", "correlation", "sparseness", "bic", "stability"] = "cv",
+    criterion: Criterion = "cv",
     rule: Rule = "one_se", n_folds: int = 5, n_repeats: int = 1, n_permutations: int = 20,
     n_resamples: int = 50, n_jobs: int = 1, rng: RandomSource = None,
     callback: SelectionCallback | None = None,
@@ -291,9 +303,8 @@ def select_sparsity(
     >>> selection.chosen_by_component
     (10, 10)
     """
-    way = _Criterion.checked(
-        criterion, CRITERIA, rule, n_folds, n_repeats, n_permutations, n_jobs, n_resamples
-    )
+    check_choice(criterion, "criterion", Criterion)
+    way = _Criterion(criterion, rule, n_folds, n_repeats, n_permutations, n_jobs, n_resamples)
     hook = check_callback(callback)
     asked = as_model(model, "select_sparsity", CHOSEN, estimators=True)
     if criterion in ("cv", "permutation", "correlation", "stability"):
@@ -326,7 +337,7 @@ def select_sparsity(
 @takes_model("sparse_pca")
 def select_n_components(
     X: MatrixLike, model: ModelLike, n_components: int | None = None, *,
-    criterion: Literal["cv", "permutation"] = "cv", rule: Rule = "one_se", n_folds: int = 5,
+    criterion: CountCriterion = "cv", rule: Rule = "one_se", n_folds: int = 5,
     n_repeats: int = 1, n_permutations: int = 20,
     n_jobs: int = 1, rng: RandomSource = None, callback: SelectionCallback | None = None,
 ) -> SparsitySelection:  # fmt: skip
@@ -374,7 +385,8 @@ def select_n_components(
     >>> planted.shape[1], spcacore.select_n_components(X, model, 4).chosen
     (2, 2)
     """
-    way = _Criterion.checked(criterion, CRITERIA[:2], rule, n_folds, n_repeats, n_permutations, n_jobs)
+    check_choice(criterion, "criterion", CountCriterion)
+    way = _Criterion(criterion, rule, n_folds, n_repeats, n_permutations, n_jobs)
     hook = check_callback(callback)
     asked = as_model(model, "select_n_components", ("sparse_pca",), n_components=None)
     asked = asked if n_components is None else asked.of(n_components)
@@ -419,23 +431,16 @@ class _Criterion:
     n_folds: int
     n_repeats: int
     n_permutations: int
-    n_resamples: int
     n_jobs: int
+    n_resamples: int = 2
 
-    @classmethod
-    def checked(
-        cls, name: Any, allowed: Sequence[str], rule: Any, n_folds: Any, n_repeats: Any, n_permutations: Any,
-        n_jobs: Any, n_resamples: Any = 2,
-    ) -> _Criterion:  # fmt: skip
-        check_choice(name, "criterion", allowed)
-        check_choice(rule, "rule", RULES)
-        n_folds, n_repeats = integer(n_folds, "n_folds", 2), integer(n_repeats, "n_repeats", 1)
-        n_permutations = integer(n_permutations, "n_permutations", 2)
-        check_jobs(n_jobs)
-        n_resamples = integer(n_resamples, "n_resamples", 2)
-        if n_resamples % 2:
-            raise ValueError(f"n_resamples must be even for complementary pairs, not {n_resamples}")
-        return cls(name, rule, n_folds, n_repeats, n_permutations, n_resamples, n_jobs)
+    def __post_init__(self) -> None:
+        check_choice(self.rule, "rule", Rule)
+        for name, least in (("n_folds", 2), ("n_repeats", 1), ("n_permutations", 2), ("n_resamples", 2)):
+            integer(getattr(self, name), name, least)
+        check_jobs(self.n_jobs)
+        if self.n_resamples % 2:
+            raise ValueError(f"n_resamples must be even for complementary pairs, not {self.n_resamples}")
 
     @property
     def runs(self) -> int:
@@ -451,7 +456,7 @@ class _Criterion:
     def rows(self, X: Any, kind: str) -> Any:
         """X as an array, CSR matrix or row blocks, whose rows can be taken."""
         needs = f"criterion={self.name!r}"
-        if check_choice(kind, "kind", ("data", "covariance")) != "data":
+        if check_choice(kind, "kind", Kind) != "data":
             raise ValueError(f"{needs} needs data; for a covariance, use 'sparseness'")
         if self.name == "permutation":
             require_memory(X, "criterion='permutation' needs", instead=": use 'cv'")

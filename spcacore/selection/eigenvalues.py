@@ -15,7 +15,7 @@ few rows and columns, which counts that are large by chance have drawn: their p-
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -43,8 +43,8 @@ from ..readable import Listing, Tabular
 if TYPE_CHECKING:
     pass
 
-KINDS = ("counts", "graph", "normal")
-ADJUSTMENTS = ("none", "holm", "bonferroni")
+_Entries: TypeAlias = Literal["counts", "graph", "normal"]
+_Adjustment: TypeAlias = Literal["none", "holm", "bonferroni"]
 
 
 @filled(
@@ -116,10 +116,10 @@ class CrossValidatedEigenvalues(Tabular):
 
 def cross_validated_eigenvalues(
     X: MatrixLike, n_components: int, *,
-    kind: Literal["counts", "graph", "normal"] = "counts", scale: bool | str = False,
+    kind: _Entries = "counts", scale: bool | str = False,
     noise: float | None = None,
     share: float = 0.1, n_splits: int = 10, level: float = 0.05,
-    adjust: Literal["none", "holm", "bonferroni"] = "none",
+    adjust: _Adjustment = "none",
     rng: RandomSource = None, callback: SelectionCallback | None = None,
 ) -> CrossValidatedEigenvalues:  # fmt: skip
     """How many components, by p-values of cross-validated eigenvalues.
@@ -183,8 +183,8 @@ def cross_validated_eigenvalues(
     >>> spcacore.cross_validated_eigenvalues(X, 6).chosen
     3
     """
-    check_choice(kind, "kind", KINDS)
-    check_choice(adjust, "adjust", ADJUSTMENTS)
+    check_choice(kind, "kind", _Entries)
+    check_choice(adjust, "adjust", _Adjustment)
     if scale is not False:
         check_choice(scale, "scale", ("degree",))
         if kind == "normal":

@@ -20,7 +20,7 @@ from .._asked import SPARSITY, as_method, sparsity_asked, with_sparsity
 from .._limits import GRID_CARDINALITY, GRID_VALUES
 from .._messages import brief, counted, elsewhere, instead_of, listed
 from .._records import record, replaced
-from .._types import AnyArray
+from .._types import AnyArray, Names
 from .._validation import (
     column_names,
     integer,
@@ -127,13 +127,8 @@ class Model:
 
     def begun_at(self, V: Any) -> Model:
         """The same model, whose search begins with loadings."""
-        if self.name != "spca":
-            return self.having(start=V)
-
-        def begun(X: Any, n_components: Any, cardinality: Any = None, **keywords: Any) -> Any:
-            return elastic_nets(X, n_components, cardinality, V, **keywords)
-
-        return replaced(self, function=begun)
+        begun = self.having(start=V)
+        return replaced(begun, function=elastic_nets) if self.name == "spca" else begun
 
     @property
     def has_seed(self) -> bool:
@@ -333,7 +328,7 @@ class NamedArray:
     """An array with the names of its columns."""
 
     array: AnyArray
-    columns: tuple[str, ...] | None
+    columns: Names
 
     @property
     def shape(self) -> tuple[int, ...]:

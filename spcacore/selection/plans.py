@@ -51,7 +51,7 @@ class Plan:
     method: str
     deflation = "none"
     kind = "data"
-    counting = False
+    counting: bool = False
     earlier: tuple[int, ...] = ()
     model: Model
     parameter: str
@@ -178,15 +178,8 @@ class SearchPlan(Plan):
     Where components are to be counted, there are no values but the sparsity of the model.
     """
 
-    counting: bool
-    model: Model
-    parameter: str
-    grids: list[AnyArray] | None
-    problem: Problem
     solver: Any
-    r: int
     requests: list[Any]
-    method: str
     deflation: Any
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
@@ -219,6 +212,7 @@ class SearchPlan(Plan):
         problem = formed(problem_of(X, self.requests[0]))
         return problem, self.search_values(problem, None if self.counting else report, report)
 
+    @quiet()
     def search_values(
         self, problem: Problem, hook: Hook | None, report: Report | None = None
     ) -> list[list[Solution]]:
@@ -235,12 +229,7 @@ class SearchPlan(Plan):
         def solve_at(i: int, near: Sequence[Solution]) -> list[Solution]:
             request = self.requests[i]
             known = [] if request.attempts else list(near[: len(self.earlier)])  # the same for all values
-            new = search(
-                problem, self.solver, request, known, self.r, tell, near, quick=report is not None, quiet=True
-            )
-            if request.attempts and new:
-                new = refine_all(problem, new, request, tell, quiet=True)
-            return new
+            return search(problem, self.solver, request, known, self.r, tell, near, quick=report is not None)
 
         for i in range(len(solutions) - 1, -1, -1):
             solutions[i] = solve_at(i, solutions[i + 1] if i + 1 < len(solutions) else ())
@@ -252,7 +241,7 @@ class SearchPlan(Plan):
             sparser, denser = solutions[i - 1], solutions[i]
             if self.requests[i].attempts and len(sparser) == self.r > 1:
                 if explained_together(problem, denser) < explained_together(problem, sparser):
-                    solutions[i] = refine_all(problem, sparser, self.requests[i], tell, quiet=True)
+                    solutions[i] = refine_all(problem, sparser, self.requests[i], tell)
             elif sparser and denser and denser[0].objective < sparser[0].objective:
                 new = solve_at(i, sparser)
                 if new and new[0].objective > denser[0].objective:
@@ -272,9 +261,10 @@ class SearchPlan(Plan):
             shares[i, : result.n_components] = result.explained_variance_ratio
         return results, shares
 
+    @quiet()
     def result(self, solutions: list[Solution], request: Request) -> SparsePCAResult:
         read, problem = self.problem.screening(), self.problem.unscreened()
-        return components_result(problem, solutions, read, request, quiet=True)
+        return components_result(problem, solutions, read, request)
 
     def warn(self, results: Sequence[SparsePCAResult]) -> None:
         by_value = list(zip(self.values.tolist(), self.solutions, strict=True))
@@ -298,10 +288,6 @@ class SearchPlan(Plan):
 
 class FitPlan(Plan):
     """Of any other function: a fit for each value, and for each fold and permutation."""
-
-    values: AnyArray
-    seed: int
-    method: str
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any):
         if model.keywords.get("kind", "data") != "data":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,11 @@ from .._limits import (
     slices,
 )
 from .._records import record, replaced
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, Index, Names
 from .._validation import is_row_blocks, is_sparse
 from ..linalg.threads import Report
 from ..methods import TPower
-from ..models.alternation import problem_of, refine_all, search
+from ..models.alternation import problem_of, search
 from ..models.components import components_result
 from ..models.request import Request
 from ..models.variance import nonzeros_of, operator_variances
@@ -83,23 +83,23 @@ class _Resample:
         self.kept = 0  # components before which no variable enters
 
 
+@dataclass(eq=False)
 class CandidateRefits:
     """Resamples of one problem, each searched from the components of all the data."""
 
     problem: Problem
     solver: Any
     request: Request
-    recenter: bool
-    rescale: bool
+    found: list[Solution]
 
-    def __init__(self, problem: Problem, solver: Any, request: Request, found: list[Solution]):
-        self.problem, self.solver, self.request, self.found = problem, solver, request, found
-        self.recenter, self.rescale = request.center is True, request.scale is True
-        largest = max(request.cardinality)
+    def __post_init__(self) -> None:
+        problem, request = self.problem, self.request
+        self.recenter: bool = request.center is True
+        self.rescale: bool = request.scale is True
+        count = min(RESAMPLE_CANDIDATES * max(request.cardinality), problem.p)
         state = DeflatedOperator.from_problem(problem, PROJECTION)
-        count = min(RESAMPLE_CANDIDATES * largest, problem.p)
         begin = promising_variables(problem, state, count, [request.seed, 0])
-        self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in found)]))
+        self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in self.found)]))
         self.columns: AnyArray = problem.operator.columns(self.begin)
 
     @staticmethod
@@ -121,7 +121,7 @@ class CandidateRefits:
     def of(self, weights: Array, report: Report) -> list[tuple[list[Solution], Array] | None]:
         """Components and shares of the variance of each resample; None where the search does not settle."""
         moments = self._moments(weights)
-        resamples = [_Resample(self.begin) for _ in weights]
+        resamples = [_Resample(self._candidates(variance)) for variance in moments.variance]
         out: list[tuple[list[Solution], Array] | None] = [None] * len(weights)
         pending = list(range(len(weights)))
         for _ in range(RESAMPLE_CHECKS):
@@ -137,6 +137,11 @@ class CandidateRefits:
             if not pending:
                 break
         return out
+
+    def _candidates(self, variance: Array) -> Index:
+        """What begins all resamples, and the variables of largest variance in one."""
+        count = min(RESAMPLE_CANDIDATES * max(self.request.cardinality), len(variance))
+        return np.union1d(self.begin, _core.select_largest(np.ascontiguousarray(variance), count))
 
     def _moments(self, weights: Array) -> Moments:
         """One pass over the columns of F."""
@@ -230,7 +235,7 @@ class CandidateRefits:
     def _in_turn(self, resample: _Resample, inside: Problem) -> bool:
         """Components of the candidates from the first that may change on; False if there are too few.
 
-        The first time each is sought from that of all the data and a start of its own, then from the last.
+        The first time each is sought from that of all the data and by a race, then from the last.
         """
         state, solver = DeflatedOperator.from_problem(inside, PROJECTION), self.solver
         near = resample.found
@@ -241,7 +246,7 @@ class CandidateRefits:
         for t, (x, k) in enumerate(zip(near, self.request.cardinality, strict=False)):
             new: Solution | None = x
             if not resample.found:
-                new = solver.near(x, True).solve(inside, state, k, [self.request.seed, t], None)
+                new = solver.near(x, False).solve(inside, state, k, [self.request.seed, t], None)
             elif t >= resample.kept:
                 new = solver.resume(inside, state, x, k, None)
             if new is None or len(new.index) < k or not new.objective > inside.noise(new.index, True):
@@ -318,7 +323,6 @@ def _through(V: Array, x: Array) -> Array:
     return x
 
 
-RESAMPLINGS = ("complementary", "half", "bootstrap")
 Sparse = tuple[Index, Array]
 
 
@@ -365,12 +369,20 @@ class Refits(ABC):
     def of(self, weights: Array, report: Report) -> list[Refit]:
         """Of resamples, one per row."""
 
+    def loadings(self, result: Any) -> AnyArray:
+        return np.asarray(result.loadings)
+
     def reference(self) -> Array:
         """The loadings of all the data."""
-        return np.asarray(self.result.loadings, np.float64)
+        return self.loadings(self.result).astype(np.float64, copy=False)
 
-    def names(self) -> tuple[str, ...] | None:
-        names: tuple[str, ...] | None = self.result.names
+    def refit(self, result: Any) -> Refit:
+        shares = getattr(result, "explained_variance_ratio", None)
+        shares = None if shares is None else np.asarray(shares, np.float64)
+        return Refit(nonzeros_of(self.loadings(result).astype(np.float64, copy=False)), shares)
+
+    def names(self) -> Names:
+        names: Names = self.result.names
         return names
 
 
@@ -388,8 +400,6 @@ class ComponentRefits(Refits):
         self.X, self.warm, self.kept = X, warm, None
         problem = formed(problem)
         found = search(problem, self.solver, self.request, [], self.r, None)
-        if self.request.attempts and found:
-            found = refine_all(problem, found, self.request, None)
         read, problem = problem.screening(), problem.unscreened()
         self.result: Any = components_result(problem, found, read, self.request)
         self.found = found
@@ -418,11 +428,9 @@ class ComponentRefits(Refits):
         tell = check_callback(lambda progress: report())
         problem = formed(problem_of(self.X, request))
         near: Sequence[Solution] = self.found if self.warm else ()
-        found = search(problem, self.solver, request, [], self.r, tell, near, quick=self.warm, quiet=True)
-        if request.attempts and found:
-            found = refine_all(problem, found, request, tell, quiet=True)
-        result = components_result(problem.unscreened(), found, problem.screening(), request, quiet=True)
-        return _refit(result.loadings, result)
+        found = search(problem, self.solver, request, [], self.r, tell, near, quick=self.warm)
+        result = components_result(problem.unscreened(), found, problem.screening(), request)
+        return self.refit(result)
 
 
 class WeightedRefits(Refits):
@@ -439,21 +447,11 @@ class WeightedRefits(Refits):
             self.model = model.begun_at(V)
 
     def of(self, weights: Array, report: Report) -> list[Refit]:
-        out = []
-        for w in weights:
-            result = self.weighted(w, lambda progress: report())
-            out.append(_refit(self.loadings(result), result))
-        return out
+        return [self.refit(self.weighted(w, lambda progress: report())) for w in weights]
 
     def weighted(self, w: Array, tell: Callable[[Any], object]) -> Any:
         """The result of rows of these weights."""
         return self.model.fit(*self.data, sample_weight=w, callback=tell)
-
-    def loadings(self, result: Any) -> AnyArray:
-        return np.asarray(result.loadings)
-
-    def reference(self) -> Array:
-        return np.asarray(self.loadings(self.result), np.float64)
 
 
 class RowRefits(WeightedRefits):
@@ -470,11 +468,5 @@ class PairRefits(WeightedRefits):
     def loadings(self, result: Any) -> AnyArray:
         return np.concatenate([side.loadings for side in result._sides()])
 
-    def names(self) -> tuple[str, ...] | None:
+    def names(self) -> Names:
         return tuple(names_of_sides(self.result))
-
-
-def _refit(loadings: Any, result: Any) -> Refit:
-    shares = getattr(result, "explained_variance_ratio", None)
-    shares = None if shares is None else np.asarray(shares, np.float64)
-    return Refit(nonzeros_of(np.asarray(loadings, np.float64)), shares)

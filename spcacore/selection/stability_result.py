@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from .._docstrings import NO_PANDAS, filled
-from .._limits import QUANTILE_ENTRIES, READ_VARIABLES, slices
+from .._limits import QUANTILE_ENTRIES, READ_VARIABLES, STABLE_FREQUENCY, slices
 from .._messages import counted, few
 from .._records import frozen_record
 from .._rendering import Part, table_of
-from .._types import Array, Index, Mask
+from .._types import Array, Index, Mask, Names
 from .._validation import group_places, integer, number
 from ..linalg.orthogonal import unit_columns
 from ..readable import Judged, Listing, Tabular, labels
-from .resampling import Refit, Sparse
+from .resampling import Refit, Refits, Sparse
 
 
 @filled(
@@ -110,7 +110,7 @@ class Stability(Judged, Tabular):
     level: float
     max_false: float
     n_samples: int
-    names: tuple[str, ...] | None
+    names: Names
     chosen: tuple[tuple[Index, ...], ...] = field(repr=False)
 
     @property
@@ -408,27 +408,26 @@ def quantiles(components: list[list[Sparse]], t: int, p: int, level: float) -> A
 
 
 def assembled(
-    refits: list[Refit], reference: Array, result: Any, *, names: tuple[str, ...] | None, model: str,
-    resampling: str, assumption: str, level: float, max_false: float, threshold: float | None,
-    fallback: float, alignment: str, n_samples: int,
+    found: list[Refit], refits: Refits, *, model: str, resampling: str, assumption: str, level: float,
+    max_false: float, threshold: float | None, alignment: str, n_samples: int,
 ) -> Stability:  # fmt: skip
     """The result, from the components of all resamples."""
-    R = unit_columns(reference)
-    (p, r), count = R.shape, len(refits)
+    R = unit_columns(refits.reference())
+    (p, r), count = R.shape, len(found)
     frequency, anywhere, sizes = np.zeros((p, r)), np.zeros(p), np.zeros(count)
     cosine, shares = np.zeros((count, r)), np.full((count, r), np.nan)
     components, chosen = [], []
-    for b, refit in enumerate(refits):
-        found, place, cosine[b] = matched(refit, R)
-        for t, (index, _) in enumerate(found):
+    for b, refit in enumerate(found):
+        own, place, cosine[b] = matched(refit, R)
+        for t, (index, _) in enumerate(own):
             frequency[index, t] += 1
-        union = np.unique(np.concatenate([index for index, _ in found]))
+        union = np.unique(np.concatenate([index for index, _ in own]))
         anywhere[union] += 1
         sizes[b] = len(union)
         if refit.shares is not None:
             shares[b] = [refit.shares[s] if s >= 0 else 0.0 for s in place]
-        components.append(rotated(found, R) if alignment == "procrustes" else found)
-        chosen.append(tuple(index for index, _ in found))
+        components.append(rotated(own, R) if alignment == "procrustes" else own)
+        chosen.append(tuple(index for index, _ in own))
     selected = frequency.sum(axis=0) / count
     levels, bounds = [], []
     for q in (*selected, float(sizes.mean())):
@@ -437,13 +436,13 @@ def assembled(
             if resampling != "bootstrap" and threshold > 0.5:
                 bound = false_selections(threshold, q, p, count, assumption)
         elif resampling == "bootstrap":
-            level_of, bound = fallback, math.nan
+            level_of, bound = STABLE_FREQUENCY, math.nan
         else:
             level_of, bound = least_threshold(q, p, count, assumption, max_false)
         levels.append(level_of)
         bounds.append(bound)
     cut = np.array(levels[:r])
-    known = all(refit.shares is not None for refit in refits)
+    known = all(refit.shares is not None for refit in found)
     interval = None
     if known:
         interval = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2], axis=0).T
@@ -454,6 +453,6 @@ def assembled(
         stable=frequency / count >= cut,
         loading_interval=np.stack([quantiles(components, t, p, level) for t in range(r)], axis=1),
         explained_variance_ratio=shares if known else None, explained_interval=interval, cosine=cosine,
-        loadings=R, result=result, model=model, resampling=resampling, assumption=assumption, level=level,
-        max_false=max_false, n_samples=n_samples, names=names, chosen=tuple(chosen),
+        loadings=R, result=refits.result, names=refits.names(), chosen=tuple(chosen), model=model,
+        resampling=resampling, assumption=assumption, level=level, max_false=max_false, n_samples=n_samples,
     )  # fmt: skip

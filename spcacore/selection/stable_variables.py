@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from .._labels import joined
-from .._limits import STABLE_FREQUENCY
 from .._messages import counted, listed, quiet
-from .._types import Index, MatrixLike, ModelLike, RandomSource, Resampling
+from .._types import Alignment, Assumption, Index, MatrixLike, ModelLike, RandomSource, Resampling
 from .._validation import as_seed, check_bool, check_choice, integer, positive
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from .model import Model, as_model, as_rows, takes_model
 from .resampling import (
-    RESAMPLINGS,
     ComponentRefits,
     PairRefits,
     Refit,
@@ -28,8 +26,6 @@ from .stability_result import Stability, assembled
 
 RESAMPLED = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
 WARM = ("sparse_pca", "spca", "sca")
-ASSUMPTIONS = ("none", "unimodal")
-ALIGNMENTS = ("assignment", "procrustes")
 
 
 @takes_model(*RESAMPLED)
@@ -37,8 +33,8 @@ def stability(
     X: MatrixLike, model: ModelLike, Y: MatrixLike | None = None, *,
     resampling: Resampling = "complementary", n_resamples: int = 100,
     threshold: float | None = None, max_false: float = 1.0,
-    assumption: Literal["none", "unimodal"] | None = None, level: float = 0.95,
-    alignment: Literal["assignment", "procrustes"] = "assignment", warm_start: bool | None = None,
+    assumption: Assumption | None = None, level: float = 0.95,
+    alignment: Alignment = "assignment", warm_start: bool | None = None,
     n_jobs: int = 1, rng: RandomSource = None, callback: SelectionCallback | None = None,
 ) -> Stability:  # fmt: skip
     """Find which variables of sparse components would be chosen again, by stability selection or a bootstrap.
@@ -135,11 +131,11 @@ def stability(
     ([10, 10], True)
     """
     asked = as_model(model, "stability", RESAMPLED, estimators=True)
-    check_choice(resampling, "resampling", RESAMPLINGS)
-    check_choice(alignment, "alignment", ALIGNMENTS)
+    check_choice(resampling, "resampling", Resampling)
+    check_choice(alignment, "alignment", Alignment)
     if assumption is None:
         assumption = "unimodal" if resampling == "complementary" else "none"
-    elif check_choice(assumption, "assumption", ASSUMPTIONS) != "none" and resampling != "complementary":
+    elif check_choice(assumption, "assumption", Assumption) != "none" and resampling != "complementary":
         raise ValueError(f"assumption={assumption!r} is for complementary pairs, not for {resampling!r}")
     n_resamples = integer(n_resamples, "n_resamples", 2)
     if resampling == "complementary" and n_resamples % 2:
@@ -180,10 +176,8 @@ def stability(
         found = found[: counter.done - counter.done % (1 + (resampling == "complementary"))]
     refuse_ended(len(found), "resamples")
     return assembled(
-        found, refits.reference(), refits.result, names=refits.names(), model=asked.name,
-        resampling=resampling,
-        assumption=assumption, level=level, max_false=max_false, threshold=threshold,
-        fallback=STABLE_FREQUENCY, alignment=alignment, n_samples=n,
+        found, refits, model=asked.name, resampling=resampling, assumption=assumption, level=level,
+        max_false=max_false, threshold=threshold, alignment=alignment, n_samples=n,
     )  # fmt: skip
 
 

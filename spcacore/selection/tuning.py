@@ -9,7 +9,7 @@ import numpy as np
 
 from .._messages import brief, counted, few, quiet
 from .._records import frozen_record
-from .._types import AnyArray, Array, Index, MatrixLike, ModelLike
+from .._types import AnyArray, Array, Index, MatrixLike, ModelLike, Names
 from ..choice import Prior
 from ..models.components import SparsePCAResult
 from ..models.structured import StructuredPCAResult
@@ -87,7 +87,7 @@ class SparsityPath(ByValue):
     deflation: str
     kind: str
     n_samples: int | None
-    names: tuple[str, ...] | None
+    names: Names
 
     @property
     def n_components(self) -> int:

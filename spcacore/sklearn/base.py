@@ -20,7 +20,7 @@ from .._docstrings import filled
 from .._labels import joined, matched, symmetric
 from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
-from .._types import AnyArray, Array, MatrixLike, Weights
+from .._types import AnyArray, Array, MatrixLike, Names, Weights
 from .._validation import TAKES_MISSING, column_names, group_labels, integer, is_row_blocks
 from ..choice import Choice, Prior
 from ..operators.blocks import RowBlocks
@@ -185,7 +185,7 @@ def with_seed(record: Any, random_state: Any) -> Any:
     return replace(record, rng=as_rng(random_state))
 
 
-def by_place(known: dict[str, Any], names: tuple[str, ...] | None, p: int) -> dict[str, Any]:
+def by_place(known: dict[str, Any], names: Names, p: int) -> dict[str, Any]:
     """Options that know variables by name, in the order of the variables, without their names."""
     found = {}
     for name, given in known.items():

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._labels import joined
 from .._messages import listed
-from .._types import AnyArray, Array, Index, MatrixLike, Metric, RandomState, Weights
+from .._types import AnyArray, Array, Index, MatrixLike, Metric, Names, RandomState, Weights
 from .._validation import check_sample_weight, column_names, default_cardinality, integer
 from ..clustering.columns import WeightedResult
 from ..clustering.dissimilarity import sparse_dissimilarity
@@ -40,7 +40,7 @@ class _SparseClusters(ClusterMixin, BaseEstimator):
     def _bound(self, p: int) -> float:
         return math.sqrt(default_cardinality(p)) if self.l1_bound is None else self.l1_bound
 
-    def _set(self, result: Any, names: tuple[str, ...] | None) -> None:
+    def _set(self, result: Any, names: Names) -> None:
         self.result_: WeightedResult | None = replace(result, names=names)
         self.weights_: Array = result.weights
         self.n_iter_: int = result.n_iter

@@ -16,11 +16,14 @@ from .._labels import joined
 from .._types import (
     AnyArray,
     Array,
+    Bounded,
     Deflation,
+    EigenSolver,
     MatrixLike,
     MethodName,
     RandomState,
     Rotation,
+    Support,
     ThresholdRule,
     Weights,
 )
@@ -139,9 +142,9 @@ class SparsePCA(Components):
     method: MethodName | Method = "tpower"
     choice: Choice | None = None
     deflation: Deflation | None = None
-    support: Literal["free", "common", "disjoint"] = "free"
+    support: Support = "free"
     refine: bool | int = False
-    certify: bool | float | Literal["bounds", "jointly"] = False
+    certify: bool | float | Bounded = False
     center: bool = True
     scale: bool = False
     random_state: RandomState = None
@@ -452,7 +455,7 @@ class KernelPCA(Transformer):
     coef0: float | None = None
     random_features: int | RandomFeatures | None = None
     ridge: float | None = None
-    solver: Literal["lapack", "lanczos"] | None = None
+    solver: EigenSolver | None = None
     memory_limit: float | None = None
     random_state: RandomState = None
 

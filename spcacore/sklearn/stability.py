@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._types import AnyArray, Array, Mask, MatrixLike, ModelLike, RandomState, Resampling
+from .._types import AnyArray, Array, Assumption, Mask, MatrixLike, ModelLike, RandomState, Resampling
 from .._validation import default_cardinality, float_type, is_row_blocks
 from ..models.components import sparse_pca
 from ..operators.block_tasks import columns
@@ -70,7 +70,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     n_resamples: int = 100
     threshold: float | None = None
     max_false: float = 1.0
-    assumption: Literal["none", "unimodal"] | None = None
+    assumption: Assumption | None = None
     n_jobs: int = 1
     random_state: RandomState = None
 

@@ -16,12 +16,15 @@ from .. import _core
 from .._asked import as_record, seed_of
 from .._limits import (
     BACKWARD_ORDER,
+    FIELD_ORDER,
     FIELD_SOME,
     GREEDY_BEGINS,
     GREEDY_PENALTIES,
     GREEDY_RANKED,
     GREEDY_STARTS,
+    RACE_ENDS,
     RACE_STARTS,
+    SOLVER_TOL,
     SWAP_WORK,
     TIE_TOLERANCE,
     TIE_WORK,
@@ -51,6 +54,7 @@ from ..operators.submatrix import (
 from ..progress import Callback
 from ..results import GreedyComponent
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
+from .matrix_search import ends_on_field
 from .refitting import is_better, refit
 from .solution import ProgressClock, Report, Solution, ended
 from .starts import power_start
@@ -308,20 +312,27 @@ def _better(state: DeflatedOperator, old: Solution, new: Solution) -> Solution:
 def _begins(problem: Problem, state: DeflatedOperator, K: int, seed: list[int]) -> list[int]:
     """Variables that forward search may begin with: those that lead furthest on a field, at some cardinality.
 
-    They are sought among those whose columns have the largest norms of their k largest entries, each without
-    those that an earlier one leads to at once.
+    They are sought among those that lead the ends of a race, and those whose columns have the largest norms
+    of their k largest entries, each without those that an earlier one leads to at once.
     """
     if K == 1 or state.constrained or state.quotient or not can_be_formed(problem, state):
         return []
     ground = Ground() if problem.ground is None else problem.ground
-    field = ground.field(problem, state, FIELD_SOME, False, seed)
+    most = FIELD_ORDER if problem.p <= FIELD_ORDER else FIELD_SOME
+    field = ground.field(problem, state, most, False, seed)
     if field is None:
         return []
     k, A, inside = min(K, GREEDY_RANKED, len(field.index)), field.matrix, field.as_state()
     rows = kept_rows(inside.operator)
     passed, values = np.zeros(len(A), bool), {}
-    for j in field.promising(k, RACE_STARTS):
-        if passed[j] or not A[j, j] > 0:
+    leaders: list[int] = []  # the two largest entries of each of the best ends of a race
+    tol = SOLVER_TOL.of(A.dtype)
+    for end in ends_on_field(field, k, RACE_STARTS, RACE_ENDS, 0.0, tol, None)[0][:GREEDY_BEGINS]:
+        S = np.flatnonzero(np.isin(field.index, end.index))
+        _, x = _core.leading_eigenvector(_core.principal_submatrix(A, S))
+        leaders += S[np.argsort(-np.abs(x).round(3), kind="stable")[:2]].tolist()
+    for j in dict.fromkeys([*leaders, *field.promising(k, RACE_STARTS).tolist()]):
+        if not A[j, j] > 0 or (passed[j] and j not in leaders):
             continue
         passed[_core.select_largest(A[j], k)] = True
         steps = _forward(rows, int(j), inside, Pencil.of(inside), k, seed, ProgressClock(None))

@@ -11,7 +11,7 @@ from .. import _core
 from .._labels import columns_of, symmetric
 from .._limits import SYMMETRY
 from .._messages import counted
-from .._types import AnyArray, Array, Deflation, Index, Kind, MatrixLike
+from .._types import AnyArray, Array, Deflation, Index, Kind, MatrixLike, Names
 from .._validation import (
     check_bool,
     check_choice,
@@ -151,7 +151,7 @@ def deflate(
     return out
 
 
-def _basis(earlier: Any, p: int, names: tuple[str, ...] | None) -> list[Array]:
+def _basis(earlier: Any, p: int, names: Names) -> list[Array]:
     """An orthonormal basis of the span of the earlier loadings."""
     if earlier is None:
         return []

@@ -134,7 +134,28 @@ def orthomax(
     >>> np.allclose(rotation, turn.T)
     True
     """
-    return _rotate(loadings, gamma, normalize, max_iter, tol, overwrite)
+    normalize = check_bool(normalize, "normalize")
+    gamma = number(gamma, "gamma", 0)
+    if gamma == math.inf:
+        raise ValueError("gamma must be finite, not inf")
+
+    def rotate(work: AnyArray, max_iter: int, tol: float) -> tuple[AnyArray, bool]:
+        if normalize:
+            # Two factors a row: neither their squares nor their product can leave the range.
+            peak = np.maximum(work.max(axis=1), -work.min(axis=1))[:, np.newaxis]
+            peak[peak == 0] = 1
+            work /= peak
+            length = np.sqrt(np.einsum("ij,ij->i", work, work))[:, np.newaxis]
+            length[length == 0] = 1
+            work /= length
+        status, rotation, _ = _core.orthomax(work, gamma, max_iter, tol)
+        if normalize:
+            work *= length
+            with np.errstate(under="ignore"):
+                work *= peak
+        return rotation, status == 0
+
+    return _turned(loadings, rotate, "orthomax", max_iter, tol, overwrite)
 
 
 @_filled
@@ -182,7 +203,7 @@ def varimax(
            [2., 0.],
            [0., 3.]])
     """
-    return _rotate(loadings, 1.0, normalize, max_iter, tol, overwrite)
+    return orthomax(loadings, 1.0, normalize=normalize, max_iter=max_iter, tol=tol, overwrite=overwrite)
 
 
 @_filled
@@ -282,33 +303,6 @@ def l1_rotate(Y: AnyArray, max_iter: int, tol: float, varimax: bool = True) -> t
         with np.errstate(under="ignore"):
             Y[...] = np.ldexp(Y, exponent)
     return R, status == 0
-
-
-def _rotate(
-    loadings: ArrayLike, gamma: float, normalize: bool, max_iter: int, tol: float, overwrite: bool
-) -> tuple[AnyArray, AnyArray]:
-    normalize = check_bool(normalize, "normalize")
-    gamma = number(gamma, "gamma", 0)
-    if gamma == math.inf:
-        raise ValueError("gamma must be finite, not inf")
-
-    def rotate(work: AnyArray, max_iter: int, tol: float) -> tuple[AnyArray, bool]:
-        if normalize:
-            # Two factors a row: neither their squares nor their product can leave the range.
-            peak = np.maximum(work.max(axis=1), -work.min(axis=1))[:, np.newaxis]
-            peak[peak == 0] = 1
-            work /= peak
-            length = np.sqrt(np.einsum("ij,ij->i", work, work))[:, np.newaxis]
-            length[length == 0] = 1
-            work /= length
-        status, rotation, _ = _core.orthomax(work, gamma, max_iter, tol)
-        if normalize:
-            work *= length
-            with np.errstate(under="ignore"):
-                work *= peak
-        return rotation, status == 0
-
-    return _turned(loadings, rotate, "orthomax", max_iter, tol, overwrite)
 
 
 # ---- oblique rotation of loadings to simple structure: factors that may be correlated -------------------

@@ -47,7 +47,6 @@ ENTRIES = {
     "sparse_eigen",
     "sparse_eigen_bound",
     "sca",
-    "sca_path",
 }  # take no operator, however small
 DRAWN = ("gap", "permutation")  # by other permutations for sparse matrices
 MATRICES = [

@@ -90,7 +90,6 @@ READ_ONCE = {
     "sparse_pca": lambda X: spcacore.sparse_pca(X, 10, cardinality=20),
     "spca": lambda X: spcacore.spca(X, 2, cardinality=20),
     "sca": lambda X: spcacore.sca(X, 2, l1_bound=6.0),
-    "sca_path": lambda X: spcacore.sca_path(X, 2, [4.0, 6.0])[-1],
     "oppca": lambda X: spcacore.oppca(X, 2),
     "soppca": lambda X: spcacore.soppca(X, 2, 20),
 }

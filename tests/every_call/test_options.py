@@ -128,7 +128,6 @@ BASE = {
     "from_loadings": ((SPARSE, X0), {}),
     "sca": ((X0, R), {"l1_bound": 3.0}),
     "sma": ((X0, R), {"l1_bound": 3.0}),
-    "sca_path": ((X0, R, [2.0, 3.0]), {}),
     "soppca": ((X0, R, K), {}),
     "select_prior": ((X0, partial(spcacore.oppca, n_components=R), {"none": None}), {}),
     "random_fourier_features": ((X0, 20), {}),

@@ -249,8 +249,8 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
         "signs cannot be combined with": (X, 2, 3, {"nonnegative": True, "deflation": "constrained"}),
     }),
     (elastic_nets, {
-        r"\(12, 2\) is needed": (X, 2, None, np.eye(3), {"penalty": 1}),
-        "linearly independent": (X, 2, None, np.ones((P, 2)), {"penalty": 1}),
+        r"\(12, 2\) is needed": (X, 2, {"start": np.eye(3), "penalty": 1}),
+        "linearly independent": (X, 2, {"start": np.ones((P, 2)), "penalty": 1}),
     }),
     (spcacore.sca, {
         "not for a covariance": (I4, 2, {"kind": "covariance", "scale": "degree"}),

@@ -10,10 +10,9 @@ import pytest
 from extras import skipping
 
 import spcacore
-from spcacore import _types, choice, methods
-from spcacore.models import request, rotated, variance
+from spcacore import _types, methods
+from spcacore.models import request
 from spcacore.operators import deflation, screening
-from spcacore.selection import criteria, resampling
 from spcacore.solvers import table
 
 MODULES = [
@@ -88,14 +87,7 @@ def test_functions_that_run_a_function_have_few_options():
         (_types.MethodName, table.SOLVERS),
         (_types.MethodName, methods.METHODS),
         (_types.Deflation, [*deflation.DEFLATIONS, *request.CONSTRAINTS]),
-        (_types.Definition, variance.VARIANCE_DEFINITIONS),
-        (_types.ShareOf, choice.SHARES),
         (_types.ScreeningMode, screening.MODES),
-        (_types.Counted, choice.COUNTS),
-        (_types.Rule, criteria.RULES),
-        (_types.Resampling, resampling.RESAMPLINGS),
-        (_types.Rotation, rotated._ROTATIONS),
-        (_types.ThresholdRule, rotated._THRESHOLDS),
     ],
 )
 def test_words_of_types_are_those_that_are_checked(words, choices):

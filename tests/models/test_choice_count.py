@@ -201,7 +201,7 @@ def test_a_group_without_room_is_passed_over():
         choice = spcacore.Choice(groups=groups, count="variables")
         options = {"ridge": ridge, "kind": "covariance", "choice": choice}
         with pytest.warns(RuntimeWarning, match="not converged in 1 iteration"):
-            result = elastic_nets(A, 1, 3, np.ones((7, 1)), refine=False, max_iter=1, **options)
+            result = elastic_nets(A, 1, 3, start=np.ones((7, 1)), refine=False, max_iter=1, **options)
         x = result.loadings[:, 0]
         assert np.flatnonzero(x).tolist() == [4, 5, 6]
     with pytest.raises(ValueError, match="says what a cardinality counts; leave it out with a penalty"):

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from in_turn import examples
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
 
 import spcacore
@@ -82,6 +82,17 @@ def test_the_posteriors_of_a_component():
     a, B, _ = information_projection(result.means[:, 1], C, earlier=result.means[:, 0])
     assert_allclose(a, result.means[:, 1], atol=1e-8)
     assert_allclose(B, result.posterior_covariance(1), atol=1e-8)
+
+
+@pytest.mark.parametrize("exponent", [-400, 1, 300])
+def test_a_power_of_two_in_the_unit_changes_no_bit(exponent):
+    """But for the divergence, to which each variable that is left out adds the logarithm of the unit."""
+    mean, C, _ = drawn(0)
+    a, B, divergence = information_projection(mean, C, 2)
+    moved = information_projection(np.ldexp(mean, exponent), np.ldexp(C, 2 * exponent), 2)
+    assert_array_equal(moved[0], np.ldexp(a, exponent))
+    assert_array_equal(moved[1], np.ldexp(B, 2 * exponent))
+    assert_allclose(moved[2], divergence + 3 * exponent * np.log(2), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

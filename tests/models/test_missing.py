@@ -16,7 +16,6 @@ FITS = {
     "refined": lambda X, **o: flat.sparse_pca(X, 2, cardinality=4, refine=True, **o),
     "spca": lambda X, **o: flat.spca(X, 2, cardinality=4, **o),
     "sca": lambda X, **o: spcacore.sca(X, 2, l1_bound=4, **o),
-    "sca_path": lambda X, **o: spcacore.sca_path(X, 2, [3, 4], **o)[1],
 }
 
 
@@ -52,7 +51,7 @@ def test_missing_entries_are_the_means(X, name, scale):
 @pytest.mark.parametrize("name", FITS)
 def test_what_does_not_go_with_missing_entries(X, name):
     with pytest.raises(ValueError, match="NaN entries, which cannot be combined with sample_weight"):
-        FITS[name](X, sample_weight=np.ones(50)) if name != "sca_path" else FITS[name](X, center=np.ones(12))
+        FITS[name](X, sample_weight=np.ones(50))
     X[:, 3] = np.nan
     with pytest.raises(ValueError, match="column 3 of X has only NaN entries"):
         FITS[name](X)

@@ -1,7 +1,6 @@
 """prs, sca and sma against the authors' package, and what they promise."""
 
 import importlib
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, reference, samples
 
 import spcacore
-from spcacore import l1_rotation, prs, sca, sca_path, sma, varimax
+from spcacore import l1_rotation, prs, sca, sma, varimax
 from spcacore.operators.gram import leading_vectors
 from spcacore.operators.inputs import as_problem
 
@@ -166,47 +165,9 @@ def test_a_graph_scaled_by_degrees_is_not_centered_by_default(blocks, lost, monk
 
     assert agreement() == agreement(center=False) > 0.98
     assert agreement(center=True) < lost
-    (of_path,) = sca_path(X, blocks, [20.0], scale="degree")
-    assert_array_equal(of_path.loadings, sca(X, blocks, l1_bound=20.0, scale="degree").loadings)
 
 
-# ---- rotation by the l1 norm, starts, paths -----------------------------------------------------------
-
-
-def objective(X, loadings):
-    """||Z'XY||_F for the best scores Z, which span XY."""
-    return np.linalg.norm((X - X.mean(axis=0)) @ loadings)
-
-
-@AS_DATA
-@pytest.mark.parametrize(("threshold", "loss"), [("soft", 1e-3), ("hard", 3e-2)])
-def test_a_path_is_as_good_as_cold_starts(threshold, loss):
-    """In ||Z'XY||_F, on planted loadings, on noise and on pit props; hard thresholds are no ascent."""
-    spiked = spcacore.datasets.make_spiked(100, 300, cardinality=10, rng=0)[0]
-    noise = np.random.default_rng(0).standard_normal((60, 80))
-    for X, r in ((spiked, 3), (noise, 3), (PITPROPS, 4)):
-        top = np.sqrt(r * X.shape[1])
-        bounds = [top * share for share in (0.9, 0.5, 0.7) if top * share >= r]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # hard thresholds may go in cycles
-            path = sca_path(X, r, bounds, threshold=threshold, max_iter=300)
-            cold = [sca(X, r, l1_bound=bound, threshold=threshold, max_iter=300) for bound in bounds]
-        for bound, warm, single in zip(bounds, path, cold, strict=True):
-            assert np.abs(warm.loadings).sum() <= bound * (1 + 1e-12)
-            ours, theirs = (objective(X, result.loadings) for result in (warm, single))
-            assert ours >= theirs * (1 - loss)
-
-
-@pytest.mark.parametrize("bounds", [(9.0, 5.0, 7.0), (5.0, 9.0, 7.0)])
-def test_a_path_goes_from_the_largest_bound_down(bounds):
-    """The largest starts as `sca` does, and each other one from the loadings of the next larger one."""
-    X = samples(6)
-    path, start = dict(zip(bounds, sca_path(X, 3, bounds), strict=True)), None
-    for bound in (9.0, 7.0, 5.0):
-        expected = sca(X, 3, l1_bound=bound, start=start)
-        assert_allclose(path[bound].loadings, expected.loadings, atol=1e-12)
-        assert path[bound].n_iter == expected.n_iter
-        start = path[bound].loadings
+# ---- rotation by the l1 norm, starts -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(4))

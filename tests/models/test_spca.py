@@ -15,7 +15,6 @@ from oracles import covariance, dense_vector, optimum, reference, samples
 
 import spcacore
 from spcacore import _core, spca
-from spcacore.models import elastic_net
 
 cvxpy = optional("cvxpy")
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -242,13 +241,19 @@ def test_supports_that_alternate_are_told_and_refined(seed, p):
 
 
 def test_refinement_among_some_of_many_variables(monkeypatch):
-    """The planted variables are among those that take part, and the variance is that of all data."""
-    monkeypatch.setattr(elastic_net, "REFINED_ORDER", 60)
+    """Components in turn are sought among all variables, so that those that take part are the right ones, of
+    equal variances too."""
+    monkeypatch.setattr("spcacore.models.joint_search.TOGETHER_ORDER", 60)
     X, planted = spcacore.datasets.make_spiked(40, 300, cardinality=10, rng=1)
     plain, refined = (spca(X, 2, cardinality=10, refine=refine) for refine in (False, True))
     assert ((refined.loadings != 0) == (planted != 0)).all()
     assert refined.explained_variance.sum() > plain.explained_variance.sum()
     assert_allclose(refined.explained_variance, spcacore.explained_variance(X, refined.loadings), rtol=1e-9)
+    X = np.random.default_rng(1).standard_normal((30, 1500))
+    found = (
+        f(X, 2, cardinality=10, scale=True).explained_variance.sum() for f in (spca, spcacore.sparse_pca)
+    )
+    assert next(found) >= next(found) * (1 - 1e-9)
 
 
 def test_groups_settle():

@@ -138,7 +138,6 @@ LONGER = {  # what is slow to set up, or like what is above
     "spca": ("X = normal(600, 3000)", "spca(X, 5, penalty=0.5, **FOREVER)"),
     "sca": ("X = normal(1500, 3000)", "sca(X, 5, l1_bound=30.0, **FOREVER)"),
     "sca, covariance": ("X = covariance(3000)", "sca(X, 5, l1_bound=30.0, kind='covariance', **FOREVER)"),
-    "sca_path": ("X = normal(1500, 3000)", "sca_path(X, 5, [10.0, 20.0, 30.0], **FOREVER)"),
     "sma": ("X = normal(1500, 3000)", "sma(X, 5, l1_bound=30.0, sample_l1_bound=30.0, **FOREVER)"),
     "oppca": ("X = normal(1000, 3000)", "oppca(X, 20, **FOREVER)"),
     "soppca": ("X = normal(1000, 3000)", "soppca(X, 10, 300, **FOREVER)"),

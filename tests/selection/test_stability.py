@@ -166,6 +166,18 @@ def test_wide_resamples_are_fixed_points_among_all_variables(monkeypatch, treatm
         assert any(one is not None and np.allclose(one, given, rtol=rtol, atol=0) for one in orders)
 
 
+def test_resamples_are_not_held_at_the_components_of_all_the_data():
+    """Of heavy tails, the rows that are drawn often make other components best."""
+    X = np.random.default_rng(0).standard_t(3, (60, 6000))
+    X /= X.std(axis=0)
+    found = spcacore.stability(X, pca(1, 5), resampling="bootstrap", n_resamples=6)
+    for i in range(6):
+        F = X[repeated(drawn_weights(60, "bootstrap", 0, None)(i))]
+        best = spcacore.tpower(F, 5).value
+        S = found.chosen[i][0]
+        assert np.linalg.eigvalsh(np.cov(F[:, S].T))[-1] > 0.99 * best
+
+
 def _shares_of_fixed_points(F, n, supports, order, rtol):
     """Additional shares of components found in this order; None where a variable outside would enter."""
     p = F.shape[1]
@@ -264,7 +276,7 @@ def test_pairs_chosen_together():
         assert_allclose(found.together(t, range(30)), member.T @ member / 10)
         assert_allclose(found.together(t, [3, 1]), (member.T @ member / 10)[[3, 1]][:, [3, 1]])
         assert_allclose(found.together(t, range(30)).diagonal(), found.selection_frequency[:, t])
-    assert found.false_selections(0.8, 0) == pytest.approx(4**2 / (0.6 * 30))  # no modes are assumed of halves
+    assert found.false_selections(0.8, 0) == pytest.approx(4**2 / (0.6 * 30))  # without modes
     chosen = np.flatnonzero(found.loadings[:, 1])
     assert found.together(1).shape == (len(chosen),) * 2
 

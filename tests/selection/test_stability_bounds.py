@@ -1,13 +1,15 @@
 """Bounds of false selections against a linear program over all distributions that they hold for."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from calls import pca
 from scipy.optimize import linprog
 
 import spcacore
+from spcacore._types import Assumption
 from spcacore.selection.stability_result import false_selections, least_threshold
-from spcacore.selection.stable_variables import ASSUMPTIONS
 
 
 def test_bound_of_half_samples():
@@ -50,7 +52,7 @@ def test_bound_of_complementary_pairs_holds_for_every_unimodal_frequency(thresho
 @pytest.mark.parametrize("threshold", [0.55, 0.6, 0.75, 0.9, 1.0])
 def test_bounds_fall_with_what_is_assumed(threshold):
     for q, p, count in ((5, 100, 100), (70, 100, 100), (3, 50, 10), (10, 5000, 100)):
-        none, unimodal = (false_selections(threshold, q, p, count, one) for one in ASSUMPTIONS)
+        none, unimodal = (false_selections(threshold, q, p, count, one) for one in get_args(Assumption))
         assert 0 < unimodal <= none
 
 
