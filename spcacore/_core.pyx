@@ -7,7 +7,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 from libc.float cimport DBL_EPSILON, FLT_EPSILON
 from libc.math cimport INFINITY, log2, sqrt
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy, memset
 cimport scipy.linalg.cython_blas as blas
 cimport scipy.linalg.cython_lapack as lapack
 include "_blas_int.pxi"

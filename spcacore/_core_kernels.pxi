@@ -279,16 +279,6 @@ def exchange(const floating[:, ::1] C, const Py_ssize_t[::1] leaving, const Py_s
     return (first, entering, value) if first < n_leaving else None
 
 
-def spread_rows(float[::1] A, Py_ssize_t w, Py_ssize_t total):
-    """Rows of w entries as the first entries of rows of so many, of which A has room for w; what is beside them may be anything."""
-    cdef Py_ssize_t i
-    if not 0 < w <= total or A.shape[0] < w * total:
-        raise ValueError(f"{A.shape[0]} entries for {w} rows of {total}")
-    with nogil:
-        for i in range(w - 1, 0, -1):
-            memmove(&A[i * total], &A[i * w], w * sizeof(float))
-
-
 def largest_norms(const floating[:, ::1] A, const Py_ssize_t[::1] rows, Py_ssize_t k):
     """The norm of the k largest entries of each of these rows of a square matrix (spca_proto.h)."""
     cdef Py_ssize_t p = A.shape[0], count = rows.shape[0]

@@ -236,7 +236,6 @@ FIELD_PROBE_EACH = 15  # and so many for each nonzero, where that is more
 PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; starts of the race that tells
 PROBE_DROP = 0.8  # share of the component before that another must explain, or it is asked again
 FIELD_COLUMNS = 1024  # that are converted at a time
-FIELD_JOINING = 1024  # variables for which there is room in the first matrix that others join
 # Times that a part of A gives way to the variables with which the ends of its race have most in common, where
 # a signal may be weak; how many ends these are, and how many times k variables of each
 FIELD_ROUNDS, FIELD_LEADS, FIELD_PARTNERS = 2, 50, 2

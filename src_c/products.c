@@ -4,12 +4,7 @@
  * the depth is turned first, unless so few are multiplied that this takes longer. */
 #include "products.h"
 
-enum {
-    FEWEST = SPCA_LEAST(24),
-    LANES = sizeof(lanes_t) / sizeof(real),
-    SQUARE = 16 /* rows of the mirror at once: more share few sets of a cache where ldc is a
-                 * multiple of a power of two */
-};
+enum { FEWEST = SPCA_LEAST(24), LANES = sizeof(lanes_t) / sizeof(real) };
 #define SLAB ((spca_int)1 << 16) /* of the depth: stop is asked between them */
 
 typedef struct {
@@ -21,6 +16,32 @@ typedef struct {
     real *C, *turned; /* A, and then B, by groups; or NULL */
 } products_t;
 
+/* y_lc = x_cl of TOGETHER rows. */
+VECTORIZED(turn_together,
+           (spca_int depth, const real *x, spca_int ldx, real *restrict y, spca_int ldy),
+           (depth, x, ldx, y, ldy))
+{
+    for (spca_int l = 0; l < depth; l++)
+        for (int c = 0; c < TOGETHER; c += LANES) {
+#define ENTRY(i) x[(c + (i)) * ldx + l]
+            *(lanes_t *)(y + l * ldy + c) = LANES_OF(ENTRY);
+#undef ENTRY
+        }
+}
+
+/* C factor, and what is across the diagonal from it. */
+static void end_tile(const products_t *s, int half, spca_int m, spca_int n, real *C, real *mirror)
+{
+    spca_int r = 0;
+    for (spca_int i = 0; i < m; i++)
+        for (spca_int c = half ? i : 0; c < n; c++) C[i * s->ldc + c] *= s->factor;
+    if (s->a != s->b) return;
+    for (; !half && r + TOGETHER <= m; r += TOGETHER)
+        turn_together(n, C + r * s->ldc, s->ldc, mirror + r, s->ldc);
+    for (; r < m; r++)
+        for (spca_int c = half ? r : 0; c < n; c++) mirror[c * s->ldc + r] = C[r * s->ldc + c];
+}
+
 static void tile_part(void *context, spca_int part)
 {
     const products_t *s = context;
@@ -30,31 +51,15 @@ static void tile_part(void *context, spca_int part)
     const real *turned_b = s->a == s->b ? s->turned : s->turned + filled(s->m) * s->depth;
     int half = s->a == s->b && i == j;
     if (s->a == s->b && j < i) return;
+    for (spca_int c = 0; s->ends && s->a == s->b && c < n; c++)
+        for (spca_int r = 0; r < m; r += TOGETHER) FETCH_TO_WRITE(mirror + c * s->ldc + r);
     if (s->turned)
         SPCA(add_tile)(IN_GROUPS, half, m, n, s->depth, s->turned + i * s->depth, s->depth,
                        turned_b + j * s->depth, s->depth, s->keep, C, s->ldc);
     else
         SPCA(add_tile)(s->across, half, m, n, s->depth, s->a + i * (s->across ? 1 : s->lda), s->lda,
                        s->b + j * (s->across ? 1 : s->ldb), s->ldb, s->keep, C, s->ldc);
-    for (spca_int first = 0; s->ends && first < n; first += SQUARE)
-        for (spca_int r = 0; r < m; r++)
-            for (spca_int c = max_int(half ? r : 0, first); c < min_int(first + SQUARE, n); c++) {
-                real *x = C + r * s->ldc + c;
-                *x *= s->factor;
-                if (s->a == s->b) mirror[c * s->ldc + r] = *x;
-            }
-}
-
-/* y_lc = x_cl of TOGETHER rows. */
-VECTORIZED(turn_together, (spca_int depth, const real *x, spca_int ldx, real *restrict y),
-           (depth, x, ldx, y))
-{
-    for (spca_int l = 0; l < depth; l++)
-        for (int c = 0; c < TOGETHER; c += LANES) {
-#define ENTRY(i) x[(c + (i)) * ldx + l]
-            *(lanes_t *)(y + l * TOGETHER + c) = LANES_OF(ENTRY);
-#undef ENTRY
-        }
+    if (s->ends) end_tile(s, half, m, n, C, mirror);
 }
 
 /* A tile of rows of A, or of B. */
@@ -66,7 +71,7 @@ static void turn_part(void *context, spca_int part)
     const real *x = (of_b ? s->b : s->a) + i * ld;
     real *y = s->turned + (i + (of_b ? filled(s->m) : 0)) * s->depth;
     for (; c + TOGETHER <= width; c += TOGETHER)
-        turn_together(s->depth, x + c * ld, ld, y + c * s->depth);
+        turn_together(s->depth, x + c * ld, ld, y + c * s->depth, TOGETHER);
     for (spca_int l = 0; c < width && l < s->depth; l++)
         for (spca_int r = 0; r < TOGETHER; r++)
             y[c * s->depth + l * TOGETHER + r] = c + r < width ? x[(c + r) * ld + l] : 0;

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES, FIELD_JOINING
+from .._limits import FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES
 from .._types import AnyArray, Index
 from ..supports.admissible import Supports
 from .deflation import PROJECTION, DeflatedOperator
@@ -38,7 +38,6 @@ class Field:
         self.index: Index = index
         self.whole: bool = len(index) == problem.p
         self._columns: NDArray[np.float32] | None = None
-        self._room: AnyArray = np.empty(0, np.float32)  # where it is, or will be
         self.matrix: AnyArray = self._formed()
         self._place = np.full(problem.p, -1, np.intp)
         self._place[index] = np.arange(len(index))
@@ -50,8 +49,7 @@ class Field:
         if op.by_passes:
             return np.asarray(op.submatrix(index), np.float32, order="C")
         op, w = op.unscreened(), len(index)
-        self._room = np.empty((w + FIELD_JOINING * (not self.whole)) ** 2, np.float32)
-        A = self._room[: w * w].reshape(w, w)
+        A = np.empty((w, w), np.float32)
         if op.symmetric_form or not op.dense:
             for first in range(0, w, FIELD_COLUMNS):
                 rows = slice(first, first + FIELD_COLUMNS)
@@ -70,6 +68,11 @@ class Field:
         if not self.whole:
             self._columns = C
         return A
+
+    def full(self, state: DeflatedOperator) -> bool:
+        """Whether the variables of what has been removed are more than there is room for."""
+        removed = [variables for variables, _ in _directions(state)]
+        return len(np.unique(np.concatenate([self.index[:0], *removed]))) > len(self.index)
 
     def without(self, state: DeflatedOperator) -> bool:
         """Remove what the state has removed; False where that needs variables that are not here."""
@@ -92,39 +95,30 @@ class Field:
         return True
 
     def _joined(self, state: DeflatedOperator, variables: Index) -> bool:
-        """Let the variables of a component join, and remove from their rows the earlier ones."""
+        """Let variables of a component join, without the earlier ones, in place of some of least variance."""
         op: Any = self._problem.operator.unscreened()
         if not state.by_loadings or (self._columns is None and not op.by_passes):
             return False
-        new = variables[self._place[variables] < 0]
-        w, total = len(self.index), len(self.index) + len(new)
-        rows = np.empty((len(new), total), np.float32)
-        self.index = np.concatenate((self.index, new))
+        needed = np.concatenate([variables, *(removed for removed, _ in self._removed)])
+        new, free = variables[self._place[variables] < 0], np.flatnonzero(~np.isin(self.index, needed))
+        A, rows = self.matrix, np.empty((len(new), len(self.index)), np.float32)
+        variance = self._problem.variances[self.index[free]]  # of A without components rounding would decide
+        at = np.sort(free[np.argsort(variance, kind="stable")[: len(new)]])
+        self._place[self.index[at]] = -1
+        self.index[at], self._place[new] = new, at
         if self._columns is None:
-            rows[:] = op.gram.between(new, self.index)
+            others = np.append(np.delete(self.index, at), new)
+            rows[:, self._place[others]] = op.gram.between(new, others)
         else:
-            self._columns = C = np.concatenate((self._columns, op.columns(new).astype(np.float32)))
-            _core.matrix_product(np.ascontiguousarray(C[w:]), C, float(op.factor), rows)
-        self._place[new] = np.arange(w, total)
+            self._columns[at] = op.columns(new)
+            _core.matrix_product(self._columns[at], self._columns, float(op.factor), rows)
         for removed, entries in self._removed:  # none of which has nonzeros among the new
-            at, x = self._place[removed], entries.astype(np.float32)
-            rows[:, at] -= np.outer(rows[:, at] @ x, x)
-        self.matrix = A = self._grown(total)
-        A[w:], A[:w, w:] = rows, rows[:, :w].T
-        self._norm = {
-            k: np.concatenate((norm, _core.largest_norms(A, np.arange(w, total), k)))
-            for k, norm in self._norm.items()
-        }
+            place, x = self._place[removed], entries.astype(np.float32)
+            rows[:, place] -= np.outer(rows[:, place] @ x, x)
+        A[at], A[:, at] = rows, rows.T
+        for k, norm in self._norm.items():
+            norm[at] = _core.largest_norms(A, at, k)
         return True
-
-    def _grown(self, total: int) -> AnyArray:
-        """The matrix between more variables, in its own memory where there is room."""
-        w = len(self.matrix)
-        if self.matrix.base is not self._room or self._room.size < total**2:
-            self._room = np.empty((total + FIELD_JOINING) ** 2, np.float32)
-            self._room[: w * w] = self.matrix.ravel()
-        _core.spread_rows(self._room, w, total)
-        return self._room[: total**2].reshape(total, total)
 
     def norms(self, k: int) -> tuple[NDArray[np.float32], bool]:
         """The norms of the k largest entries of all rows as they once were, or room for them; which it is."""
@@ -234,7 +228,7 @@ class Ground:
         whole = problem.p <= most
         key = (problem.p, False) if whole else (most, by_variance)
         field = self._fields.get(key)
-        if field is None:
+        if field is None or field.full(state):
             index = np.arange(problem.p) if whole else _some(problem, state, most, by_variance, seed)
             self._fields.clear()  # memory holds one
             field = self._fields[key] = Field(problem, index)

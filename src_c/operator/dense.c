@@ -20,6 +20,7 @@ enum { /* entries of the vector that lines across are added to, at a time: by on
 enum { SHORT = 1 << 12, AHEAD = 8 }; /* bytes of pieces that are fetched, so many lines ahead */
 enum { LONG = SPCA_LEAST(3 << 12) }; /* bytes of lines that are read side by side */
 enum { LINE = 64 }; /* bytes that come from memory together, of which C order may need one entry */
+enum { ROWS = 32 }; /* of columns in C order at a time: what neighbors share stays in cache */
 #define REGION                                                                                     \
     ((spca_int)SPCA_LEAST(1 << 25)) /* bytes of lines that go across before the next ones */
 
@@ -280,8 +281,10 @@ static void columns_part(void *context, spca_int part)
     spca_int i0 = part * s->rows, i1 = min_int(A->m, i0 + s->rows), across = s->across;
     for (spca_int a = 0; a < s->k; a++) {
         const real *x = s->data + s->place[a] * s->down;
+        const real *next = s->data + s->place[min_int(a + AHEAD, s->k - 1)] * s->down;
         real *w = s->out + a * A->m, range = A->range, weight = column_weight(A, s->index[a]);
         real mean = A->mean ? A->mean[s->index[a]] * range : 0;
+        for (spca_int i = i0; across > 1 && i < i1; i++) FETCH(next + i * across);
         if (A->row_weight)
             for (spca_int i = i0; i < i1; i++)
                 w[i] =
@@ -298,7 +301,7 @@ static spca_status columns(const operator_t *A, spca_int k, const spca_int *inde
 {
     gather_t s = {.A = A,
                   .k = k,
-                  .rows = SPCA_LEAST(128),
+                  .rows = SPCA_LEAST(A->row_major ? ROWS : 128),
                   .index = index,
                   .place = index,
                   .data = A->data,
