@@ -47,7 +47,7 @@ from ..linalg.pencil import whitening
 from ..objectives.regression import Regression
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
 from ..operators.submatrix import KeptRows
-from ..solvers.refitting import Step, UnitSteps
+from ..solvers.refitting import Step, Steps
 from ..solvers.solution import ProgressHook, Solution, ended
 from ..supports.admissible import Supports, Units
 from ..supports.search import forward, forward_ways, swap
@@ -421,7 +421,7 @@ def _l1_bounded(a: Array, bound: float, choice: Supports) -> Array:
     if choice.shapes:
         a = choice.projected(a)
         if a.any():
-            a = UnitSteps(choice, Step.L1_BOUND, level=bound)(a)[1]
+            a = Steps(choice, Step.L1_BOUND, level=bound)(a)[1]
             a /= np.linalg.norm(a)
         return a
     w = np.empty_like(a)

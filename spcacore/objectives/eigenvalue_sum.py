@@ -26,7 +26,7 @@ from .._types import Array, Index
 from ..linalg.pencil import signed_vector
 from ..linalg.scaling import beyond_range
 from ..supports.admissible import Supports, Units, with_unit
-from ..supports.objective import Bound, Objective, of_each_size
+from ..supports.objective import Bound, Objective, kept, of_each_size
 
 
 def leading_sum(A: Array, S: Index, r: int) -> float:
@@ -53,7 +53,6 @@ class LeadingSum(Objective):
         if self.signs is not None:
             self.most_tried = CHOICE_SWAPS
             self.masked = np.where(A * np.outer(self.signs, self.signs) < 0, 0, A)
-        self.known: dict[bytes, tuple[Index, Array, float]] = {}
 
     def value(self, units: Units) -> float:
         if self.signs is not None:
@@ -68,21 +67,17 @@ class LeadingSum(Objective):
         values = self._sums(self.A, index)
         return values if self.masked is None else np.minimum(values, self._sums(self.masked, index))
 
+    @kept()
     def loading(self, units: Units) -> tuple[Index, Array, float]:
         """The variables, the best x on them, of the signs, and x'Ax."""
-        key = units.tobytes()
-        if key not in self.known:
-            S = self.supports.index(units)
-            G = self.A[np.ix_(S, S)]
-            if len(S) == 0:
-                x, value = np.zeros(0), 0.0
-            elif self.signs is None:
-                values, V = np.linalg.eigh(G)
-                x, value = V[:, -1], float(values[-1])
-            else:
-                x, value = signed_vector(G, self.signs[S])
-            self.known[key] = S, x, value
-        return self.known[key]
+        S = self.supports.index(units)
+        G = self.A[np.ix_(S, S)]
+        if len(S) == 0:
+            return S, np.zeros(0), 0.0
+        if self.signs is not None:
+            return S, *signed_vector(G, self.signs[S])
+        values, V = np.linalg.eigh(G)
+        return S, V[:, -1], float(values[-1])
 
     def with_each(self, units: Units, others: Index) -> Array:
         """The values, whatever the signs; with them bounds of the values."""

@@ -15,7 +15,7 @@ import numpy as np
 from .._records import record
 from .._types import Array, Index
 from ..supports.admissible import Supports, Units, with_unit
-from ..supports.objective import Objective
+from ..supports.objective import Objective, kept
 
 PARTITION_TABLES = 1024  # kept of components with a unit more: a number a unit
 
@@ -78,8 +78,6 @@ class Partition(Objective):
         super().__init__(Places.of(one.supports, sizes, total))
         self.one, self.sizes, self.total = one, sizes, total
         self.exact, self.most_tried = one.exact, one.most_tried
-        self.parts: dict[bytes, float] = {}
-        self.tables: dict[bytes, Array] = {}
 
     def sets(self, units: Units) -> list[Units]:
         """The units of each component."""
@@ -88,22 +86,17 @@ class Partition(Objective):
     def value(self, units: Units) -> float:
         return sum(map(self._part, self.sets(units)))
 
+    @kept()
     def _part(self, units: Units) -> float:
-        key = units.tobytes()
-        if key not in self.parts:
-            self.parts[key] = self.one.value(units) if units.any() else 0.0
-        return self.parts[key]
+        return self.one.value(units) if units.any() else 0.0
 
+    @kept(PARTITION_TABLES)
     def _table(self, units: Units) -> Array:
         """What a component is worth with each unit more, of those that it tries; -inf of the others."""
-        key = units.tobytes()
-        if key not in self.tables:
-            if len(self.tables) >= PARTITION_TABLES:
-                self.tables.clear()
-            others = self.one.entering(units, np.flatnonzero(self.one.supports.allowed & ~units))
-            self.tables[key] = np.full(len(units), -np.inf)
-            self.tables[key][others] = self.one.with_each(units, others)
-        return self.tables[key]
+        others = self.one.entering(units, np.flatnonzero(self.one.supports.allowed & ~units))
+        table = np.full(len(units), -np.inf)
+        table[others] = self.one.with_each(units, others)
+        return table
 
     def with_each(self, units: Units, others: Index) -> Array:
         sets, out = self.sets(units), np.empty(len(others))

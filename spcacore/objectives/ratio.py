@@ -32,7 +32,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import KeptRows, rows_of, whole_matrix
 from ..supports.admissible import Supports, Units, with_unit
-from ..supports.objective import Objective, of_each_size
+from ..supports.objective import Objective, kept, of_each_size
 
 _STEEPEST = 8  # units up to which the best swap of all is sought, and beyond which the first that helps
 _KEPT_BASES = 64  # of the supports that a step of a search asks for again
@@ -226,19 +226,12 @@ class RatioOfUnits(Objective):
             self.most_tried: int = quotient.entering
         self.work: float = np.inf  # multiplications left to swaps
         self._rows = KeptRows(quotient.rows, quotient.p)
-        self._kept: dict[bytes, Support | None] = {}
-        self._bases: dict[bytes, tuple[Index, PencilBasis]] = {}
 
+    @kept(_KEPT_BASES)
     def _basis(self, units: Units) -> tuple[Index, PencilBasis]:
         """The variables of some units, and the pencil on them whatever the signs."""
-        key = units.tobytes()
-        if key not in self._bases:
-            if len(self._bases) >= _KEPT_BASES:
-                self._bases.clear()
-            S = self._usable(units)
-            basis = self.quotient.basis(*self._block(S, S), S) if len(S) else PencilBasis.empty(0)
-            self._bases[key] = S, basis
-        return self._bases[key]
+        S = self._usable(units)
+        return S, self.quotient.basis(*self._block(S, S), S) if len(S) else PencilBasis.empty(0)
 
     def _block(self, S: Index, T: Index) -> tuple[Array, Array]:
         """M and G between variables: of a few, by rows that are kept."""
@@ -247,16 +240,13 @@ class RatioOfUnits(Objective):
         M, G = self._rows.between(S, T)
         return M, G
 
+    @kept()
     def best_on(self, units: Units) -> Support | None:
         """The best x; None where no variable of the units is left, or no x is feasible."""
-        if not self.bounded:
-            S, basis = self._basis(units)
-            return self._support(S, basis) if len(S) else None
-        key = units.tobytes()
-        if key not in self._kept:
-            S = self._usable(units)
-            self._kept[key] = self.best_of(S) if len(S) else None
-        return self._kept[key]
+        S = self._usable(units)
+        if len(S) == 0:
+            return None
+        return self.best_of(S) if self.bounded else self._support(*self._basis(units))
 
     def best_of(self, S: Index) -> Support | None:
         """The best x on some variables."""

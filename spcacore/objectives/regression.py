@@ -17,7 +17,7 @@ from .._types import Array, Index
 from ..linalg.pencil import whitening
 from ..operators.submatrix import KeptRows
 from ..supports.admissible import Supports, Unit, Units
-from ..supports.objective import Objective
+from ..supports.objective import Objective, kept
 
 
 @record
@@ -70,7 +70,6 @@ class Regression(Objective):
             self.most_tried: int = len(supports.allowed)
         none = np.zeros(len(supports.allowed), bool)
         self.none = self.last = _Explained(none, np.zeros((0, len(g))), g.astype(np.float64), diagonal)
-        self.fits: dict[bytes, Array] = {}
 
     def _explained(self, units: Units) -> _Explained:
         """From the last one asked for, where that has some of these units and no others."""
@@ -93,17 +92,15 @@ class Regression(Objective):
         volume = float(np.log(mu).sum()) if self.volume else 0.0
         return new, T, float(np.sum((T.T @ at.rest[S]) ** 2)) - volume
 
+    @kept()
     def fit_on(self, units: Units) -> Array:
         """The best u, for all variables."""
-        key = units.tobytes()
-        if key not in self.fits:
-            S, u = self.supports.index(units), np.zeros(len(self.g))
-            if self.fit is None:
-                u[S] = np.linalg.lstsq(self.K.between(S, S)[0], self.g[S], rcond=None)[0]
-            else:
-                u[S] = self.fit(S)
-            self.fits[key] = u
-        return self.fits[key]
+        S, u = self.supports.index(units), np.zeros(len(self.g))
+        if self.fit is None:
+            u[S] = np.linalg.lstsq(self.K.between(S, S)[0], self.g[S], rcond=None)[0]
+        else:
+            u[S] = self.fit(S)
+        return u
 
     def value(self, units: Units) -> float:
         return self._explained(units).value if self.fit is None else float(self.fit_on(units) @ self.g)

@@ -81,9 +81,27 @@ def rows_together(op: _core.Operator, S: Index) -> AnyArray:
     return op.apply_block(V).T
 
 
-def symmetric_submatrix(op: _core.Operator, index: Index | None = None) -> Array:
-    """A between some variables, or all, in double precision, and symmetric to the last bit."""
-    A = op.submatrix(np.arange(op.p) if index is None else index).astype(np.float64)
+def symmetric_submatrix(
+    op: _core.Operator, index: Index | None = None, check: Callable[[int], object] = lambda _: None
+) -> Array:
+    """A between some variables, or all, in double precision, and symmetric to the last bit.
+
+    Of many columns of data it comes in blocks, so that these are not all copied; `check` may end it before
+    each.
+    """
+    index = np.arange(op.p) if index is None else index
+    q, most = len(index), max(64, largest_submatrix(op))
+    step = q if op.symmetric_form or q <= most else most // 2
+    A, blocks = np.empty((q, q)), [slice(s, s + step) for s in range(0, q, max(step, 1))]
+    for b, rows in enumerate(blocks):
+        for columns in blocks[b:]:
+            check(0)
+            if rows is columns:
+                A[rows, rows] = op.submatrix(index[rows])
+                continue
+            both, count = op.submatrix(np.append(index[rows], index[columns])), len(index[rows])
+            A[rows, columns] = both[:count, count:]
+            A[columns, rows] = A[rows, columns].T
     return (A + A.T) / 2
 
 
@@ -121,7 +139,8 @@ class KeptRows:
         if next_to is not None:
             self.met += not new
         if new and next_to is not None:
-            new, self.met = new + self.lacking(next_to(min(2 * self.met, self.spare))), 0
+            likely = self.lacking(next_to(min(2 * self.met, self.spare)))
+            new, self.met = [*dict.fromkeys(new + likely)], 0
         if new or not members:
             if len(self.kept) > len(members) + self.spare:
                 self.kept = {j: self.kept[j] for j in members if j in self.kept}

@@ -182,7 +182,7 @@ class Solver(Restrictable):
 
     def begins_in_set(self, state: DeflatedOperator) -> bool:
         """Whether the first component is sought in a working set, if there is one."""
-        return True
+        return self.restrictable(state)
 
     def check_screening(self, screening: str, state: DeflatedOperator) -> None:
         """Refuse a working set in which not even the first component, of `state`, can be sought."""
@@ -309,9 +309,6 @@ class IterativeSolver(Solver):
             usual and self.max_iter > 0 and state.constraint is None and state.deflation.semidefinite
             and (self.same_in_set or not state.quotient)
         )  # fmt: skip
-
-    def begins_in_set(self, state: DeflatedOperator) -> bool:
-        return self.restrictable(state)
 
     def among_some(self, problem: Problem, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any]:
         return self if self.same_in_set else replaced(self, renormalize=False), sparsity

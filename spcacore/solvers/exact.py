@@ -21,7 +21,6 @@ from .._limits import (
     BOUND_SPEED,
     BRIEF_SECONDS,
     BRIEF_TIE,
-    CALLBACK_SECONDS,
     CENTERING_LOSS,
     EXACT_ORDER,
     EXACT_SLACK,
@@ -33,14 +32,14 @@ from .._limits import (
 )
 from .._messages import refuse_no_array
 from .._records import record
-from .._types import Array, Index, Kind, OperatorLike, Switch, Weights
+from .._types import Index, Kind, OperatorLike, Switch, Weights
 from .._validation import LARGEST, as_seed
 from ..choice import Choice
 from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_cost, largest_submatrix, rows_of
+from ..operators.submatrix import columns_cost, rows_of, symmetric_submatrix
 from ..progress import Callback
 from ..results import ExactComponent
 from ..supports.admissible import Supports
@@ -49,9 +48,9 @@ from .certificates import bounds_without_search, by_strong_variables
 from .covariance_blocks import BlockSearch, large_entries
 from .exact_tree import Search, best_on_support
 from .matrix_search import best_supports
-from .solution import Report, Solution, ended
+from .solution import ProgressClock, Report, Solution, ended
 from .truncated_power import TruncatedPower
-from .unit_search import UnitTree
+from .variance import UnitTree
 
 
 @record
@@ -209,32 +208,24 @@ class _TooManyVariables(ValueError):
     pass
 
 
-class _Limits:
+class _Limits(ProgressClock):
     """Until when a search goes on, what it tells, and the nodes that it has divided."""
 
     def __init__(self, solver: ExactSearch, hook: Report | None, began: float | None):
-        self.told_at = time.monotonic()
-        self.began = self.told_at if began is None else began
-        self.seconds, self.hook, self.nodes = solver.time_limit, hook, 0
-        self.end = self.began + solver.time_limit
+        self.began = time.monotonic() if began is None else began
+        self.seconds, self.nodes = solver.time_limit, 0
+        super().__init__(hook, self.began + self.seconds)
         self.most = LARGEST if solver.node_limit is None else solver.node_limit
         self.given = self.most < LARGEST or self.seconds < math.inf
 
-    def check(self, _: int = 0) -> None:
-        now = time.monotonic()
-        if self.hook is not None and (now >= self.told_at + CALLBACK_SECONDS or ended(self.hook)):
-            self.told_at = now
-            if self.hook(self.nodes):
-                raise _OutOfTime
-        if now > self.end:
-            raise _OutOfTime
-
     def out_of_time(self, _: int = 0) -> bool:
-        try:
-            self.check()
-        except _OutOfTime:
-            return True
-        return False
+        if ended(self.hook):  # which it says by itself, where a component under way is not wanted
+            self.due = -math.inf
+        return self(self.nodes)
+
+    def check(self, _: int = 0) -> None:
+        if self.out_of_time():
+            raise _OutOfTime
 
 
 def solve_to_optimality(
@@ -324,7 +315,7 @@ def _proof_by_blocks(
 def _tree(
     state: DeflatedOperator, kept: Index, k: int, best: Solution, tol: float, limits: _Limits
 ) -> Search | UnitTree:
-    A = _matrix(state, kept, limits.check)
+    A = symmetric_submatrix(state.operator, kept, limits.check)
     if state.supports.simple:
         return Search(A, k, np.searchsorted(kept, best.index), tol, state, kept, limits.check)
     return UnitTree(state, A, k, best, tol)
@@ -473,26 +464,7 @@ def _survivors_in_turn(
         if size == k or len(index) > EXACT_ORDER:
             return index
         support = np.searchsorted(index, start.index)
-        search = Search(_matrix(state, index, check_limits), size, support, state=state, kept=index)
+        search = Search(symmetric_submatrix(op, index, check_limits), size, support, state=state, kept=index)
         search.run(min(IN_TURN_NODES, node_limit), check_limits)
         fewer = search.upper() * (1 + slack)
     return np.arange(p)
-
-
-def _matrix(state: DeflatedOperator, kept: Index, check_limits: Callable[[int], object]) -> Array:
-    """A[kept, kept], in blocks, between which the call can be interrupted."""
-    op, q = state.operator, len(kept)
-    whole = q if op.symmetric_form else max(64, largest_submatrix(op))
-    A = np.empty((q, q))
-    blocks = [slice(s, s + whole // 2) for s in range(0, q, whole // 2)] if q > whole else [slice(0, q)]
-    for b, rows in enumerate(blocks):
-        for columns in blocks[b:]:
-            check_limits(0)
-            if rows is columns:
-                A[rows, rows] = op.submatrix(kept[rows])
-                continue
-            both = op.submatrix(np.append(kept[rows], kept[columns]))
-            count = len(kept[rows])
-            A[rows, columns] = both[:count, count:]
-            A[columns, rows] = A[rows, columns].T
-    return (A + A.T) / 2

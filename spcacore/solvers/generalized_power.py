@@ -38,7 +38,7 @@ from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .column_starts import Columns, ThresholdedEntries, begin_among
 from .greedy_search import greedy_or
-from .refitting import Step, UnitSteps, refit
+from .refitting import Step, Steps, refit
 from .solution import ProgressClock, Report, Solution, Tally, ended
 from .starts import Start, power_start, search_starts
 
@@ -113,29 +113,24 @@ class GeneralizedPower(IterativeSolver):
         """The best of the runs from all starts, re-fitted if asked; of minus infinity if none is feasible."""
         l0, rounding = self.norm == "l0", _rounding(op)
         limits = self.max_iter, self.tolerance(op), hook
+        steps = Steps(state.supports, Step.L0 if l0 else Step.L1, level=gamma)
         best, lacking, most, runs = None, None, -math.inf, 0
         again, work = 0, 0.0  # starts that led to the best, and multiplications of all
         for tried, (index, entries, _) in enumerate(starts):
             enough = tried >= COLUMN_STARTS_LEAST and work > START_WORK
             if best is not None and (ended(hook) or (self._chooses and (again > SAME_ENDS or enough))):
                 break
-            if not state.supports.shapes:
-                status, index, entries, objective, variance, n_iter = op.gpower(
-                    index, entries, l0, gamma, *limits
-                )
-            else:
-                steps = UnitSteps(state.supports, Step.L0 if l0 else Step.L1, level=gamma)
-                found = steps.ascend(op, index, entries, *limits)
-                status, index, entries, objective, n_iter, variance = found
+            new, objective = steps.ascend(op, index, entries, *limits)
             runs += 1
-            work += 2.0 * (op.p * len(index) if op.symmetric_form else problem.cost) * n_iter
-            first_term = abs(variance) if l0 else math.sqrt(abs(variance))
-            if status < 0 or (status == 0 and objective <= rounding * first_term):
+            if new is None:
+                continue
+            work += 2.0 * (op.p * len(new.index) if op.symmetric_form else problem.cost) * new.n_iter
+            first_term = abs(new.objective) if l0 else math.sqrt(abs(new.objective))
+            if new.converged and objective <= rounding * first_term:
                 continue
             if best is not None and objective <= most + rounding * abs(most):
                 again += objective >= most - 100 * self.tolerance(op) * abs(most)
                 continue
-            new = Solution(index, entries, variance, n_iter, status == 0)
             if self.renormalize:
                 new = refit(state, new)
             if new.objective > -math.inf:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial, reduce
-from itertools import pairwise
+from itertools import chain, pairwise, takewhile
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._asked import as_record, seed_of
 from .._limits import (
     BACKWARD_ORDER,
+    CHOICE_ORDER,
     FIELD_ORDER,
     FIELD_SOME,
     GREEDY_BEGINS,
@@ -26,42 +26,32 @@ from .._limits import (
     RACE_STARTS,
     SOLVER_TOL,
     SWAP_WORK,
-    TIE_TOLERANCE,
-    TIE_WORK,
-    TIED_VARIABLES,
     USUAL_BACKWARD_ORDER,
 )
 from .._records import record
-from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
+from .._types import Index, Kind, OperatorLike, Switch, Weights
 from .._validation import as_seed, integer, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
-from ..linalg.pencil import ties
 from ..methods import Greedy
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Ground, can_be_formed
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import (
-    KeptRows,
-    kept_rows,
-    largest_submatrix,
-    rows_at_once,
-    rows_together,
-    whole_matrix,
-)
+from ..operators.submatrix import KeptRows, kept_rows
 from ..progress import Callback
 from ..results import GreedyComponent
+from ..supports.admissible import Units, with_unit
+from ..supports.search import Clock, backward, growing, never, shrinking
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
 from .matrix_search import ends_on_field
 from .refitting import is_better, refit
 from .solution import ProgressClock, Report, Solution, ended
-from .starts import power_start
-from .swaps import Pencil, swap_search
-from .unit_search import brief_search, greedy_by_units
+from .swaps import swap_search
+from .variance import LeadingEigenvalue, Slopes, Variance, brief_search
 
-Search = Callable[..., Iterator[Solution]]
+_ALL = -1
 
 
 @record
@@ -94,73 +84,68 @@ class GreedySearch(Solver):
 
     def searches(
         self, problem: Problem, state: DeflatedOperator, K: int, seed: list[int], first: int | None = None
-    ) -> tuple[Search, ...]:  # fmt: skip
-        """Those of the strategy, which share the rows of A."""
-        forward = partial(_forward, kept_rows(state.operator))
-        one: Search = partial(forward, first)
-        others: dict[str, tuple[Search, ...]] = {
-            "gradient": (partial(_gradient, first),),
-            "backward": (_backward,),
-            "bidirectional": (one, _backward),
-        }
-        if self.strategy != "auto" or state.supports.shapes or problem.p == K:
-            return others.get(self.strategy, (one,))
-        begun = [partial(forward, j) for j in _begins(problem, state, K, seed)]
-        backward = (_backward,) if problem.p <= USUAL_BACKWARD_ORDER else ()
-        return (one, *begun, *backward)
+    ) -> list[int | None]:
+        """Where those of the strategy begin: with a variable, None for what promises most, or `_ALL`."""
+        plain = self.strategy == "auto" and not state.supports.shapes and problem.p != K
+        found = [] if self.strategy == "backward" else [first]
+        if plain:
+            found += _begins(problem, state, K, seed)
+        most = USUAL_BACKWARD_ORDER if state.supports.simple else CHOICE_ORDER
+        few = (plain or not state.supports.simple) and len(state.supports.allowed) <= most
+        if self.strategy in ("backward", "bidirectional") or (self.strategy == "auto" and few):
+            found.append(_ALL)
+        return found
+
+    def maximized(
+        self, state: DeflatedOperator, K: int, seed: list[int], strength: float, rows: KeptRows | None
+    ) -> LeadingEigenvalue | Variance:
+        """What the searches maximize, B = I + strength QQ'."""
+        if not state.supports.simple:
+            return Variance(state if strength else replace(state, constraint=None), K, seed=tuple(seed))
+        if self.strategy == "gradient":
+            return Slopes(state, K, strength, seed)
+        return LeadingEigenvalue(state, K, strength, seed, rows)
 
     def solve(
         self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
         hook: Report | None,
     ) -> Solution | None:  # fmt: skip
-        best = None
-        n_iter, clock = 0, ProgressClock(hook)
-        if not state.supports.simple:
-            return self._by_units(problem, state, cardinality, seed, clock, hook)
-        strengths = GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
-        for pencil in (Pencil.of(state, strength) for strength in strengths):
-            for search in self.searches(problem, state, cardinality, seed):
-                if ended(hook):
-                    break
-                steps = search(state, pencil, cardinality, seed, clock)
-                new = next((new for new in steps if len(new.index) == cardinality), None)
-                if new is None:
+        best, n_iter, clock = None, 0, ProgressClock(hook)
+        simple, rows = state.supports.simple, kept_rows(state.operator)
+        strengths = _strengths(state)
+        if state.constrained and not simple:  # without it, and with it as it is
+            strengths = (0.0, 1.0)
+        for objective in (self.maximized(state, cardinality, seed, s, rows) for s in strengths):
+            for first in self.searches(problem, state, cardinality, seed):
+                steps = _walk(objective, first, clock)
+                full = (units for units in steps if not objective.supports.joining(units).any())
+                units = None if ended(hook) else next(full, None)
+                if units is None:
                     continue
-                n_iter += new.n_iter
-                new = refit(state, replace(new, entries=new.entries.astype(state.operator.dtype)))
-                if (
-                    state.constrained
-                ):  # which variables go together with a constraint, the penalty says roughly
+                n_iter += _changed(objective, units, first)
+                new = refit(state, objective.solution(units))
+                if state.constrained:  # which variables go together with it, a penalty says roughly
                     new = swap_search(problem, state, new, SWAP_WORK, hook)
                 if new.objective > -np.inf and (best is None or is_better(state, new, best, 0)):
                     best = new
-        if best is not None and state.constrained:
+        if best is not None and state.constrained and simple:
             best = brief_search(state, best, cardinality, hook)
         return None if best is None else drop_zeros(replace(best, n_iter=n_iter))
-
-    def _by_units(
-        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
-        clock: ProgressClock, hook: Report | None,
-    ) -> Solution | None:  # fmt: skip
-        """Under a constraint the supports that grow with it and without it, after swaps."""
-        ways = [state, replace(state, constraint=None)] if state.constrained else [state]
-        found = [greedy_by_units(way, cardinality, self.strategy, seed, clock) for way in ways]
-        ends = [refit(state, x) for x in found if x is not None]
-        if state.constrained:
-            ends = [swap_search(problem, state, x, SWAP_WORK, hook) for x in ends]
-        return drop_zeros(max(ends, key=lambda x: x.objective, default=None))
 
     def path(
         self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None
     ) -> Iterator[Solution] | None:
         if state.supports.shapes or state.constrained or self.strategy in ("backward", "bidirectional"):
             return None
-        pencil, clock = Pencil.of(state, -1.0 if state.quotient else 0.0), ProgressClock(hook)
-        upwards = [search for search in self.searches(problem, state, most, seed) if search is not _backward]
-        runs = (search(state, pencil, most, seed, clock) for search in upwards)
-        dtype = state.operator.dtype
+        clock, rows = ProgressClock(hook), kept_rows(state.operator)
+        upwards = [first for first in self.searches(problem, state, most, seed) if first != _ALL]
+        each = [self.maximized(state, most, seed, _strengths(state)[0], rows) for _ in upwards]
+        runs = (
+            map(objective.solution, _walk(objective, first, clock))
+            for objective, first in zip(each, upwards, strict=True)
+        )
         return (
-            refit(state, replace(new, entries=new.entries.astype(dtype)))
+            refit(state, new)
             for new in (reduce(partial(_better, state), found) for found in zip(*runs, strict=False))
         )
 
@@ -272,21 +257,21 @@ def greedy(
     clock = ProgressClock(hook)
     path: list[Solution | None] = [None] * K
     n_iter = 0
-    for search in solver.searches(problem, state, K, seed, first):
+    objective = solver.maximized(state, K, seed, 0.0, None)
+    for start in solver.searches(problem, state, K, seed, first):
         steps = 0
-        for new in search(state, Pencil.of(state), K, seed, clock):
-            steps, k = max(steps, new.n_iter), len(new.index) - 1
-            old = path[k]
-            path[k] = new if old is None else _better(state, old, new)
+        for units in _walk(objective, start, clock):
+            new, steps = objective.solution(units), max(steps, _changed(objective, units, start))
+            k = len(new.index) - 1
+            path[k] = _better(state, path[k] or new, new)
         n_iter += steps
         if ended(hook):
             break
-    dtype = state.operator.dtype
-    found = [replace(new, entries=new.entries.astype(dtype)) for new in path if new is not None]
+    found = [new for new in path if new is not None]
     found[-1] = replace(refit(state, found[-1]), n_iter=n_iter)
     last = drop_zeros(found[-1])
     if last is None or abs(last.objective) <= problem.noise(last.index):  # as `single` says
-        nothing = [np.eye(1, k + 1, dtype=dtype)[0] for k in range(K)]
+        nothing = [np.eye(1, k + 1, dtype=state.operator.dtype)[0] for k in range(K)]
         found = [Solution(np.arange(k + 1), nothing[k], 0.0, 0, True) for k in range(K)]
     x = Run(problem, state, solver, seed, hook, last, K).component()
     values = np.array([new.objective for new in found], np.float64)
@@ -322,8 +307,8 @@ def _begins(problem: Problem, state: DeflatedOperator, K: int, seed: list[int]) 
     field = ground.field(problem, state, most, False, seed)
     if field is None:
         return []
-    k, A, inside = min(K, GREEDY_RANKED, len(field.index)), field.matrix, field.as_state()
-    rows = kept_rows(inside.operator)
+    k, A = min(K, GREEDY_RANKED, len(field.index)), field.matrix
+    objective = LeadingEigenvalue(field.as_state(), k, seed=seed)
     passed, values = np.zeros(len(A), bool), {}
     leaders: list[int] = []  # the two largest entries of each of the best ends of a race
     tol = SOLVER_TOL.of(A.dtype)
@@ -335,8 +320,7 @@ def _begins(problem: Problem, state: DeflatedOperator, K: int, seed: list[int]) 
         if not A[j, j] > 0 or (passed[j] and j not in leaders):
             continue
         passed[_core.select_largest(A[j], k)] = True
-        steps = _forward(rows, int(j), inside, Pencil.of(inside), k, seed, ProgressClock(None))
-        values[int(field.index[j])] = [x.objective for x in steps]
+        values[int(field.index[j])] = [*map(objective.value, _walk(objective, int(j), never))]
         if len(values) == GREEDY_STARTS:
             break
     best = Counter(
@@ -345,138 +329,27 @@ def _begins(problem: Problem, state: DeflatedOperator, K: int, seed: list[int]) 
     return [j for j, _ in best.most_common(GREEDY_BEGINS)]
 
 
-def _forward(
-    rows: KeptRows, first: int | None, state: DeflatedOperator, pencil: Pencil, K: int, seed: list[int],
-    clock: ProgressClock,
-) -> Iterator[Solution]:  # fmt: skip
-    """Up to cardinality K, by the largest eigenvalue."""
-    op, diagonal = state.operator, np.ascontiguousarray(state.diagonal, np.float64)
-    C = np.empty((K, op.p), op.dtype)
-    norm = np.zeros(op.p) if pencil.Q is None else None
-    support, free = np.empty(K, np.intp), np.ones(op.p, bool)
-    wanted = np.zeros(op.p, bool)  # what is included comes first
-    if state.supports.shapes:
-        wanted[state.supports.wanted] = True
-        if first is None or not wanted[first]:
-            first = int(np.argmax(np.where(wanted, diagonal, -np.inf)))
-    new = first if first is not None else _first(state, pencil, seed)
-    next_to: Callable[[int], Index] | None = None
-    for k in range(K):
-        if new is None:
+def _strengths(state: DeflatedOperator) -> tuple[float, ...]:
+    """Of what lies in the span of Q."""
+    return GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
+
+
+def _walk(objective: LeadingEigenvalue | Variance, first: int | None, clock: Clock) -> Iterator[Units]:
+    """Ever larger supports from a first variable, or from what is included; or ever smaller ones from all."""
+    supports = objective.supports
+    if first == _ALL:
+        yield from takewhile(np.any, shrinking(objective, backward(objective, clock)))
+        return
+    begin = np.zeros_like(supports.included) if supports.simple else supports.included
+    if first is not None and (supports.included[first] or not supports.included.any()):
+        begin = with_unit(begin, add=first)
+    found = growing(objective, begin)
+    for steps, units in enumerate(chain([begin], found) if begin.any() else found, 1):
+        yield units
+        if clock(steps):
             return
-        support[k], free[new] = new, False
-        (C[k : k + 1],) = rows.between(support[k : k + 1], None, next_to)
-        if norm is not None:
-            norm += C[k].astype(np.float64) ** 2
-        S = support[: k + 1]
-        G = C[: k + 1, S].astype(np.float64)
-        ascending = np.argsort(S)
-        yield pencil.leading(G[np.ix_(ascending, ascending)], S[ascending], k + 1)
-        if clock(k + 1):
-            return
-        if k + 1 < K:
-            basis = pencil.basis(G, S)
-            if rows_at_once(op):
-                next_to = partial(_steepest, C[: k + 1], basis.W[:, 0], free, K - k - 2)
-            candidate = np.flatnonzero(free & wanted)
-            candidate = candidate if len(candidate) else np.flatnonzero(free)
-            value = pencil.bordered_eigenvalues(C[: k + 1], S, candidate, diagonal, basis, norm)
-            new = int(candidate[ties(value)[0]])
 
 
-def _steepest(C: AnyArray, x: Array, free: NDArray[np.bool_], wanted: int, most: int) -> Index:
-    """Free variables with the largest entries of Ax, so many, where C has the rows of A on the support."""
-    count = min(wanted, most)
-    return (
-        _core.select_largest(np.where(free, x.astype(C.dtype) @ C, 0), count)
-        if count
-        else np.empty(0, np.intp)
-    )
-
-
-def _gradient(
-    first: int | None, state: DeflatedOperator, pencil: Pencil, K: int, seed: list[int], clock: ProgressClock
-) -> Iterator[Solution]:
-    """Up to cardinality K, by the largest slope of x'Ax/x'Bx."""
-    op, one = state.operator, np.ones(1, state.operator.dtype)
-    # the submatrix at once, or a column of A a step: m K^3/6 multiplications, or m p K
-    whole = state.diagonal is not None and not op.symmetric_form and 6 * op.p >= K * K
-    whole = whole and largest_submatrix(op) >= K
-    G = np.empty((K, K))
-    support = np.empty(K, np.intp)
-    new = first if first is not None else _first(state, pencil, seed)
-    for k in range(K):
-        if new is None:
-            return
-        support[k] = new
-        S = support[: k + 1]
-        ascending = np.argsort(S)
-        index = S[ascending]
-        if whole:
-            part = op.submatrix(index).astype(np.float64)
-        else:
-            G[: k + 1, k] = G[k, : k + 1] = op.apply(S[k:], one)[S]
-            part = G[np.ix_(ascending, ascending)]
-        here = pencil.leading(part, index, k + 1)
-        yield here
-        if clock(k + 1):
-            return
-        if k + 1 < K:
-            running = op
-            if pencil.strength < 0:
-                running = op.with_quotient()
-            elif pencil.strength > 0 and here.objective > 0:
-                running = op.with_penalty(pencil.strength * here.objective)
-            position, entry, _ = running.largest(index, here.entries.astype(op.dtype), k + 2)
-            outside = ~np.isin(position, index)
-            new = int(position[outside][np.argmax(np.abs(entry[outside]))])
-
-
-def _backward(
-    state: DeflatedOperator, pencil: Pencil, K: int, seed: list[int], clock: ProgressClock
-) -> Iterator[Solution]:
-    """From all variables, yielding from cardinality K downwards."""
-    op = state.operator
-    A = whole_matrix(op)
-    S = np.arange(op.p)
-    for removed in range(op.p):
-        G = A[np.ix_(S, S)]
-        basis = pencil.basis(G, S)
-        if len(basis.eigenvalues) == 0:
-            S = S[:-1]
-            continue
-        if len(S) <= K:
-            yield pencil.leading(G, S, removed)
-        if clock(removed) and len(S) > K:  # at once to the K that weigh most
-            S = np.sort(S[_core.select_largest(np.ascontiguousarray(basis.W[:, 0]), K)])
-            continue
-        S = np.delete(S, ties(basis.without_each())[-1])
-
-
-def _first(state: DeflatedOperator, pencil: Pencil, seed: list[int]) -> int | None:
-    """The variable that explains most by itself or, of several, together with another; None if none does."""
-    op = state.operator
-    if state.diagonal is None:
-        return int(np.argmax(np.abs(power_start(op, np.random.default_rng(seed)))))
-    diagonal, square = np.ascontiguousarray(state.diagonal, np.float64), pencil.diagonal(op.p)
-    counts = square > pencil.least
-    if not counts.any():
-        return None
-    promise = np.where(counts, diagonal / np.where(counts, square, 1), -np.inf)
-    tied = ties(promise, TIE_TOLERANCE if op.dtype == np.float64 else 1e-6)
-    if len(tied) == 1 or promise[tied[0]] == 0:
-        return int(tied[0])
-    room = max(16, min(TIED_VARIABLES, int(TIE_WORK / ((1 if op.symmetric_form else op.m) * op.p))))
-    if len(tied) > room:
-        weight = np.abs(power_start(op, np.random.default_rng(seed)))
-        tied = np.sort(tied[_core.select_largest(weight[tied], room)])
-    chosen, best = int(tied[0]), -np.inf
-    for start in range(0, len(tied), 4):
-        part = tied[start : start + 4]
-        for i, row in zip(part, rows_together(op, part), strict=True):
-            one, others = np.array([i]), np.delete(np.arange(op.p), i)
-            basis, C = pencil.basis(diagonal[[[i]]], one), np.ascontiguousarray(row[None])
-            pair = pencil.bordered_eigenvalues(C, one, others, diagonal, basis).max()
-            if pair > best + TIE_TOLERANCE * abs(best) or best == -np.inf:
-                chosen, best = int(i), pair
-    return chosen
+def _changed(objective: LeadingEigenvalue | Variance, units: Units, first: int | None) -> int:
+    """How many have joined, or have left."""
+    return int(np.count_nonzero(objective.supports.allowed & ~units if first == _ALL else units))

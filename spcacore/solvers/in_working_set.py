@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -78,45 +79,12 @@ def search_in_working_set(
     seed: list[int], hook: Report | None,
 ) -> Solution | None:  # fmt: skip
     """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
-    given, removed = solver.nearby(), _removed(state)
-    likely = solver.candidates(problem, state, sparsity, seed)
-    active = np.unique(np.concatenate([likely, removed, *([] if given is None else [given.index])]))
+    given, likely = solver.nearby(), solver.candidates(problem, state, sparsity, seed)
+    active = np.unique(np.concatenate([likely, _removed(state), *([] if given is None else [given.index])]))
     if not working_set.admit(active):
         return None
-    inner, among = solver.among_some(problem, state, sparsity)
-    x: Solution | None = None
-    everywhere = True  # whether to search from all starts
-    searched = active[:0]  # where that was done
-    for _ in range(WORKING_SET_CHECKS):
-        inside, restricted = working_set.restricted(problem, state, active)
-        last = given if x is None else x
-        near = None if last is None else _at(last, np.searchsorted(active, last.index))
-        if near is None or everywhere:
-            way = inner if near is None else inner.near(near, False)
-            found, searched = way.solve(inside, restricted, among, seed, hook), active
-        else:
-            found = inner.resume(inside, restricted, near, among, hook)
-        level = _level(inner, inside, restricted, found, among)
-        if found is None or level is None:
-            return None
-        tally = found.tally if x is None or everywhere else x.tally
-        before, x = x, replaced(_at(found, active[found.index]), proved=False, tally=tally)
-        if ended(hook) or (everywhere and before is not None and _same(before, x)):
-            break
-        (entrants,) = _entrants(working_set, solver, problem, state, active, [(x, level)])
-        if entrants is None:
-            return None
-        everywhere = len(entrants) == 0
-        if everywhere and np.array_equal(searched, active):
-            break
-        if not everywhere:
-            grown = working_set.grown(active, np.union1d(x.index, removed), entrants)
-            if grown is None:
-                return None
-            active = grown
-    else:
-        return None
-    return solver.finish(problem, state, x, hook)
+    x = _at_rest(working_set, solver, problem, state, sparsity, hook, active, {0: given}, seed).get(0)
+    return None if x is None else solver.finish(problem, state, x, hook)
 
 
 def search_from_each(
@@ -125,50 +93,78 @@ def search_from_each(
 ) -> list[Solution | None]:  # fmt: skip
     """The same from each start alone, which share the checks of all columns."""
     out: list[Solution | None] = [None] * len(begins)
-    removed, likely = _removed(state), [working_set.index]
+    likely = [working_set.index]
     if WORKING_SET_ALL * len(working_set.index) ** 2 > problem.cost:
         likely = [begin.likely for begin in begins]
-    active = np.unique(np.concatenate([*likely, removed, *(begin.x.index for begin in begins)]))
+    active = np.unique(np.concatenate([*likely, _removed(state), *(begin.x.index for begin in begins)]))
     if not working_set.admit(active):
         if len(begins) == 1:
             return out
         each = (search_from_each(working_set, solver, problem, state, sparsity, hook, [b]) for b in begins)
         return [x for found in each for x in found]
-    inner, among = solver.among_some(problem, state, sparsity)
-    under_way = {i: begin.x for i, begin in enumerate(begins)}
-    at_rest: dict[int, Solution] = {}
-    for _ in range(WORKING_SET_CHECKS):
-        inside, restricted = working_set.restricted(problem, state, active)
-        reached: dict[int, tuple[Solution, float]] = {}
-        for i, x in under_way.items():
-            near = _at(x, np.searchsorted(active, x.index))
-            new = inner.resume(inside, restricted, near, among, hook)
-            level = _level(inner, inside, restricted, new, among)
-            if new is not None and level is not None:
-                reached[i] = replaced(_at(new, active[new.index]), proved=False), level
-        if ended(hook):
-            at_rest |= {i: x for i, (x, _) in reached.items()}
-            break
-        entrants = _entrants(working_set, solver, problem, state, active, list(reached.values()))
-        under_way, joining = {}, []
-        for (i, (x, _)), found in zip(reached.items(), entrants, strict=True):
-            if found is not None and len(found) == 0:
-                at_rest[i] = x
-            elif found is not None:
-                under_way[i] = x
-                joining.append(found)
-        if not under_way:
-            break
-        used = np.unique(np.concatenate([removed, *(x.index for x in under_way.values())]))
-        grown = working_set.grown(active, used, np.concatenate(joining))
-        if grown is None:
-            break
-        active = grown
-    for i, x in at_rest.items():
+    starts = {i: begin.x for i, begin in enumerate(begins)}
+    found = _at_rest(working_set, solver, problem, state, sparsity, hook, active, starts)
+    for i, x in found.items():
         known = begins[i].known
         same = known is not None and np.array_equal(x.index, known.index)
         out[i] = replaced(known, n_iter=x.n_iter) if same else solver.finish(problem, state, x, hook)
     return out
+
+
+def _at_rest(
+    working_set: WorkingSet, solver: Restrictable, problem: Problem, state: DeflatedOperator, sparsity: Any,
+    hook: Report | None, active: Index, under_way: Mapping[int, Solution | None],
+    seed: list[int] | None = None,
+) -> dict[int, Solution]:  # fmt: skip
+    """Where the runs under way end, of which no variable outside of the set would enter.
+
+    With a seed they begin from all starts in the set, and once nothing enters do so again, until that is no
+    news.
+    """
+    inner, among = solver.among_some(problem, state, sparsity)
+    everywhere, removed = seed is not None, _removed(state)
+    rested: dict[int, Solution] = {}
+    for turn in range(WORKING_SET_CHECKS):
+        inside, restricted = working_set.restricted(problem, state, active)
+        reached: dict[int, tuple[Solution, float]] = {}
+        for i, x in under_way.items():
+            near = None if x is None else _at(x, np.searchsorted(active, x.index))
+            if seed is not None and everywhere:
+                way = inner if near is None else inner.near(near, False)
+                new = way.solve(inside, restricted, among, seed, hook)
+            else:
+                assert near is not None
+                new = inner.resume(inside, restricted, near, among, hook)
+            level = _level(inner, inside, restricted, new, among)
+            if new is None or level is None:
+                continue
+            tally = new.tally if x is None or everywhere or seed is None else x.tally
+            new = replaced(_at(new, active[new.index]), proved=False, tally=tally)
+            if ended(hook) or (everywhere and turn > 0 and x is not None and _same(x, new)):
+                rested[i] = new
+            else:
+                reached[i] = new, level
+        if not reached:
+            break
+        entrants = _entrants(working_set, solver, problem, state, active, list(reached.values()))
+        going: dict[int, Solution] = {}
+        joining: list[Index] = []
+        for (i, (x, _)), found in zip(reached.items(), entrants, strict=True):
+            if found is not None and len(found) == 0 and (everywhere or seed is None):
+                rested[i] = x
+            elif found is not None:
+                going[i] = x
+                joining.append(found)
+        if not going:
+            break
+        under_way = going
+        used = np.unique(np.concatenate([removed, *(x.index for x in going.values())]))
+        everywhere = not any(map(len, joining))
+        grown = active if everywhere else working_set.grown(active, used, np.concatenate(joining))
+        if grown is None:
+            break
+        active = grown
+    return rested
 
 
 def _removed(state: DeflatedOperator) -> Index:

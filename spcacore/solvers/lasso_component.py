@@ -25,7 +25,7 @@ from ..progress import Callback
 from ..results import SparseComponent
 from .base import drop_zeros, run_one, shared_parameters
 from .penalized_decomposition import BoundedSolver
-from .refitting import Step, UnitSteps, best_of_bounded
+from .refitting import Step, Steps, best_of_bounded
 from .solution import Report, Solution
 
 
@@ -53,24 +53,15 @@ class LassoComponent(BoundedSolver):
         def run(
             operator: _core.Operator, index: Index, entries: AnyArray, _: tuple[int, ...]
         ) -> Solution | None:
-            outside = Q if operator is op else Q[:, :0]
-            if supports.shapes:
-                steps = UnitSteps(supports, Step.L1_BOUND, level=l1_bound, Q=outside)
-                return steps.solution(operator, index, entries, self.max_iter, tol, hook)
-            dense = np.zeros(op.p, op.dtype)
-            dense[index] = entries
-            status, v, objective, n_iter = operator.scotlass(
-                dense, outside, l1_bound, self.max_iter, tol, hook
-            )
-            index = np.flatnonzero(v)
-            return None if status < 0 else Solution(index, v[index], objective, n_iter, status == 0)
+            steps = Steps(supports, Step.L1_BOUND, level=l1_bound, Q=Q if operator is op else Q[:, :0])
+            return steps.ascend(operator, index, entries, self.max_iter, tol, hook)[0]
 
         begin = partial(self.begin, problem, state, l1_bound, seed)
         signed = supports.signs is not None and state.constrained
         best = best_of_bounded(state, begin, run, hook, self.renormalize and not signed)
         if signed and self.renormalize and best is not None:
-            steps = UnitSteps(supports.only(best.index), Step.L1_BOUND, level=math.sqrt(op.p), Q=Q)
-            x = steps.solution(op, best.index, best.entries, self.max_iter, tol, hook)
+            steps = Steps(supports.only(best.index), Step.L1_BOUND, level=math.sqrt(op.p), Q=Q)
+            x, _ = steps.ascend(op, best.index, best.entries, self.max_iter, tol, hook)
             if x is not None and x.objective > best.objective:
                 best = replace(best, index=x.index, entries=x.entries, objective=x.objective)
         return drop_zeros(best)

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -128,8 +129,7 @@ class LeastSquaresSearch:
         of_score: bool = False,
     ):  # fmt: skip
         self.solver, self.problem, self.hook = solver, problem, hook
-        self.clock: ProgressClock = ProgressClock(hook)
-        self.steps: Steps = Steps(sys.maxsize, self.clock)
+        self.steps: Steps = Steps(sys.maxsize, ProgressClock(hook))
         self.state: DeflatedOperator = state
         if state.constraint == "uncorrelated":  # where Q'x = 0, x'Ax and Ax are those of Schur's deflation
             self.state = DeflatedOperator.from_problem(problem, DEFLATIONS["schur"])
@@ -143,7 +143,7 @@ class LeastSquaresSearch:
         self.supports: Supports = supports.among(
             supports.mask(np.flatnonzero(self.ratio.usable)) | supports.included
         )
-        self._objectives: dict[tuple[float, bool, int], RatioOfUnits] = {}
+        self._of = cache(self._maximized)
         self._paths: dict[RatioOfUnits, tuple[list[Units], Iterator[Units]]] = {}
 
     def solve(self, k: int, start: Solution | None = None) -> Solution | None:
@@ -200,13 +200,10 @@ class LeastSquaresSearch:
                     return k
         return self.supports.bounds[1]
 
-    def _of(self, weight: float, of_score: bool, k: int) -> RatioOfUnits:
+    def _maximized(self, weight: float, of_score: bool, k: int) -> RatioOfUnits:
         """The ratio on supports of up to k, with a weight of what earlier ones span."""
-        key = weight, of_score, k
-        if key not in self._objectives:
-            ratio = self.ratio.of_score() if of_score else self.ratio
-            self._objectives[key] = RatioOfUnits(self._penalized(ratio, weight), self.supports.within(k))
-        return self._objectives[key]
+        ratio = self.ratio.of_score() if of_score else self.ratio
+        return RatioOfUnits(self._penalized(ratio, weight), self.supports.within(k))
 
     def _path(self, objective: RatioOfUnits) -> Iterator[Units]:
         """The supports of forward search, which are kept."""
@@ -299,16 +296,12 @@ class LeastSquaresSearch:
         return Support(S, N @ basis.W[:, 0], float(basis.eigenvalues[0]))
 
     def _proved(self, best: Support, k: int) -> tuple[Support, float, bool]:
-        end = time.monotonic() + self.solver.time_limit
+        clock = ProgressClock(self.hook, time.monotonic() + self.solver.time_limit)
         ratio = self._penalized(self.ratio, 0.0 if self.Q is None else GREEDY_PENALTIES[-1])
-
-        def stop(n_nodes: int) -> bool:
-            return self.clock(n_nodes) or time.monotonic() > end
-
         supports = self.supports.within(k)
         objective = RatioOfUnits(ratio, supports, self.refit)
         begin = supports.mask(best.index) | supports.included
-        proof = prove(objective, begin, node_limit=self.solver.node_limit, clock=stop)
+        proof = prove(objective, begin, node_limit=self.solver.node_limit, clock=clock)
         found = objective.best_on(proof.units)
         if found is None or not found.value > best.value:
             found = best

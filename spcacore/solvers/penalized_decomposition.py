@@ -32,7 +32,7 @@ from ..progress import Callback
 from ..results import PMDComponent
 from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .column_starts import Columns, LargestEntries, begin_among
-from .refitting import Step, UnitSteps, best_of_bounded, penalty_continuation
+from .refitting import Step, Steps, best_of_bounded, penalty_continuation
 from .solution import Report, Solution
 from .starts import Start, search_starts
 
@@ -133,29 +133,18 @@ class PenalizedDecomposition(BoundedSolver):
             )
         sample_bound = min(self.sample_l1_bound or 0.0, math.sqrt(op.n))  # of fewer rows, perhaps; 0: none
         supports = state.supports
-        limits = (
-            l1_bound, sample_bound, self.max_iter, self.tolerance(op), hook, supports.positive,
-        )  # fmt: skip
         weights = () if two_way else CONTINUATION  # two-way steps know no penalty
         if supports.shapes and two_way:
             raise ValueError("sample_l1_bound cannot be combined with include, groups or signs of variables")
 
-        def steps(
-            op: _core.Operator, index: Index, entries: AnyArray
-        ) -> tuple[int, Index, AnyArray, float, int]:
-            if not supports.shapes:
-                return op.pmd(index, entries, *limits)
-            bounded = UnitSteps(supports, Step.L1_BOUND, level=l1_bound)
-            return bounded.ascend(op, index, entries, *limits[2:5])[:5]
+        steps = Steps(supports, Step.L1_BOUND, level=l1_bound, samples=sample_bound)
 
-        def run(
-            operator: _core.Operator, index: Index, entries: AnyArray, _: tuple[int, ...]
-        ) -> Solution | None:
-            status, index, entries, objective, n_iter = steps(operator, index, entries)
-            if status < 0:
-                return None
-            x = Solution(index, entries, objective, n_iter, status == 0)
-            return penalty_continuation(state, x, steps, weights)
+        def ascend(op: _core.Operator, index: Index, entries: AnyArray) -> Solution | None:
+            return steps.ascend(op, index, entries, self.max_iter, self.tolerance(op), hook)[0]
+
+        def run(*start: Any) -> Solution | None:
+            x = ascend(*start[:3])
+            return None if x is None else penalty_continuation(state, x, ascend, weights)
 
         begin = partial(self.begin, problem, state, l1_bound, seed)
         best = best_of_bounded(state, begin, run, hook, self.renormalize)

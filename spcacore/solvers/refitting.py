@@ -6,14 +6,14 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 from enum import IntEnum
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from .._limits import CONTINUATION, QUOTIENT_NULL, REFIT_RISE
-from .._records import replaced
+from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Mask
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.pencil import raised_ratio, signed_vector
@@ -22,7 +22,7 @@ from ..operators.submatrix import largest_submatrix
 from ..supports.admissible import Supports
 from .solution import Report, Solution, Tally, ended
 
-Run = Callable[[_core.Operator, Index, AnyArray], tuple[Any, ...]]
+Run = Callable[[_core.Operator, Index, AnyArray], Solution | None]
 
 
 def penalty_continuation(
@@ -31,27 +31,23 @@ def penalty_continuation(
     """What a run found, with Q'x = 0 where the state asks for that; None where no vector met is feasible.
 
     Then the run is repeated with a growing penalty on what of x lies in the span of Q, while its support
-    settles, and the best of the supports on the way is kept. `run(operator, index, value)` returns status,
-    index, value, objective, n_iter.
+    settles, and the best of the supports on the way is kept.
     """
     if not state.constrained:
         return x
     if not x.objective > 0:  # rounding is all that is left
         return None
-    best, total, index, value = refit(state, x), x.n_iter, x.index, x.entries
-    met = {index.tobytes()}
+    best, met, scale = refit(state, x), {x.index.tobytes()}, x.objective
+    total, new = x.n_iter, x
     for weight in weights:
-        penalized = state.operator.with_penalty(weight * x.objective)
-        status, index, value, _, n_iter = run(penalized, index, value)
-        total += n_iter
-        if status < 0:
+        again = run(state.operator.with_penalty(weight * scale), new.index, new.entries)
+        if again is None:
             break
-        if index.tobytes() in met:
+        new, total = again, total + again.n_iter
+        if new.index.tobytes() in met:
             continue
-        met.add(index.tobytes())
-        new = refit(state, replaced(x, index=index, entries=value, converged=status == 0))
-        if new.objective > best.objective:
-            best = new
+        met.add(new.index.tobytes())
+        best = max(best, refit(state, new), key=lambda one: one.objective)
     return None if best.objective == -np.inf else replaced(best, n_iter=total)
 
 
@@ -246,7 +242,7 @@ def _signed_vector(
     return value, state.objective(x.index, value)
 
 
-# ---- steps and ascents among supports of whole units and of given signs, by kernels (units.c, unit_ascent.c)
+# ---- ascents ------------------------------------------------------------------------------------------
 
 
 class Step(IntEnum):
@@ -255,19 +251,25 @@ class Step(IntEnum):
     TRUNCATION, L0, L1, L1_BOUND = range(4)
 
 
-class UnitSteps:
-    """Steps of one kind, up to a cardinality, or with a penalty or a bound as their level.
+@record
+class Steps:
+    """x <- the step of A x over its norm: up to a cardinality, or with a penalty or a bound as its level.
 
-    What a bound leaves is orthogonal to the columns of Q (unit_orthogonal.c).
+    Of single variables each step has a kernel; whole units and given signs have one for all (unit_ascent.c).
+    What a bound leaves is orthogonal to the columns of Q; a bound on `samples` too makes the objective u'F v.
     """
 
     supports: Supports
-    rule: Any
+    step: Step
+    count: int = 0
+    level: float = 0.0
+    Q: AnyArray | None = None
+    samples: float = 0.0
 
-    def __init__(
-        self, supports: Supports, step: Step, count: int = 0, level: float = 0.0, Q: AnyArray | None = None
-    ):  # fmt: skip
-        self.supports, self.rule = supports, supports.rule(step, count, level, Q)
+    @cached_property
+    def rule(self) -> _core.UnitRule:
+        """Of units (units.c, unit_orthogonal.c)."""
+        return self.supports.rule(self.step, self.count, self.level, self.Q)
 
     def __call__(self, y: Array) -> tuple[Index, Array]:
         """The support, and the next vector from y = A x, of any norm; x'Ax is taken as 1."""
@@ -277,22 +279,37 @@ class UnitSteps:
     def ascend(
         self, op: _core.Operator, index: Index, entries: AnyArray, max_iter: int, tol: float,
         hook: Report | None,
-    ) -> tuple[int, Index, AnyArray, float, int, float]:  # fmt: skip
-        """x <- the step of A x over its norm, until the objective rises no more; the best x met.
-
-        Returns status, as the kernels do, index, entries, objective, the number of iterations and x'Ax.
-        """
-        x = self.start(op, index, entries)
-        status, x, units, objective, quadratic, n_iter = op.unit_ascend(self.rule, x, max_iter, tol, hook)
+    ) -> tuple[Solution | None, float]:  # fmt: skip
+        """x where the objective rises no more, and that; None where A maps a vector to zero."""
+        limits, penalized = (max_iter, tol, hook), self.step in (Step.L0, Step.L1)
+        positive, variance = self.supports.positive, 0.0
+        if self.supports.shapes:
+            x = self.start(op, index, entries)
+            status, x, units, objective, variance, n_iter = op.unit_ascend(self.rule, x, *limits)
+            index = self.supports.index(units)
+            entries = x[index].astype(op.dtype)
+        elif penalized:
+            status, index, entries, objective, variance, n_iter = op.gpower(
+                index, entries, self.step == Step.L0, self.level, *limits
+            )
+        elif self.step == Step.TRUNCATION:
+            status, index, entries, objective, n_iter = op.truncated_power(
+                index, entries, self.count, *limits, positive
+            )
+        elif self.Q is None:
+            status, index, entries, objective, n_iter = op.pmd(
+                index, entries, self.level, self.samples, *limits, positive
+            )
+        else:
+            dense = np.zeros(op.p, op.dtype)
+            dense[index] = entries
+            status, v, objective, n_iter = op.scotlass(dense, self.Q, self.level, *limits)
+            index = np.flatnonzero(v)
+            entries = v[index]
         if status < 0:
-            return status, index, entries, -math.inf, 0, -math.inf
-        support = self.supports.index(units)
-        return status, support, x[support].astype(op.dtype), objective, n_iter, quadratic
-
-    def solution(self, *run: Any) -> Solution | None:
-        """What `ascend` finds, where x'Ax is the objective."""
-        status, index, entries, objective, n_iter, _ = self.ascend(*run)
-        return None if status < 0 else Solution(index, entries, objective, n_iter, status == 0)
+            return None, -math.inf
+        value = variance if penalized else objective
+        return Solution(index, entries, value, n_iter, status == 0), objective
 
     def start(self, op: _core.Operator, index: Index, entries: AnyArray) -> Array:
         """Dense; a variable alone stands for its group."""

@@ -34,7 +34,7 @@ from ..methods import DSPCA
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import formed_error, largest_submatrix, product_error, rows_of
+from ..operators.submatrix import formed_error, largest_submatrix, product_error, rows_of, symmetric_submatrix
 from ..progress import Callback
 from ..results import DSPCAComponent
 from ..supports.admissible import Supports
@@ -318,7 +318,7 @@ def _above_quotient(
         return None
     values, vectors = np.linalg.eigh(relaxed.matrix)
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    form = _submatrix(op, relaxed.kept).astype(np.float64) - rho * np.eye(len(root))
+    form = symmetric_submatrix(op, relaxed.kept) - rho * np.eye(len(root))
     direction = root @ np.linalg.eigh(root @ form @ root)[1][:, -1]
     found = [_loading(state, relaxed, k, solver, which) for which in (None, direction)]
     return max((x for x in found if x is not None), key=lambda x: x.objective, default=None)
@@ -399,7 +399,7 @@ def _within(relaxed: _Relaxed, state: DeflatedOperator, rho: float, limit: float
     M, off = relaxed.matrix, _off_diagonal(relaxed)
     primal = relaxed.primal + rho * off
     if off > limit:  # mixed with its diagonal, which is feasible
-        own = float(_submatrix(state.operator, relaxed.kept).diagonal() @ M.diagonal())
+        own = float(symmetric_submatrix(state.operator, relaxed.kept).diagonal() @ M.diagonal())
         primal = own + (primal - own) * limit / off
         M = M * (limit / off) + np.diag(M.diagonal()) * (1 - limit / off)
     dual = relaxed.dual + rho * limit
@@ -438,13 +438,12 @@ def _block(op: _core.Operator, kept: Index) -> Array | None:
     """A of the variables kept, unless they have no variance."""
     if len(kept) == 0:
         return None
-    A = _submatrix(op, kept).astype(np.float64)
-    A = (A + A.T) / 2
+    A = symmetric_submatrix(op, kept)
     return A if A.diagonal().max() > 0 else None
 
 
 def _rounding(state: DeflatedOperator, index: Index, together: Callable[[AnyArray], float]) -> float:
-    """Of A = F'F among variables, as `_submatrix` has it: of centered columns, or by products with all rows.
+    """Of A = F'F among variables, as it is formed: of centered columns, or by products with all rows.
 
     An entry is off by at most gamma |F_i| |F_j|, and |F|'|F| has a norm of at most the sum of squares of F.
     """
@@ -453,7 +452,7 @@ def _rounding(state: DeflatedOperator, index: Index, together: Callable[[AnyArra
         square = state.moment
     if not op.symmetric_form and len(index) > largest_submatrix(op):
         gamma = product_error
-    squares = _submatrix(op, index).diagonal() if square is None else square[index]
+    squares = symmetric_submatrix(op, index).diagonal() if square is None else square[index]
     return gamma(op) * float(together(squares))
 
 
@@ -561,11 +560,3 @@ def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) 
         kept |= above.any(axis=1)
         kept[block] |= above.any(axis=0)
     return np.flatnonzero(kept)
-
-
-def _submatrix(op: _core.Operator, index: Index) -> AnyArray:
-    """A[index, index], without a copy of many columns of data."""
-    if op.symmetric_form or len(index) <= largest_submatrix(op):
-        return op.submatrix(index)
-    starts = range(0, len(index), COLUMNS_AT_A_TIME)
-    return np.concatenate([rows_of(op, index[s : s + COLUMNS_AT_A_TIME]).T[index] for s in starts], axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -48,17 +49,19 @@ def ended(hook: Report | None) -> bool:
 
 
 class ProgressClock:
-    """Reports progress, twenty times a second at most; True where the search is to end."""
+    """Reports progress, twenty times a second at most; True where the search is to end, or the time is up."""
 
-    def __init__(self, hook: Report | None):
+    def __init__(self, hook: Report | None, end: float = math.inf):
         self.hook: Report | None = hook
+        self.end: float = end
         self.due: float = time.monotonic() + CALLBACK_SECONDS
 
     def __call__(self, n_iter: int) -> bool:
-        if self.hook is not None and time.monotonic() >= self.due:
+        now = time.monotonic()
+        if self.hook is not None and now >= self.due:
             self.hook(n_iter)
-            self.due = time.monotonic() + CALLBACK_SECONDS
-        return ended(self.hook)
+            self.due = now + CALLBACK_SECONDS
+        return ended(self.hook) or now > self.end
 
 
 class Tally(NamedTuple):

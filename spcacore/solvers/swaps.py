@@ -8,71 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from .. import _core
-from .._limits import GREEDY_PENALTIES, QUOTIENT_NULL, RISE, SWAP_GAP, SWAP_SLACK, SWAPS_AT_A_TIME, TIE
-from .._records import record
+from .._limits import GREEDY_PENALTIES, RISE, SWAP_GAP, SWAP_SLACK, SWAPS_AT_A_TIME, TIE
 from .._types import AnyArray, Array, Index, Mask
-from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import KeptRows, kept_rows, largest_submatrix
 from .refitting import refit
 from .solution import ProgressClock, Report, Solution, ended
-from .unit_search import swap_units
-
-# ---- what a variable more or less does to the largest eigenvalue of a support ---------------------------
-
-
-@record
-class Pencil:
-    """B = I + strength QQ', Q by rows; directions with x'Bx of at most `least` do not count."""
-
-    Q: Array | None
-    strength: float
-    least: float
-
-    @classmethod
-    def of(cls, state: DeflatedOperator, strength: float = 0.0) -> Pencil:
-        Q = np.stack(state.basis) if strength else None
-        return cls(Q, strength, QUOTIENT_NULL.of(state.operator.dtype))
-
-    def diagonal(self, p: int) -> Array:
-        """Of B."""
-        return np.ones(p) if self.Q is None else 1 + self.strength * (self.Q**2).sum(axis=0)
-
-    def basis(self, G: AnyArray, index: Index) -> PencilBasis:
-        """Of a support, where A is G."""
-        if self.Q is None:
-            eigenvalues, W = all_eigenpairs((G + G.T) / 2.0)
-            return PencilBasis(
-                eigenvalues[::-1].copy(), np.asfortranarray(W[:, ::-1]), np.zeros(len(G), bool)
-            )
-        U, root, _ = np.linalg.svd(self.Q[:, index].T)
-        square = np.ones(len(index))
-        square[: len(root)] += self.strength * root**2
-        return PencilBasis.of(G, square, U, square > self.least)
-
-    def leading(self, G: Array, index: Index, n_iter: int) -> Solution:
-        """The leading vector of a support, of unit norm, where A is G."""
-        if self.Q is None:
-            value, x = _core.leading_eigenvector(np.ascontiguousarray(G))
-            x[~G.any(axis=0)] = 0  # rounding must not give these variables a loading
-            return Solution(index, x if x.any() else np.eye(1, len(x))[0], value, n_iter, True)
-        basis = self.basis(G, index)
-        if basis.W.shape[1] == 0:  # all of it lies in the span of Q
-            return Solution(index, np.eye(1, len(index))[0], -np.inf, n_iter, True)
-        x = basis.W[:, 0]
-        return Solution(index, x / np.linalg.norm(x), float(basis.eigenvalues[0]), n_iter, True)
-
-    def bordered_eigenvalues(
-        self, C: AnyArray, index: Index, candidate: Index,
-        diagonal: Array, basis: PencilBasis, norm: Array | None = None,
-    ) -> Array:  # fmt: skip
-        """The largest eigenvalues on a support, where the rows of A are C, with each candidate more."""
-        R = None if self.Q is None else np.asfortranarray(basis.W.T @ self.Q[:, index].T)
-        return _core.bordered_eigenvalues(
-            C, candidate, diagonal, basis.eigenvalues, basis.W, norm, self.Q, R, self.strength, self.least
-        )
+from .variance import Pencil, swap_units
 
 
 def swap_search(
@@ -87,7 +31,7 @@ def swap_search(
     if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf or ended(hook):
         return x
     if not state.supports.simple:
-        return swap_units(state, x, budget, hook)
+        return swap_units(state, x, hook)
     if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
         return x
     strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0

@@ -36,11 +36,11 @@ from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .field_search import FieldSearch, noise_of, rises_above_noise
 from .matrix_search import best_supports
-from .refitting import Step, UnitSteps, best_run, is_better, penalty_continuation, refit
+from .refitting import Step, Steps, best_run, is_better, penalty_continuation, refit
 from .solution import Report, Solution, Tally, ended
 from .starts import promising_variables, search_starts
 from .swaps import swap_search
-from .unit_search import brief_search
+from .variance import brief_search
 
 
 @record
@@ -272,22 +272,22 @@ class TruncatedPower(IterativeSolver):
         A = state.matrix if plain and self.max_iter > 0 else None
 
         def steps(
-            op: _core.Operator, index: Index, entries: AnyArray, width: int
-        ) -> tuple[int, Index, AnyArray, float, int]:
+            op: _core.Operator, index: Index, entries: AnyArray, width: int = path[-1]
+        ) -> Solution | None:
             if A is not None and op is running and not ended(hook):  # which leaves no run
                 S, x = index[None], np.ascontiguousarray(entries[None])
                 *run, ends = _core.truncated_power_of_matrix(A, S, x, width, self.max_iter, tol, hook)
-                return ends[0], run[0][0], run[1][0], run[2][0], run[3][0]
-            if not supports.shapes:
-                return op.truncated_power(index, entries, width, *limits, supports.positive)
-            return UnitSteps(supports, Step.TRUNCATION, width).ascend(op, index, entries, *limits)[:5]
+                index, entries, objective, n_iter = (found[0] for found in run)
+                return None if ends[0] < 0 else Solution(index, entries, objective, n_iter, ends[0] == 0)
+            return Steps(supports, Step.TRUNCATION, width).ascend(op, index, entries, *limits)[0]
 
+        x = None
         for width in path[-1:] if supports.shapes else path:
-            status, index, entries, objective, n_iter = steps(running, index, entries, width)
-            if status < 0:
+            x = steps(running, index, entries, width)
+            if x is None:
                 return None
-        x = Solution(index, entries, objective, n_iter, status == 0)
-        return penalty_continuation(state, x, lambda op, i, v: steps(op, i, v, path[-1]))
+            index, entries = x.index, x.entries
+        return None if x is None else penalty_continuation(state, x, steps)
 
 
 def _running(state: DeflatedOperator) -> _core.Operator:

@@ -7,13 +7,16 @@ many units are tried), `bound` (that of all free units together is seldom close)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
-from .._limits import CHOICE_SWAPS, RISE, TIE
+from .._limits import CHOICE_STARTS, CHOICE_SWAPS, RISE, TIE
 from .._records import record
 from .._types import Array, Index
+from ..linalg.pencil import ties
 from .admissible import Supports, Units, with_unit
 
 
@@ -37,6 +40,29 @@ class Bound:
     without: Array | None = None
 
 
+_T = TypeVar("_T", bound="Objective")
+_R = TypeVar("_R")
+
+
+def kept(most: int = 1 << 16) -> Callable[[Callable[[_T, Units], _R]], Callable[[_T, Units], _R]]:
+    """Of a method: what it says of some units is kept until it has been asked of so many."""
+
+    def decorated(method: Callable[[_T, Units], _R]) -> Callable[[_T, Units], _R]:
+        @wraps(method)
+        def answer(objective: _T, units: Units) -> _R:
+            known = objective.answers.setdefault(method.__name__, {})
+            key = units.tobytes()
+            if key not in known:
+                if len(known) >= most:
+                    known.clear()
+                known[key] = method(objective, units)
+            return known[key]
+
+        return answer
+
+    return decorated
+
+
 class Objective:
     """What is maximized over supports. A unit more never lowers the value.
 
@@ -56,6 +82,8 @@ class Objective:
         Of how many units a step asks the values, those of the largest promise.
     at_once : int
         Of how many units `added` is asked at once.
+    starts : int
+        Of how many first units that tie the best pairs are compared.
     """
 
     exact = True
@@ -65,9 +93,11 @@ class Objective:
     tie: float = TIE.double
     most_tried = CHOICE_SWAPS
     at_once = 1
+    starts: int = CHOICE_STARTS
 
     def __init__(self, supports: Supports):
         self.supports = supports
+        self.answers: dict[str, dict[bytes, Any]] = {}
 
     def value(self, units: Units) -> float:
         """Of the best x on these units; 0 of none, -inf where no x is feasible."""
@@ -83,7 +113,7 @@ class Objective:
 
     def with_each(self, units: Units, others: Index) -> Array:
         """The values with each of the others more."""
-        return self.values(with_unit(units, add=unit) for unit in others)
+        return self.added(units, others)
 
     def added(self, units: Units, others: Index) -> Array:
         """The values with each of the others more, where `with_each` has only bounds."""
@@ -121,6 +151,47 @@ class Objective:
             return others
         order = np.argsort(-self.promise(units)[others], kind="stable")
         return np.sort(others[order[: self.most_tried]])
+
+    def best_addition(
+        self, units: Units, others: Index, enough: float = -np.inf, by_size: bool = False
+    ) -> tuple[float, int] | None:
+        """The largest value, and the unit of these others that makes it; None where none has enough."""
+        if len(others) == 0:
+            return None
+        values = self.values_with(units, others, enough)
+        gains = (values - self.value(units)) / self.supports.size[others] if by_size else values
+        best = int(ties(gains, self.tie)[0])
+        if not values[best] > enough:
+            return None
+        return float(values[best]), int(others[best])
+
+    def values_with(self, units: Units, others: Index, enough: float = -np.inf) -> Array:
+        """The values with each of the others more.
+
+        Of bounds only the largest are replaced by values, those that may be the largest; the rest by -inf.
+        """
+        bounds = self.with_each(units, others)
+        if self.exact:
+            return bounds
+        values, most = np.full(len(bounds), -np.inf), -np.inf
+        order = np.argsort(-bounds, kind="stable")[: self.most_tried]
+        while len(order) and bounds[order[0]] > enough and bounds[order[0]] >= most:
+            some, order = order[: self.at_once], order[self.at_once :]
+            values[some] = self.added(units, others[some])
+            most = max(most, float(values[some].max()))
+        return values
+
+    def first_to_enter(self, units: Units) -> Index:
+        """What a step of a search tries: what is included, or others that have room."""
+        others = np.flatnonzero(self.supports.joining(units))
+        wanted = others[self.supports.included[others]]
+        return wanted if len(wanted) or not len(others) else self.entering(units, others)
+
+    def pairs(self, starts: Index) -> Array:
+        """The values of the best pairs with each of these units."""
+        alone = [with_unit(np.zeros(len(self.supports.allowed), bool), add=unit) for unit in starts]
+        found = [self.best_addition(units, self.first_to_enter(units)) for units in alone]
+        return np.array([-np.inf if one is None else one[0] for one in found])
 
     def trades(self, _units: Units) -> Iterable[tuple[float, Units]]:
         """Other changes than swaps of one unit, with values that they reach at most, the best first."""

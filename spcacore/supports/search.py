@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from .._limits import CHOICE_STARTS
-from .._types import Array, Index
+from .._types import Array
 from ..linalg.pencil import ties
 from .admissible import Units, with_unit
 from .objective import Objective
@@ -74,46 +73,58 @@ def growing(objective: Objective, units: Units, by_size: bool = False) -> Iterat
         units = _first(objective, units, by_size)
         if units.any():
             yield units
-    while found := _best_addition(objective, units, _entering(objective, units), by_size=by_size):
+    while found := objective.best_addition(units, objective.first_to_enter(units), by_size=by_size):
         units = with_unit(units, add=found[1])
         yield units
 
 
-def _entering(objective: Objective, units: Units) -> Index:
-    return objective.entering(units, np.flatnonzero(objective.supports.joining(units)))
-
-
 def _first(objective: Objective, none: Units, by_size: bool) -> Units:
     """The first unit, in a mask."""
-    others = _entering(objective, none)
+    others = objective.first_to_enter(none)
     if len(others) == 0:
         return none
-    values = _values(objective, none, others)
+    values = objective.values_with(none, others)
     values = values / objective.supports.size[others] if by_size else values
-    tied = others[ties(values, objective.tie)] if values.max() > -np.inf else others[:0]
-    if len(tied) > CHOICE_STARTS:
-        tied = tied[np.argsort(-objective.promise(none)[tied], kind="stable")[:CHOICE_STARTS]]
-    starts, pairs = [with_unit(none, add=unit) for unit in tied], []
-    for start in starts if len(starts) > 1 else ():
-        more = _best_addition(objective, start, _entering(objective, start))
-        pairs.append(-np.inf if more is None else more[0])
-    return starts[int(ties(np.array(pairs), objective.tie)[0]) if pairs else 0] if starts else none
+    if not values.max() > -np.inf:
+        return none
+    tied = others[ties(values, objective.tie)]
+    if len(tied) > objective.starts:
+        tied = tied[np.argsort(-objective.promise(none)[tied], kind="stable")[: objective.starts]]
+    best = ties(objective.pairs(tied), objective.tie)[0] if len(tied) > 1 else 0
+    return with_unit(none, add=tied[best])
+
+
+def shrinking(objective: Objective, units: Units) -> Iterator[Units]:
+    """These units, and then with one unit less, each time of the least loss, those that are left."""
+    yield units
+    while len(members := np.flatnonzero(objective.supports.leaving(units))):
+        values = objective.without_each(units, members)
+        units = with_unit(units, drop=members[ties(values, objective.tie)[-1]])
+        yield units
 
 
 def backward(objective: Objective, clock: Clock = never, begin: Units | None = None) -> Units:
     """From all that are allowed, or begun with, one unit less until the rest has room: of the least loss.
 
-    Where sizes differ there may be room again, which forward search fills.
+    Where sizes differ there may be room again, which forward search fills. When the clock ends it, those that
+    add most stay.
     """
-    supports, steps = objective.supports, 0
-    units = supports.allowed.copy() if begin is None else begin
-    while supports.left(units) < 0:
-        members = np.flatnonzero(supports.leaving(units))
-        values = objective.without_each(units, members)
-        units, steps = with_unit(units, drop=members[ties(values, objective.tie)[-1]]), steps + 1
-        if clock(steps):
+    units = objective.supports.allowed if begin is None else begin
+    for steps, rest in enumerate(shrinking(objective, units)):
+        units, over = rest, steps > 0 and clock(steps)
+        if objective.supports.left(units) >= 0:
             break
+        if over:
+            return _of_largest(objective, np.where(units, objective.shares(units), 0))
     return forward(objective, units)
+
+
+def _of_largest(objective: Objective, weight: Array) -> Units:
+    """The units of the largest weights that have room."""
+    units = np.zeros(len(weight), bool)
+    room = objective.supports.room
+    units[objective.supports.largest(np.sqrt(np.maximum(weight, 0)), room)] = True
+    return units
 
 
 def swap(objective: Objective, units: Units, clock: Clock = never) -> tuple[float, Units]:
@@ -137,9 +148,7 @@ def ascend(objective: Objective, units: Units) -> Units:
     iteration, truncated."""
     value = objective.value(units)
     while True:
-        promise = objective.promise(units)
-        new = np.zeros_like(units)
-        new[objective.supports.largest(np.sqrt(np.maximum(promise, 0)), objective.supports.room)] = True
+        new = _of_largest(objective, objective.promise(units))
         more = objective.value(new)
         if not more > value + objective.rise * abs(value):
             return units
@@ -179,7 +188,7 @@ def _swapped(objective: Objective, units: Units, value: float) -> tuple[float, U
             break
         rest = with_unit(units, drop=member)
         fit = others[supports.joining(rest)[others]]
-        found = _best_addition(objective, rest, fit, enough)
+        found = objective.best_addition(rest, fit, enough)
         if found is None:
             continue
         new = with_unit(rest, add=found[1])
@@ -201,34 +210,3 @@ def _traded(objective: Objective, units: Units, value: float) -> tuple[float, Un
         if more > enough:
             return more, new
     return None
-
-
-def _best_addition(
-    objective: Objective, units: Units, others: Index, enough: float = -np.inf, by_size: bool = False
-) -> tuple[float, int] | None:
-    """The value and the unit, of these others, that makes the value largest; None where none has enough."""
-    if len(others) == 0:
-        return None
-    values = _values(objective, units, others, enough)
-    gains = (values - objective.value(units)) / objective.supports.size[others] if by_size else values
-    best = int(ties(gains, objective.tie)[0])
-    if not values[best] > enough:
-        return None
-    return float(values[best]), int(others[best])
-
-
-def _values(objective: Objective, units: Units, others: Index, enough: float = -np.inf) -> Array:
-    """The values with each of the others more.
-
-    Of bounds only the largest are replaced by values, those that may be the largest; the rest by -inf.
-    """
-    bounds = objective.with_each(units, others)
-    if objective.exact:
-        return bounds
-    values, most = np.full(len(bounds), -np.inf), -np.inf
-    order = np.argsort(-bounds, kind="stable")[: objective.most_tried]
-    while len(order) and bounds[order[0]] > enough and bounds[order[0]] >= most:
-        some, order = order[: objective.at_once], order[objective.at_once :]
-        values[some] = objective.added(units, others[some])
-        most = max(most, float(values[some].max()))
-    return values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import combinations
 from math import comb
 
@@ -230,12 +231,7 @@ class _Enumeration:
             fits = count == k if exactly else count <= k
             self.bits[k], self.values[k] = bits[fits], values[fits]
         self.objective, self.nodes = objective, 0
-        self.known: dict[int, float] = {}
-
-    def _value(self, bits: int) -> float:
-        if bits not in self.known:
-            self.known[bits] = self.objective.value(_mask(bits, len(self.objective.supports.size)))
-        return self.known[bits]
+        self.value: Callable[[int], float] = cache(lambda bits: objective.value(_mask(bits, len(size))))
 
     def better(self, sizes: tuple[int, ...], value: float) -> tuple[float, list[int] | None, bool]:
         """The best supports if they exceed a value, that, and whether nothing can be better."""
@@ -264,7 +260,7 @@ class _Enumeration:
             if self.nodes > DISJOINT_NODES:
                 return False
             if not self.objective.exact:
-                own = self._value(bits)
+                own = self.value(bits)
                 if value + own + rest <= self.most * (1 + RISE):
                     continue
             following = int(i) + 1 if after and after[0] == k else 0

@@ -26,7 +26,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.solvers.refitting import Step, UnitSteps
+from spcacore.solvers.refitting import Step, Steps
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -187,7 +187,7 @@ def test_a_step_under_an_l1_bound_is_solved(knowledge):
     choice = supports_of(knowledge)
     for seed in range(3):
         a = np.random.default_rng(seed).standard_normal(P)
-        _, x = UnitSteps(choice, Step.L1_BOUND, level=1.3)(choice.projected(a))
+        _, x = Steps(choice, Step.L1_BOUND, level=1.3)(choice.projected(a))
         x /= np.linalg.norm(x)
         w = cp.Variable(P)
         sums, signs = convex(choice, w)

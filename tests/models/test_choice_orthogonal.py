@@ -22,7 +22,7 @@ from numpy.testing import assert_allclose
 import spcacore
 from spcacore import sparse_pca
 from spcacore.linalg.pencil import signed_ratio
-from spcacore.solvers.refitting import Step, UnitSteps
+from spcacore.solvers.refitting import Step, Steps
 
 KNOWN = [
     {"include": [1, 5]},
@@ -56,7 +56,7 @@ def test_a_step_of_scotlass_is_the_convex_optimum(known):
         sums, signs = convex(choice, w)
         limits = [cp.norm(w) <= 1, sum(sums) <= bound, Q.T @ w == 0, w[choice.excluded] == 0, *signs]
         best = cp.Problem(cp.Maximize(a @ w), limits).solve(solver="CLARABEL")
-        _, x = UnitSteps(choice, Step.L1_BOUND, level=bound, Q=Q)(a)
+        _, x = Steps(choice, Step.L1_BOUND, level=bound, Q=Q)(a)
         if np.linalg.norm(w.value) < 1 - 1e-3:
             assert not x.any()  # the maximum is not attained on the sphere
         elif x.any():
@@ -88,7 +88,7 @@ def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
     # no other loading of the same knowledge, orthogonal to the first, is better in a small step from there
     A = np.cov(X, rowvar=False)
     if not renormalize:
-        _, again = UnitSteps(choice, Step.L1_BOUND, level=1.7, Q=V[:, :1])(A @ V[:, 1])
+        _, again = Steps(choice, Step.L1_BOUND, level=1.7, Q=V[:, :1])(A @ V[:, 1])
         assert_allclose(again / np.linalg.norm(again), V[:, 1], atol=1e-3)
 
 

@@ -17,6 +17,7 @@ import spcacore
 from spcacore import _core, dspca
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
+from spcacore.operators.submatrix import symmetric_submatrix
 from spcacore.supports.admissible import Supports
 
 MODULE = importlib.import_module("spcacore.solvers.semidefinite")
@@ -150,7 +151,7 @@ def test_elimination_for_a_quotient_is_that_of_its_matrix(kind, columns, monkeyp
             kept[L.diagonal().argmax()] = True
             found = MODULE._survivors(state, share * rho / unit)
             assert_array_equal(found, np.flatnonzero(kept))
-            assert_allclose(MODULE._submatrix(op, found) * unit, L[np.ix_(found, found)], atol=1e-9 * rho)
+            assert_allclose(symmetric_submatrix(op, found) * unit, L[np.ix_(found, found)], atol=1e-9 * rho)
         assert found[-1] in MODULE._survivors(state, off[found[-1]] * (1 - 3e-15) / unit)  # rounded or not
 
 

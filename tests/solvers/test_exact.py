@@ -24,7 +24,7 @@ import spcacore
 from spcacore import branch_and_bound, optimality_bound, sparse_pca, tpower
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers import certificates, elimination, exact, exact_tree, truncated_power
+from spcacore.solvers import certificates, elimination, exact, exact_tree, solution, truncated_power
 
 KINDS = ("wishart", "rounded", "duplicated", "scaled", "correlation", "indefinite", "shifted", "zeros")
 
@@ -178,7 +178,8 @@ class Clock:
 def clock(monkeypatch):
     """The time of the search, however fast or busy the machine is."""
     clock = Clock()
-    monkeypatch.setattr(exact, "time", clock)
+    for module in (exact, solution):
+        monkeypatch.setattr(module, "time", clock)
     return clock
 
 

@@ -1,0 +1,379 @@
+"""Variance as an objective over supports (supports/objective): of variables, and of units of given signs.
+
+Of units and signs, where A may be formed, bounds come from its submatrices, and values alone from re-fitting;
+elsewhere each support that is tried is re-fitted. A brief tree, which ends other searches, is here for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from .. import _core
+from .._limits import (
+    BRIEF_FORMING,
+    BRIEF_NODES,
+    BRIEF_ORDER,
+    BRIEF_WORK,
+    CHOICE_NODES,
+    CHOICE_ORDER,
+    CHOICE_SWAPS,
+    GREEDY_UNITS,
+    QUOTIENT_NULL,
+    REFIT_RISE,
+    RISE,
+    TIE,
+    TIE_WORK,
+    TIED_VARIABLES,
+    TREE_PENALTY,
+)
+from .._records import record
+from .._types import AnyArray, Array, Index
+from ..linalg.eigen import all_eigenpairs
+from ..linalg.pencil import PencilBasis
+from ..objectives.eigenvalue_sum import LeadingSum
+from ..operators.deflation import DeflatedOperator
+from ..operators.submatrix import (
+    KeptRows,
+    kept_rows,
+    largest_submatrix,
+    rows_at_once,
+    symmetric_submatrix,
+    whole_matrix,
+)
+from ..supports.admissible import Units
+from ..supports.objective import Bound, Objective, kept
+from ..supports.search import swap
+from ..supports.tree import Tree
+from .exact_tree import Search
+from .refitting import refit
+from .solution import ProgressClock, Report, Solution, ended
+from .starts import power_start
+
+# ---- what a variable more or less does to the largest eigenvalue of a support ---------------------------
+
+
+@record
+class Pencil:
+    """B = I + strength QQ', Q by rows; directions with x'Bx of at most `least` do not count."""
+
+    Q: Array | None
+    strength: float
+    least: float
+
+    @classmethod
+    def of(cls, state: DeflatedOperator, strength: float = 0.0) -> Pencil:
+        Q = np.stack(state.basis) if strength else None
+        return cls(Q, strength, QUOTIENT_NULL.of(state.operator.dtype))
+
+    def diagonal(self, p: int) -> Array:
+        """Of B."""
+        return np.ones(p) if self.Q is None else 1 + self.strength * (self.Q**2).sum(axis=0)
+
+    def basis(self, G: AnyArray, index: Index) -> PencilBasis:
+        """Of a support, where A is G."""
+        if self.Q is None:
+            eigenvalues, W = all_eigenpairs((G + G.T) / 2.0)
+            return PencilBasis(
+                eigenvalues[::-1].copy(), np.asfortranarray(W[:, ::-1]), np.zeros(len(G), bool)
+            )
+        U, root, _ = np.linalg.svd(self.Q[:, index].T)
+        square = np.ones(len(index))
+        square[: len(root)] += self.strength * root**2
+        return PencilBasis.of(G, square, U, square > self.least)
+
+    def leading(self, G: Array, index: Index, n_iter: int) -> Solution:
+        """The leading vector of a support, of unit norm, where A is G."""
+        if self.Q is None:
+            value, x = _core.leading_eigenvector(np.ascontiguousarray(G))
+            x[~G.any(axis=0)] = 0  # rounding must not give these variables a loading
+            return Solution(index, x if x.any() else np.eye(1, len(x))[0], value, n_iter, True)
+        basis = self.basis(G, index)
+        if basis.W.shape[1] == 0:  # all of it lies in the span of Q
+            return Solution(index, np.eye(1, len(index))[0], -np.inf, n_iter, True)
+        x = basis.W[:, 0]
+        return Solution(index, x / np.linalg.norm(x), float(basis.eigenvalues[0]), n_iter, True)
+
+    def bordered_eigenvalues(
+        self, C: AnyArray, index: Index, candidate: Index,
+        diagonal: Array, basis: PencilBasis, norm: Array | None = None,
+    ) -> Array:  # fmt: skip
+        """The largest eigenvalues on a support, where the rows of A are C, with each candidate more."""
+        R = None if self.Q is None else np.asfortranarray(basis.W.T @ self.Q[:, index].T)
+        return _core.bordered_eigenvalues(
+            C, candidate, diagonal, basis.eigenvalues, basis.W, norm, self.Q, R, self.strength, self.least
+        )
+
+
+class LeadingEigenvalue(Objective):
+    """x'Ax/x'Bx, B = I + strength QQ', over single variables of any sign: by rows of A, which are kept."""
+
+    state: DeflatedOperator
+    op: _core.Operator
+    pencil: Pencil
+    rows: KeptRows
+    seed: Sequence[int]
+    tie: float
+    starts: int
+
+    def __init__(
+        self, state: DeflatedOperator, k: int, strength: float = 0.0, seed: Sequence[int] = (),
+        rows: KeptRows | None = None,
+    ):  # fmt: skip
+        super().__init__(state.supports.within(k))
+        self.state, self.op, self.seed = state, state.operator, seed
+        self.tie, self.most_tried = TIE.of(self.op.dtype), self.op.p
+        self.pencil = Pencil.of(state, strength)
+        self.rows = kept_rows(self.op) if rows is None else rows
+        work = float(1 if self.op.symmetric_form else self.op.m) * self.op.p
+        self.starts = max(16, min(TIED_VARIABLES, int(TIE_WORK / work)))
+        self.next_to: Callable[[int], Index] | None = None
+        self.order: Index = np.empty(0, np.intp)
+        self.asked: Units = np.zeros(self.op.p, bool)
+        self.norm: Array = np.zeros(self.op.p)  # squared, of the columns of these rows
+
+    @cached_property
+    def diagonal(self) -> Array:
+        return np.ascontiguousarray(self.state.variances, np.float64)
+
+    @cached_property
+    def _whole(self) -> Array:
+        return whole_matrix(self.op)
+
+    @cached_property
+    def _rows(self) -> AnyArray:
+        return np.empty((self.supports.room, self.op.p), self.op.dtype)
+
+    def _at(self, units: Units) -> tuple[Index, AnyArray, Array]:
+        """The variables as they have joined, their rows of A, and A between them, as far as there is room."""
+        if self.supports.left(units) < 0:
+            S = self.supports.index(units)
+            return S, self._whole[:0], self._whole[np.ix_(S, S)]
+        if (self.asked & ~units).any():  # not what was asked for last, and more
+            self.order, self.norm, self.asked = self.order[:0], np.zeros(self.op.p), self.asked & False
+        joined = np.flatnonzero(units & ~self.asked)
+        if len(joined):
+            (new,) = self.rows.between(joined, None, self.next_to)
+            self._rows[len(self.order) :][: len(joined)] = new
+            self.order, self.asked = np.append(self.order, joined), units
+            self.norm = self.norm + np.square(new, dtype=np.float64).sum(axis=0)
+        C = self._rows[: len(self.order)]
+        return self.order, C, C[:, self.order].astype(np.float64)
+
+    def _between(self, units: Units) -> tuple[Index, Array]:
+        """The variables, ascending, and A between them."""
+        S, _, G = self._at(units)
+        place = np.argsort(S)
+        return S[place], G[np.ix_(place, place)]
+
+    def solution(self, units: Units) -> Solution:
+        """The best vector on some units."""
+        S, G = self._between(units)
+        x = self.pencil.leading(G, S, len(S))
+        return replace(x, entries=x.entries.astype(self.op.dtype))
+
+    def value(self, units: Units) -> float:
+        return self.solution(units).objective
+
+    def with_each(self, units: Units, others: Index) -> Array:
+        """By one secular equation each, most of which a bound decides."""
+        if not units.any():
+            square = self.pencil.diagonal(self.op.p)[others]
+            counts = square > self.pencil.least
+            return np.where(counts, self.diagonal[others] / np.where(counts, square, 1), -np.inf)
+        S, C, G = self._at(units)
+        basis, norm = self.pencil.basis(G, S), self.norm if self.pencil.Q is None else None
+        if len(S) > 1:
+            wanted = partial(self._steepest, C, basis.W[:, 0], others)
+            self.next_to = wanted if rows_at_once(self.op) else None
+        return self.pencil.bordered_eigenvalues(C, S, others, self.diagonal, basis, norm)
+
+    def _steepest(self, C: AnyArray, x: Array, others: Index, most: int) -> Index:
+        """So many of the others, or as there is room for, of the largest entries of A x."""
+        count = min(self.supports.room - len(C) - 1, most, len(others))
+        if count <= 0:
+            return others[:0]
+        y = x.astype(C.dtype) @ C
+        return others[_core.select_largest(np.ascontiguousarray(y[others]), count)]
+
+    def without_each(self, units: Units, members: Index) -> Array:
+        S, G = self._between(units)
+        return self.pencil.basis(G, S).without_each()[np.searchsorted(S, members)]
+
+    def pairs(self, starts: Index) -> Array:
+        """Of starts whose rows come together."""
+        self.next_to = lambda most: np.array(self.rows.lacking(starts)[:most], np.intp)
+        values, self.next_to = super().pairs(starts), None
+        return values
+
+    def promise(self, units: Units) -> Array:
+        """The magnitudes of the leading eigenvector, or of a vector near that of A."""
+        if not units.any():
+            return np.abs(power_start(self.op, np.random.default_rng(self.seed)))
+        x, size = self.solution(units), np.zeros(self.op.p)
+        size[x.index] = np.abs(x.entries)
+        return size
+
+
+class Slopes(LeadingEigenvalue):
+    """The same where the variable of the largest slope joins, so that a few products with A will do."""
+
+    def _between(self, units: Units) -> tuple[Index, Array]:
+        if self.state.diagonal is None or self.supports.room > largest_submatrix(self.op):
+            return super()._between(units)
+        S = self.supports.index(units)
+        return S, self.op.submatrix(S).astype(np.float64)
+
+    def entering(self, units: Units, others: Index) -> Index:
+        x = self.solution(units) if units.any() else None
+        if x is None:
+            return others if self.state.diagonal is not None else np.array([np.argmax(self.promise(units))])
+        running, strength = self.op, self.pencil.strength
+        if strength < 0:
+            running = self.op.with_quotient()
+        elif strength > 0 and x.objective > 0:
+            running = self.op.with_penalty(strength * x.objective)
+        place, slope, _ = running.largest(x.index, x.entries, len(x.index) + 1)
+        outside = ~units[place]
+        return place[outside][[np.argmax(np.abs(slope[outside]))]]
+
+    def pairs(self, starts: Index) -> Array:
+        every = LeadingEigenvalue(self.state, 2, self.pencil.strength, self.seed, self.rows)
+        return every.pairs(starts)
+
+    def with_each(self, units: Units, others: Index) -> Array:
+        single = units.any() or self.state.diagonal is None
+        return np.zeros(len(others)) if single else super().with_each(units, others)
+
+
+# ---- groups, and given signs ------------------------------------------------------------------------
+
+
+class Variance(Objective):
+    """x'Ax, or x'Ax/x'Bx under generalized deflation, of the best feasible x on a support."""
+
+    state: DeflatedOperator
+    op: _core.Operator
+    seed: tuple[int, ...]
+    most_tried: int
+    rise: float
+    slack: float
+
+    def __init__(
+        self, state: DeflatedOperator, k: int, A: Array | None = None, seed: tuple[int, ...] = (),
+        most_tried: int = GREEDY_UNITS,
+    ):  # fmt: skip
+        super().__init__(state.supports.within(k))
+        self.state, self.op, self.seed, self.most_tried = state, state.operator, seed, most_tried
+        self.rise = self.slack = REFIT_RISE.of(self.op.dtype)
+        self.near: Array = np.zeros(self.op.p)  # from which values are sought
+        if A is None and not state.quotient and self.op.p <= largest_submatrix(self.op):
+            A = self.op.submatrix(np.arange(self.op.p)).astype(np.float64)
+        self.matrix: LeadingSum | None = (
+            None if A is None or state.quotient else LeadingSum((A + A.T) / 2, self.supports)
+        )
+        self.exact: bool = self.matrix is None or (self.matrix.exact and not state.constrained)
+        if self.matrix is not None and state.constrained:  # x'Ax = x'(A - t QQ')x where Q'x = 0
+            Q = np.stack(state.basis, axis=1)
+            t = TREE_PENALTY * float(np.abs(self.matrix.A).max())
+            self.matrix.masked = self.matrix.A - t * (Q @ Q.T)
+
+    @kept()
+    def solution(self, units: Units) -> Solution:
+        """The best values on some units."""
+        S = self.supports.index(units)
+        start = self.near[S]
+        if not start.any():
+            start = self.supports.ones(S)
+        start = (start / np.linalg.norm(start)).astype(self.op.dtype)
+        return refit(self.state, Solution(S, start, -np.inf, 0, True))
+
+    def know(self, x: Solution) -> Units:
+        """The units of a component, of which no values need be sought."""
+        units = self.supports.mask(x.index)
+        self.answers["solution"] = {units.tobytes(): x}
+        return units
+
+    def value(self, units: Units) -> float:
+        return self.solution(units).objective if units.any() else 0.0
+
+    def with_each(self, units: Units, others: Index) -> Array:
+        return (
+            super().with_each(units, others) if self.matrix is None else self.matrix.with_each(units, others)
+        )
+
+    def promise(self, units: Units) -> Array:
+        """The squares of A x or, beside no unit, variances, and where these tie the leading eigenvector's."""
+        supports = self.supports
+        if not units.any():
+            variance = supports.per_unit(np.maximum(self.state.variances, 0).astype(np.float64))
+            dense = power_start(self.op, np.random.default_rng(self.seed)).astype(np.float64)
+            part = supports.norms(supports.oriented(dense))
+            order = np.lexsort((part, np.round(variance / (variance.max() or 1), 6)))
+            return np.asarray(np.argsort(order), np.float64)
+        x = self.solution(units)
+        y = self.op.apply(x.index, np.ascontiguousarray(x.entries)).astype(np.float64)
+        self.near = supports.projected(y)
+        norms = supports.norms(self.near)
+        self.near[x.index] += x.entries
+        return norms**2
+
+    def bound(self, inside: Units, free: Units) -> Bound:
+        assert self.matrix is not None
+        return self.matrix.bound(inside, free)
+
+
+def swap_units(state: DeflatedOperator, x: Solution, hook: Report | None) -> Solution:
+    """Units swapped, one for one, for others of large entries of A x, for as long as that helps."""
+    objective = Variance(state, state.supports.cardinality_of(x.index), most_tried=CHOICE_SWAPS)
+    clock = ProgressClock(hook)
+    new = objective.solution(swap(objective, objective.know(x), lambda n: n == CHOICE_SWAPS or clock(n))[1])
+    return x if new is x else replace(x, index=new.index, entries=new.entries, objective=new.objective)
+
+
+class UnitTree(Tree):
+    """The tree from a component that is known."""
+
+    objective: Variance
+
+    def __init__(self, state: DeflatedOperator, A: AnyArray, k: int, best: Solution, tol: float = 0.0):
+        objective = Variance(state, k, A)
+        super().__init__(objective, objective.know(best), tol)
+
+    def best(self) -> Solution:
+        return self.objective.solution(self.units)
+
+
+def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | None) -> Solution:
+    """The best component of k nonzeros that a tree of some nodes meets, or x if that is no better."""
+    op = state.operator
+    p = op.p
+    left = min(BRIEF_NODES, int(BRIEF_WORK / (p * k) ** 2))
+    # as it does where nothing else has any variance
+    lacks = state.supports.cardinality_with(x.index) < k and not state.constrained
+    if left == 0 or p > min(BRIEF_ORDER, largest_submatrix(op)) or k == p or lacks:
+        return x
+    if (
+        state.diagonal is None
+        or ended(hook)
+        or (not op.symmetric_form and float(op.m) * p**2 > BRIEF_FORMING)
+    ):
+        return x
+    A = symmetric_submatrix(op)
+    if not state.supports.simple:  # over groups, and under signs
+        if p > CHOICE_ORDER or state.quotient:
+            return x
+        units = UnitTree(state, A, k, x)
+        units.step(CHOICE_NODES)
+        best = units.best()
+    else:
+        tree = Search(A, k, x.index, state=state)
+        tree.run(left, at_a_time=8)
+        x = replace(x, proved=not tree.open())
+        if not tree.value > x.objective + RISE * abs(x.objective):
+            return x
+        best = tree.best()
+    return replace(x, index=best.index, entries=best.entries, objective=best.objective)
