@@ -78,6 +78,11 @@ DISTANT = (
     "sparse_dissimilarity",
     "sparse_kmeans",
 )
+GIVEN = (
+    *(f"explained_variance{of}" for of in ("", ", adjusted", ", regression")),
+    *("compare", "from_loadings", "information_projection", "deflate", "deflate, schur"),
+    "SparsePCAResult.transform",
+)
 FEATURES = "kernel_pca, features", "random_fourier_features"
 LAWS = {
     "order of rows": Law(
@@ -92,6 +97,14 @@ LAWS = {
         "test_invariances::test_order_of_rows_and_columns",
         each("each column is permuted, by numbers drawn in turn", *PERMUTED, "select_sparsity, permutation")
         | each("frequencies are drawn column after column", *FEATURES),
+    ),
+    "signs": Law(
+        "Some columns times -1: the signs of their loadings change, and nothing else.",
+        "test_laws::test_other_signs_of_columns",
+        each("loadings or a mean are given", *GIVEN)
+        | each("signs are asked for", "tpower, nonnegative", "branch_and_bound, chosen")
+        | each("frequencies are drawn column after column", "kernel_pca, features"),
+        lambda call: call.takes in ("data", "covariance"),
     ),
     "unit": Law(
         "X in another unit: no loading changes, and by a power of two no bit; variances have its square.",

@@ -206,14 +206,14 @@ def refined(
     if len(start) == 1:
         return _alone(problem, start[0], sizes[0], 1 + n_restarts, seed, hook), True
     best, converged = searched(problem, start, sizes, 1 + n_restarts, max_iter, seed, hook, constraint)
-    if not best:  # which is rare, where each is near the others
-        best = in_turn(problem, sizes, seed, constraint)
-    if len(best) < len(sizes):
-        raise ValueError(f"no {constraint} loadings of these cardinalities were found; allow more variables")
     how = "raw" if constraint == "uncorrelated" else "cumulative"  # variances that add up
     value = partial(joint_variance, problem, definition=how)
-    if value(best) < value(start) * (1 - _rounding(problem)) and _meet(problem, start, constraint):
-        best = start
+    begun = start if _meet(problem, start, constraint) else in_turn(problem, sizes, seed, constraint)
+    whole = len(begun) == len(sizes)
+    if not best or (whole and value(best) < value(begun) * (1 - _rounding(problem))):
+        best = begun
+    if len(best) < len(sizes):
+        raise ValueError(f"no {constraint} loadings of these cardinalities were found; allow more variables")
     return _ordered(problem, best, sizes), converged
 
 

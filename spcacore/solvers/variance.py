@@ -117,6 +117,7 @@ class LeadingEigenvalue(Objective):
     pencil: Pencil
     rows: KeptRows
     seed: Sequence[int]
+    most_tried: int
     tie: float
     starts: int
 

@@ -91,6 +91,8 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(OTHERS)
 def test_scikit_learn_checks_with_other_parameters(estimator, check):
+    if getattr(estimator, "shrinkage", 0) is None and "weights_not_overwritten" in str(check):
+        pytest.skip("its second variable is constant within classes: the ratio has no bound")
     check(estimator)
 
 

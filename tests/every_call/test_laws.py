@@ -111,3 +111,18 @@ def test_the_value_of_a_constant_column_changes_nothing(call):
     for name in ("loading", "loadings"):
         if name in out and len(out[name]) == P:
             assert not np.any(out[name][-1]), name
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("call", LAWS["signs"].calls(), ids=repr)
+def test_other_signs_of_columns(call):
+    signs = np.where(np.random.default_rng(2).random(P) < 0.5, -1, 1)
+    X = call.clean() * (signs if call.takes == "data" else np.outer(signs, signs))
+    out, expected = (
+        {name: abs(v) if v.dtype.kind == "f" else v for name, v in numbers(result).items()}
+        for result in (call.run(X), answer(call))
+    )
+    near(call, out, expected)
+    if call.function == "sparse_pca":
+        first, second = (np.sign(one.loadings[:, 0]) for one in (call.run(X), answer(call)))
+        assert np.array_equal(np.outer(first, first * signs), np.outer(second * signs, second))

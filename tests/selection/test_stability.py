@@ -276,6 +276,7 @@ def test_pairs_chosen_together():
         assert_allclose(found.together(t, range(30)), member.T @ member / 10)
         assert_allclose(found.together(t, [3, 1]), (member.T @ member / 10)[[3, 1]][:, [3, 1]])
         assert_allclose(found.together(t, range(30)).diagonal(), found.selection_frequency[:, t])
+    assert found.false_selections(0.8, 0) == pytest.approx(4**2 / (0.6 * 30))  # without modes
     chosen = np.flatnonzero(found.loadings[:, 1])
     assert found.together(1).shape == (len(chosen),) * 2
 
