@@ -6,7 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, Self
 
@@ -118,15 +118,12 @@ def _of_all_variables(state: DeflatedOperator, x: Solution) -> Solution:
     return replace(x, objective=float(square @ square / (square[x.index] @ x.entries)), upper_bound=None)
 
 
-@dataclass
 class LeastSquaresSearch:
     """What the searches for several cardinalities in one matrix share."""
 
     solver: LeastSquaresSolver
     problem: Problem
-    state: DeflatedOperator
     hook: Report | None
-    of_score: bool = False
 
     def __init__(
         self, solver: LeastSquaresSolver, problem: Problem, state: DeflatedOperator, hook: Report | None,
@@ -141,7 +138,7 @@ class LeastSquaresSearch:
                 self.state = self.state.deflate(index, entries, problem.noise)
         self.Q = np.stack(state.basis).astype(np.float64) if state.constrained else None
         self.ratio: Ratio = Ratio(problem, self.state)
-        if self.of_score and self.ratio.usable.any():
+        if of_score and self.ratio.usable.any():
             self.ratio = self.ratio.of_score()
         supports = state.supports
         self.supports: Supports = supports.among(
