@@ -48,7 +48,6 @@ def ended(hook: Report | None) -> bool:
     return isinstance(hook, ProgressHook) and hook.ended
 
 
-@record
 class ProgressClock:
     """Reports progress, twenty times a second at most; True where the search is to end, or the time is up."""
 
