@@ -27,7 +27,7 @@ from numpy.typing import DTypeLike
 from .._limits import BLOCK_BYTES, BLOCK_TALL, BLOCKS_AT_LEAST, KEPT_BYTES, SMALL_BLOCK_BYTES
 from .._messages import counted, warn_repeated
 from .._types import AnyArray, DType, Index, Names
-from .._validation import as_dense, column_names, float_type, is_sparse
+from .._validation import as_dense, columns_of, float_type, is_sparse
 from ..linalg.threads import one_ahead
 from .block_tasks import as_kernel_input, fingerprint, finite, not_finite
 from .row_sources import as_numbers, reads, stacked
@@ -268,7 +268,7 @@ class WholeRows(RowBlocks):
 
     def __init__(self, X: Any) -> None:
         self.source = as_finite(X)
-        super().__init__(self.source.shape, self.source.dtype, [0], column_names(X))
+        super().__init__(self.source.shape, self.source.dtype, [0], columns_of(X))
 
     def results(
         self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None

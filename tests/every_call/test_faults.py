@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from spcacore.linalg import eigen as _eigen
 from spcacore.linalg.eigen import interruptible
 from spcacore.linalg.threads import Stopped, in_threads
-from spcacore.solvers import exact
+from spcacore.solvers import exact, solution
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -178,7 +178,8 @@ def test_import_keeps_the_floating_point_modes(tmp_path):
 @pytest.mark.parametrize("p", [120, pytest.param(3000, marks=pytest.mark.slow)])
 def test_time_limit(p, monkeypatch):
     """Kept at the start of the search and in the tree: what comes after it is short beside the first node."""
-    monkeypatch.setattr(exact, "time", types.SimpleNamespace(monotonic=time.process_time))
+    for module in (exact, solution):
+        monkeypatch.setattr(module, "time", types.SimpleNamespace(monotonic=time.process_time))
     Z = np.random.default_rng(0).standard_normal((p, p))
     A = Z @ Z.T
 
