@@ -220,7 +220,6 @@ class SearchPlan(Plan):
 
         The solution of one value is a start for the next. Where the first component of a denser value then
         explains less than that of a sparser one, or all refined ones do, it is searched for again from there.
-        Of folds and permutations, which pass a report, the search has fewer starts.
         """
         tell = None if report is None else check_callback(lambda progress: report())
         solutions: list[list[Solution]] = [[] for _ in self.requests]
@@ -229,7 +228,7 @@ class SearchPlan(Plan):
         def solve_at(i: int, near: Sequence[Solution]) -> list[Solution]:
             request = self.requests[i]
             known = [] if request.attempts else list(near[: len(self.earlier)])  # the same for all values
-            return search(problem, self.solver, request, known, self.r, tell, near, quick=report is not None)
+            return search(problem, self.solver, request, known, self.r, tell, near)
 
         for i in range(len(solutions) - 1, -1, -1):
             solutions[i] = solve_at(i, solutions[i + 1] if i + 1 < len(solutions) else ())
