@@ -310,24 +310,22 @@ def _begins(problem: Problem, state: DeflatedOperator, K: int, seed: list[int]) 
         return []
     k, A = min(K, GREEDY_RANKED, len(field.index)), field.matrix
     objective = LeadingEigenvalue(field.as_state(), k, seed=seed)
-    passed, values = np.zeros(len(A), bool), {}
+    passed = np.zeros(len(A), bool)
+    values: dict[int, list[float]] = {}  # by where a search begins
     leaders: list[int] = []  # the two largest entries of each of the best ends of a race
     tol = SOLVER_TOL.of(A.dtype)
     for end in ends_on_field(field, k, RACE_STARTS, RACE_ENDS, 0.0, tol, None)[0][:GREEDY_BEGINS]:
         S = np.flatnonzero(np.isin(field.index, end.index))
         _, x = _core.leading_eigenvector(_core.principal_submatrix(A, S))
         leaders += S[descending(np.abs(x).round(3))[:2]].tolist()
-    for j in dict.fromkeys([*leaders, *field.promising(k, RACE_STARTS).tolist()]):
-        if not A[j, j] > 0 or (passed[j] and j not in leaders):
-            continue
-        passed[_core.select_largest(A[j], k)] = True
-        values[int(field.index[j])] = [*map(objective.value, _walk(objective, int(j), never))]
-        if len(values) == GREEDY_STARTS:
-            break
-    best = Counter(
-        [list(values)[i] for i in np.argmax(list(values.values()), axis=0)[::-1]] if values else []
-    )
-    return [j for j, _ in best.most_common(GREEDY_BEGINS)]
+    for j in dict.fromkeys([*field.promising(k, RACE_STARTS).tolist(), *leaders]):
+        if A[j, j] > 0 and (j in leaders or (not passed[j] and len(values) < GREEDY_STARTS)):
+            passed[_core.select_largest(A[j], k)] = True
+            values[int(field.index[j])] = [*map(objective.value, _walk(objective, int(j), never))]
+    if not values:
+        return []
+    best = [list(values)[i] for i in np.argmax(list(values.values()), axis=0)[::-1]]  # the largest K first
+    return [*dict.fromkeys([best[0], *(j for j, _ in Counter(best).most_common())])][:GREEDY_BEGINS]
 
 
 def _strengths(state: DeflatedOperator) -> tuple[float, ...]:
