@@ -15,7 +15,7 @@ from .._limits import CLUSTERING_ENTRIES, HARTIGAN_MOVES, THREAD_ENTRIES, slices
 from .._messages import counted, warn
 from .._records import record
 from .._rendering import Part, table_of
-from .._types import AnyArray, Array, Index, Names
+from .._types import AnyArray, Array, DType, Index, Names
 from .._validation import (
     as_dense,
     check_sample_weight,
@@ -120,7 +120,9 @@ class Columns(Samples):
     kept: Labels | None = None
 
     def __post_init__(self) -> None:
-        (self.n, self.p), self.dtype = self.source.shape, self.source.dtype
+        self.n: int = self.source.shape[0]
+        self.p: int = self.source.shape[1]
+        self.dtype: DType = self.source.dtype
         self.last: tuple[Array, Points] | None = None  # weights, and the points with these
 
     def blocks(self, index: Labels | None = None) -> Iterator[tuple[Any, AnyArray]]:

@@ -226,7 +226,9 @@ class OfColumns:
 
     def __post_init__(self) -> None:
         columns = self.columns
-        self.p, self.dtype, self.names = columns.p, columns.dtype, columns.names
+        self.p: int = columns.p
+        self.dtype: Any = columns.dtype
+        self.names: Names = columns.names
         self.exponent: int = METRICS[self.metric] * columns.exponent
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> OfColumns:
@@ -283,7 +285,8 @@ class Given:
     names: Names
 
     def __post_init__(self) -> None:
-        self.p, self.dtype = self.D.shape[1], self.D.dtype
+        self.p: int = self.D.shape[1]
+        self.dtype: Any = self.D.dtype
         self.n: int = (1 + math.isqrt(1 + 8 * len(self.D))) // 2
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Given:

@@ -77,7 +77,8 @@ class Partition(Objective):
     def __post_init__(self) -> None:
         one = self.one
         super().__init__(Places.of(one.supports, self.sizes, self.total))
-        self.exact, self.most_tried = one.exact, one.most_tried
+        self.exact: bool = one.exact
+        self.most_tried: int = one.most_tried
 
     def sets(self, units: Units) -> list[Units]:
         """The units of each component."""

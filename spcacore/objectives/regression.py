@@ -62,7 +62,8 @@ class Regression(Objective):
     def __post_init__(self) -> None:
         super().__init__(self.supports)
         g, supports = self.g, self.supports
-        self.exact, self.steepest = self.fit is None, self.fit is not None or supports.grouped
+        self.exact: bool = self.fit is None
+        self.steepest: bool = self.fit is not None or supports.grouped
         if self.exact and not supports.grouped:
             self.most_tried: int = len(supports.allowed)
         none = np.zeros(len(supports.allowed), bool)

@@ -267,7 +267,7 @@ class WholeRows(RowBlocks):
     """Finite rows in memory, dense or in CSR, as one block that needs no reading."""
 
     def __init__(self, X: Any) -> None:
-        self.source = as_finite(X)
+        self.source: Any = as_finite(X)
         super().__init__(self.source.shape, self.source.dtype, [0], columns_of(X))
 
     def results(

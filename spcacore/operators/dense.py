@@ -54,7 +54,8 @@ class DenseData(_Dense, DataStorage):
 
     def __init__(self, X: Any, missing: bool = False) -> None:
         self.names: Names = column_names(X)
-        self.given, self.missing = X, missing
+        self.given: Any = X
+        self.missing: bool = missing
         self.small = is_small(X) and X.size >= GRAM_ENTRIES  # then a copy may not be needed
         a = X if self.small else self.array
         self.shape, self.dtype, self.cost = a.shape, float_type(a.dtype), a.size
@@ -132,7 +133,8 @@ class DenseCovariance(_Dense, CovarianceStorage):
 
     def __init__(self, X: Any, definite: bool = True, called: str = "X") -> None:
         self.called: str = called
-        self.given, self.names = symmetric(X, None, called), column_names(X)
+        self.given: Any = symmetric(X, None, called)
+        self.names = column_names(X)
         a = self.array
         self.shape, self.dtype, self.cost, self.definite = a.shape, a.dtype, len(a), definite
         refuse_oblong(a.shape, called)

@@ -144,9 +144,10 @@ class SlicedTable(_Pieces):
     rows: Any
 
     def __init__(self, X: Any) -> None:
-        self.rows, self.names = getattr(X, "iloc", X), columns_of(X)
+        self.rows = getattr(X, "iloc", X)
+        self.names: Names = columns_of(X)
         self.shape: tuple[int, int] = int(X.shape[0]), int(X.shape[1])
-        self.cuts = [0, self.shape[0]]
+        self.cuts: list[int] = [0, self.shape[0]]
         kinds = getattr(X, "dtypes", None)
         self.dtype: DType = _dtype_of(X.schema.types if kinds is None else kinds)
         self._between(0, 1)  # names the columns that are no numbers
@@ -176,7 +177,7 @@ class PiecedTable(_Pieces):
                 f"X has columns that hold no numbers: drop or encode {', '.join(wrong[:5])}{more}"
             )
         self.names: Names = tuple(schema.names)
-        self.cuts = _cuts(size for size, _ in pieces)
+        self.cuts: list[int] = _cuts(size for size, _ in pieces)
         self.shape: tuple[int, int] = self.cuts[-1], len(self.names)
         self.dtype: DType = _dtype_of(text)
         self.readers, self._known = [read for _, read in pieces], -1
@@ -274,7 +275,7 @@ class StackedRows(_Pieces):
             raise ValueError(f"X is a list of tables, and X[{first}] has other columns than X[{other}]")
         self.names: Names = next(iter(named), None)
         self.parts: list[Any] = [part.tocsr() if is_sparse(part) else part for part in parts]
-        self.cuts = _cuts(part.shape[0] for part in parts)
+        self.cuts: list[int] = _cuts(part.shape[0] for part in parts)
         self.shape: tuple[int, int] = self.cuts[-1], int(parts[0].shape[1])
         self.dtype: DType = np.result_type(*(np.dtype(part.dtype) for part in parts))
 
