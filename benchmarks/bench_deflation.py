@@ -63,5 +63,5 @@ class Covariance:
 
     def time_implicit(self, method):
         Deflated.from_problem(self.problem, DEFLATIONS[method]).deflate(
-            np.flatnonzero(self.x), self.x[self.x != 0], lambda index: 0.0
+            np.flatnonzero(self.x), self.x[self.x != 0], noise=lambda _: 0.0
         )

@@ -182,14 +182,14 @@ def row_6(options):
     state = Deflated.from_problem(problem)
     x = sparse_loading(p, rng)
     loading = np.flatnonzero(x), x[x != 0]
-    deflated = state.deflate(*loading, lambda index: 0.0).operator
+    deflated = state.deflate(*loading, noise=lambda _: 0.0).operator
     index = np.sort(rng.choice(p, K, replace=False))
     value = np.full(K, K**-0.5)
     g, update, before, after = race(
         options,
         [
             lambda: A @ v,
-            lambda: state.deflate(*loading, lambda index: 0.0),
+            lambda: state.deflate(*loading, noise=lambda _: 0.0),
             lambda: problem.operator.largest(index, value, K),
             lambda: deflated.largest(index, value, K),
         ],

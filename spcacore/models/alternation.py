@@ -12,6 +12,7 @@ import numpy as np
 
 from .._limits import EXACT_ORDER, EXACT_SLACK, REFINEMENT_ROUNDS, RISE
 from .._messages import counted, warn
+from .._records import replaced
 from .._types import Index
 from .._validation import Hook, integer, per_component, require_entries
 from ..choice import Explained
@@ -25,7 +26,7 @@ from ..solvers.base import Solver, check_choice_of, hook_of_component
 from ..solvers.certificates import upper_bounds
 from ..solvers.exact import ExactSearch, solve_to_optimality
 from ..solvers.explained_share import Share, fewest_variables
-from ..solvers.solution import Ended, Report, Solution, Tally, ended
+from ..solvers.solution import Ended, Solution, Tally, ended
 from ..supports.admissible import Supports
 from .joint_supports import check_sizes, search_together, tell_found
 from .refinement import (
@@ -144,7 +145,7 @@ def search(
             state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint_in_turn(r))
             solvers = [solver.near(x, quick) for x in near[:r]]
             solvers += [solver] * (r - len(solvers))
-            lacking = _in_turn(problem, state, solvers, request, known, hook, found)
+            lacking = _in_turn(state, solvers, request, known, hook, found)
     except Ended:
         pass
     finally:
@@ -174,26 +175,26 @@ def _all_at_once(
 
 
 def _in_turn(
-    problem: Problem, state: DeflatedOperator, solvers: list[Solver], request: Request,
+    state: DeflatedOperator, solvers: list[Solver], request: Request,
     known: list[Solution], hook: Hook | None, found: list[Solution],
 ) -> str | None:  # fmt: skip
     """Append to `found` one component after another, each removed; a warning where nothing is left."""
-    r, first_order = len(solvers), state.deflation.first_order
+    r, first_order, problem = len(solvers), state.deflation.first_order, state.problem
     total = TotalShare.of(problem, solvers[0].objective, request.total_share)
     state = state.formed() if solvers[0].forms else state
     for t, solver in enumerate(solvers):
+        asked, report = request.sparsity[t], hook_of_component(hook, t, r, whole=True)
+        state = replaced(state, seed=(request.seed, t), hook=report)
         if t < len(known):
             new: Solution | None = known[t]
         else:
-            report = hook_of_component(hook, t, r, whole=True)
-            sparsity, seed = request.sparsity[t], [request.seed, t]
-            find = partial(fewest_variables, solver) if isinstance(sparsity, Share) else solver.find
-            new = find(problem, state, sparsity, seed, report)
+            find = partial(fewest_variables, solver) if isinstance(asked, Share) else solver.find
+            new = find(state, asked)
             if is_rounding(problem, 0.0 if new is None else new.objective):
                 assert problem.data is not None
                 problem = problem.data
                 state = _after(problem, state, solver, found)
-                new = find(problem, state, sparsity, seed, report)
+                new = find(state, asked)
             if new is not None and not new.objective > problem.noise(new.index, first_order):
                 new = None
         if new is None:
@@ -204,21 +205,20 @@ def _in_turn(
                 return f"{what} is left after {counted(t, 'component')}: {total}"
             return problem.exhausted(t, r).replace("no variance", what)
         if request.certify is True and not request.attempts:  # else they are refined first
-            asked, report = request.sparsity[t], hook_of_component(hook, t, r, whole=True)
             k = _cardinality(state.supports, new, asked)
-            better, own = _better_support(problem, state, new, k, request.proof_seconds, report)
+            better, own = _better_support(state, new, k, request.proof_seconds)
             free = solver.name == "tpower" and request.method.renormalize and state.supports.signs is None
             if t >= len(known) and free and better is not new:
                 new = replace(better, entries=with_sign(problem, better.index, better.entries))
-            own = min(own, solver.bound(state, k, report))
-            new = _certified(problem, state, new, asked, own)
+            own = min(own, solver.bound(state, k))
+            new = _certified(state, new, asked, own)
         found.append(new)
         if total is not None and total.reached_with(new):
             if hook is not None and t >= len(known):
                 hook(Progress(t, r, new.n_iter, float(problem.in_units(new.objective))))
             return None
         if t + 1 < r:
-            state = _without(problem, state, solver, new)
+            state = _without(state, solver, new)
         if hook is not None and t >= len(known):
             variance = float(problem.in_units(new.objective))
             if hook(Progress(t, r, new.n_iter, variance)):
@@ -229,20 +229,21 @@ def _in_turn(
     return None
 
 
-def _without(problem: Problem, state: DeflatedOperator, solver: Solver, x: Solution) -> DeflatedOperator:
+def _without(state: DeflatedOperator, solver: Solver, x: Solution) -> DeflatedOperator:
     """One more component removed."""
     image = solver.image(state, x) if state.deflation.residual else None
-    noise = partial(problem.noise, first_order=state.deflation.first_order)
-    return state.deflate(x.index, x.entries, noise, image)
+    noise = partial(state.problem.noise, first_order=state.deflation.first_order)
+    return state.deflate(x.index, x.entries, image, noise)
 
 
 def _after(
     problem: Problem, state: DeflatedOperator, solver: Solver, found: list[Solution]
 ) -> DeflatedOperator:
     """The components found removed from another form of the problem."""
-    state = DeflatedOperator.from_problem(problem, state.deflation, state.constraint)
+    before = DeflatedOperator.from_problem(problem, state.deflation, state.constraint)
+    state = replaced(before, seed=state.seed, hook=state.hook)
     for x in found:
-        state = _without(problem, state, solver, x)
+        state = _without(state, solver, x)
     return state
 
 
@@ -274,10 +275,11 @@ def refine_all(
         tally = x.tally if np.array_equal(index, x.index) else Tally()
         new = replace(x, index=index, entries=entries, converged=converged_too, proved=False, tally=tally)
         if request.certify is True:
-            k, report = _cardinality(state.supports, new, size), hook_of_component(hook, t, len(found))
-            _, bound = _better_support(problem, state, new, k, request.proof_seconds, report)
-            new = _certified(problem, state, new, size, bound)
-            state = state.deflate(new.index, new.entries, problem.noise)
+            state = replaced(state, hook=hook_of_component(hook, t, len(found)))
+            k = _cardinality(state.supports, new, size)
+            _, bound = _better_support(state, new, k, request.proof_seconds)
+            new = _certified(state, new, size, bound)
+            state = state.deflate(new.index, new.entries)
         out.append(new)
     return out
 
@@ -294,42 +296,37 @@ def _cardinality(choice: Supports, x: Solution, asked: Any) -> int:
     return choice.cardinality_with(x.index)
 
 
-def _certified(
-    problem: Problem, state: DeflatedOperator, x: Solution, asked: Any, bound: float = math.inf
-) -> Solution:
+def _certified(state: DeflatedOperator, x: Solution, asked: Any, bound: float = math.inf) -> Solution:
     """With the objective of the deflated matrix, and an upper bound on it."""
     if state.quotient:  # which may be a quotient of rounding
-        objective = additional_variance(problem, state, x.index, x.entries)
+        objective = additional_variance(state, x.index, x.entries)
     else:
         objective = state.objective(x.index, x.entries)
     size = state.supports.most_variables(_cardinality(state.supports, x, asked))
-    if not bound <= objective * (1 + EXACT_SLACK.of(problem.operator.dtype)):
-        bound = min(bound, *upper_bounds(problem, state, size).values())
-    if bound <= objective * (1 + 64 * eps_of(problem.operator.dtype)):
+    if not bound <= objective * (1 + EXACT_SLACK.of(state.operator.dtype)):
+        bound = min(bound, *upper_bounds(replaced(state, hook=None), size).values())
+    if bound <= objective * (1 + 64 * eps_of(state.operator.dtype)):
         bound = objective  # as rounding may hide
     return replace(x, objective=objective, upper_bound=max(bound, objective))
 
 
-def _better_support(
-    problem: Problem, state: DeflatedOperator, x: Solution, k: int, seconds: float, hook: Report | None
-) -> tuple[Solution, float]:
+def _better_support(state: DeflatedOperator, x: Solution, k: int, seconds: float) -> tuple[Solution, float]:
     """x, or what a tree that starts from it finds better, and an upper bound on all of k nonzeros.
 
     The bound is infinite where no tree is tried: with all variables, under groups or signs, or where the
     matrix of all variables is too large, or takes too long to form.
     """
-    p, op = problem.p, state.operator
+    p, op = state.p, state.operator
     if x.proved:
         return x, x.objective
     forming = 0.0 if op.symmetric_form else float(op.m) * p**2
     few = k < p <= EXACT_ORDER and forming < seconds * _FORMING_SPEED
-    if not (few and state.supports.simple) or ended(hook):
+    if not (few and state.supports.simple) or ended(state.hook):
         return x, math.inf
-    if problem.supports.positive:  # bounds of any signs hold for these
-        anyone = replace(problem.supports, signs=None)
-        problem, state = replace(problem, supports=anyone), replace(state, supports=anyone)
+    if state.supports.positive:  # bounds of any signs hold for these
+        state = state.with_problem(supports=replace(state.supports, signs=None))
     solver = ExactSearch(0.0, seconds, None)
-    proof = solve_to_optimality(problem, state, k, solver, [0, 0], hook, x.index, bounded=False)
+    proof = solve_to_optimality(state, k, solver, x.index, bounded=False)
     if proof is None:
         return x, math.inf
     found = proof.found

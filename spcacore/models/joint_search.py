@@ -62,11 +62,12 @@ def in_turn(problem: Problem, sizes: Sizes, seed: int, constraint: str | None = 
     state, out = DeflatedOperator.from_problem(problem, constraint=constraint), Loadings()
     solver = TruncatedPower.from_record(problem)
     for t, size in enumerate(sizes):
-        x = solver.find(problem, state, size, [seed, t], None)
+        state = replace(state, seed=(seed, t))
+        x = solver.find(state, size)
         if x is None or not x.objective > problem.noise(x.index):
             break
         out.append((x.index, x.entries))
-        state = state.deflate(*out[-1], problem.noise)
+        state = state.deflate(*out[-1])
     return out
 
 

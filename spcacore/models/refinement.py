@@ -266,11 +266,8 @@ def _alone(
     )
     for attempt in range(attempts):
         ways = [solver if attempt else replace(solver, start=start), solver]
-        tries = [
-            fitted,
-            *(way.find(problem, state, size, [seed, attempt], None) for way in ways[attempt > 0 :]),
-        ]
-        for new in tries:
+        state = replace(state, seed=(seed, attempt))
+        for new in (fitted, *(way.find(state, size) for way in ways[attempt > 0 :])):
             if new is not None and new.objective > best.objective * (1 + _rounding(problem)):
                 best = new
         told = Progress(attempt, attempts, 1, float(problem.in_units(best.objective)))
@@ -284,15 +281,15 @@ def _rounding(problem: Problem) -> float:
     return REFINEMENT_RISE.of(problem.operator.dtype)
 
 
-def additional_variance(problem: Problem, state: DeflatedOperator, index: Index, value: AnyArray) -> float:
+def additional_variance(state: DeflatedOperator, index: Index, value: AnyArray) -> float:
     """q'Aq, q the normalized part of a loading that is orthogonal to those the state has removed; of an
     uncorrelated one its variance."""
     if state.constraint == "uncorrelated":
         return max(state.objective(index, value / np.linalg.norm(value)), 0.0)
-    x = np.zeros(problem.p)
+    x = np.zeros(state.p)
     x[index] = value
     q = orthogonal_part(x, list(state.basis))
-    return 0.0 if q is None else float(operator_variances(problem, q[:, None], "raw")[0])
+    return 0.0 if q is None else float(operator_variances(state.problem, q[:, None], "raw")[0])
 
 
 def joint_variance(problem: Problem, loadings: Loadings, definition: str = "cumulative") -> float:

@@ -180,7 +180,7 @@ def fit_in_turn(
         if sizes is not None and sparse_state is not None and t + 1 < r:
             index = np.flatnonzero(new.m)
             loading = new.m[index] / np.linalg.norm(new.m[index])
-            sparse_state = sparse_state.deflate(index, loading.astype(op.dtype), problem.noise)
+            sparse_state = sparse_state.deflate(index, loading.astype(op.dtype))
         if t >= len(known) and _told(hook, problem, new, t, r):
             break
     return components

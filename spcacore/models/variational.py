@@ -419,7 +419,8 @@ class Search:
         supports: list[Index] = []
         if state is not None:
             solver = TruncatedPower.from_record(self.problem)
-            solution = solver.find(self.problem, state, k, [self.seed[0], self.seed[1] - 1], None)
+            seed = (self.seed[0], self.seed[1] - 1)
+            solution = solver.find(replace(state, seed=seed), k)
             if solution is not None:
                 dense = np.zeros(self.problem.p)
                 dense[solution.index] = solution.entries

@@ -30,7 +30,6 @@ from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvect
 from ..linalg.orthogonal import symmetrized
 from ..linalg.pencil import PencilBasis, border, bordered_values, signed_ratio
 from ..operators.deflation import DeflatedOperator
-from ..operators.problem import Problem
 from ..operators.submatrix import KeptRows, rows_of, whole_matrix
 from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Objective, kept, of_each_size
@@ -79,11 +78,11 @@ class Ratio:
     u: Array
     known: AnyArray
 
-    def __init__(self, problem: Problem, state: DeflatedOperator):
+    def __init__(self, state: DeflatedOperator):
         self.op = op = state.operator
         self.p, self.dtype = op.p, op.dtype
         self.variance = self.G_diagonal = np.maximum(np.asarray(state.variances, np.float64), 0)
-        self.least: Array = PENCIL_SCHUR.of(op.dtype) * np.asarray(problem.variances, np.float64)
+        self.least: Array = PENCIL_SCHUR.of(op.dtype) * np.asarray(state.problem.variances, np.float64)
         self.usable: Mask = self.variance > np.maximum(self.least, np.finfo(op.dtype).tiny)
         self.A: Array | None = None
         self.Q: Array | None = None  # the penalty, as rows

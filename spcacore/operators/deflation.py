@@ -15,7 +15,7 @@ from .._types import AnyArray, Array, Index
 from ..linalg.orthogonal import orthogonal_part
 from ..linalg.scaling import eps_of
 from ..supports.admissible import Supports
-from .problem import MissingData, Problem
+from .problem import Problem
 from .submatrix import largest_submatrix
 
 
@@ -145,51 +145,58 @@ PROJECTION = DEFLATIONS["projection"]  # the default
 
 @record
 class DeflatedOperator:
-    """An operator with the components found so far removed.
+    """An operator with the components found so far removed, and all that a search of the next one asks for.
 
     Attributes
     ----------
+    problem : Problem
+        Of the matrix before any deflation.
     operator : _core.Operator
     diagonal : ndarray of shape (p,) or None
     deflation : Deflation
     constraint : None, "orthogonal" or "uncorrelated"
     basis : tuple of ndarray of shape (p,)
         Orthonormal, of what the earlier components span, where the deflation or the constraint needs it: Q.
-    original : _core.Operator
-        Before any deflation.
-    supports : Supports
-        What the caller knows of the variables; the operator lacks those that are excluded.
     loadings : tuple of (ndarray, ndarray)
         The nonzeros, as positions and values, of each loading removed.
-    filled : MissingData or None
-        Where entries of the data are missing.
     matrix : ndarray of shape (p, p) or None
         A itself with the components removed, where it is formed.
-    moment : ndarray of shape (p,) or None
-        Of the problem.
+    seed : tuple of int
+        Of what is random in the search.
+    hook : callable or None
+        Told the number of iterations; what it returns is true where the search is to end.
     """
 
+    problem: Problem
     operator: _core.Operator
     diagonal: AnyArray | None
     deflation: Deflation
     constraint: str | None
-    basis: tuple[AnyArray, ...]
-    original: _core.Operator
-    supports: Supports
+    basis: tuple[AnyArray, ...] = ()
     loadings: tuple[tuple[Index, AnyArray], ...] = ()
-    filled: MissingData | None = None
     matrix: AnyArray | None = None
-    moment: AnyArray | None = None
+    seed: tuple[int, ...] = (0, 0)
+    hook: Callable[..., object] | None = None
 
     @classmethod
     def from_problem(
         cls, problem: Problem, deflation: Deflation = PROJECTION, constraint: str | None = None
     ) -> DeflatedOperator:
         """Before the first component."""
-        op, supports, moment = problem.operator, problem.supports, problem.moment
-        return cls(
-            op, problem.diagonal, deflation, constraint, (), op, supports, (), problem.filled, moment=moment
-        )
+        return cls(problem, problem.operator, problem.diagonal, deflation, constraint)
+
+    def with_problem(self, **changes: object) -> DeflatedOperator:
+        """The same with something else known of the problem."""
+        return replaced(self, problem=replaced(self.problem, **changes))
+
+    @property
+    def p(self) -> int:
+        return self.operator.p
+
+    @property
+    def supports(self) -> Supports:
+        """What the caller knows of the variables; the operator lacks those that are excluded."""
+        return self.problem.supports
 
     @property
     def variances(self) -> AnyArray:
@@ -238,7 +245,7 @@ class DeflatedOperator:
 
     def removed(self) -> AnyArray:
         """A of a symmetric form in memory with the components removed, `by_loadings`."""
-        A = self.original.columns(np.arange(self.original.p))
+        A = self.problem.operator.columns(np.arange(self.p))
         for index, entries in self.loadings:
             _core.deflate_covariance("projection", A, index, entries)
         return A
@@ -271,14 +278,16 @@ class DeflatedOperator:
         self,
         index: Index,
         entries: AnyArray,
-        noise: Callable[[Index], float],
         image: AnyArray | None = None,
+        noise: Callable[[Index], float] | None = None,
     ) -> DeflatedOperator:
         """Remove one more loading, by its nonzeros; nothing changes where its variance is only noise.
 
-        `image` takes the place of F x in the residual F - F x x' of data, of a deflation with `residual`.
+        `image` takes the place of F x in the residual F - F x x' of data, of a deflation with `residual`, and
+        `noise` that of the problem's.
         """
         op, diagonal, basis, update = self.operator, self.diagonal, self.basis, self.deflation.update
+        noise = noise or self.problem.noise
         loadings = (*self.loadings, (index, entries))
         if self.matrix is not None:  # by loadings
             A = self.matrix.copy()
@@ -289,7 +298,9 @@ class DeflatedOperator:
         after = replaced(self, loadings=loadings)
         if self.constraint is not None or self.deflation.orthogonalized:
             if self.constraint == "uncorrelated":
-                direction = self.original.apply(index, np.ascontiguousarray(entries)).astype(np.float64)
+                direction = self.problem.operator.apply(index, np.ascontiguousarray(entries)).astype(
+                    np.float64
+                )
             elif self.constraint is not None:
                 direction = self.dense(index, entries)
             else:
@@ -312,7 +323,7 @@ class DeflatedOperator:
         if (
             self.deflation.residual
             and not op.symmetric_form
-            and (image is not None or self.filled is not None)
+            and (image is not None or self.problem.filled is not None)
         ):
             return replaced(after, **self._residual(index, z, image))
         coefficient = variance
@@ -337,8 +348,8 @@ class DeflatedOperator:
         op, diagonal = self.operator, self.diagonal
         g = op.forward(index, x) if image is None else np.ascontiguousarray(image, op.dtype)
         diagonal = None if diagonal is None else diagonal.copy()
-        if self.filled is not None:
-            variances = self.filled.subtract(g, index, x)
+        if self.problem.filled is not None:
+            variances = self.problem.filled.subtract(g, index, x)
             if diagonal is not None:
                 diagonal[index] = variances
             return {"diagonal": diagonal}

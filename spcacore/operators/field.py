@@ -13,7 +13,7 @@ from .._limits import FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES
 from .._types import AnyArray, Index
 from ..linalg.scaling import descending
 from ..supports.admissible import Supports
-from .deflation import PROJECTION, DeflatedOperator
+from .deflation import DeflatedOperator
 from .problem import Problem
 
 Direction = tuple[Index, AnyArray]  # the nonzeros of what has been removed, as variables and values
@@ -143,9 +143,11 @@ class Field:
 
     def as_state(self) -> DeflatedOperator:
         """A between these variables, of which nothing has been removed yet."""
-        op = _core.dense(self.matrix, True)
+        op, diagonal = _core.dense(self.matrix, True), self.matrix.diagonal().astype(float)
         anyone = Supports.any_of(op.p)
-        return DeflatedOperator(op, self.matrix.diagonal().astype(float), PROJECTION, None, (), op, anyone)
+        return DeflatedOperator.from_problem(
+            replace(self._problem, operator=op, diagonal=diagonal, supports=anyone)
+        )
 
     def around(self, supports: list[Index], each: int, most: int) -> Field:
         """The field of the variables whose products with leading vectors on these supports are largest.
@@ -217,49 +219,47 @@ class Ground:
         self._fields: dict[tuple[int, bool], Field] = {}
         self._operator: Any = None
 
-    def field(
-        self, problem: Problem, state: DeflatedOperator, most: int, by_variance: bool, seed: list[int]
-    ) -> Field | None:  # fmt: skip
+    def field(self, state: DeflatedOperator, most: int, by_variance: bool) -> Field | None:
         """The field of so many variables at most without the components found; None where there is none.
 
         Of more variables these have the largest variance, or only half of them, and the others are at random.
         """
-        if self._operator is not problem.operator:
-            self._fields, self._operator = {}, problem.operator
-        whole = problem.p <= most
-        key = (problem.p, False) if whole else (most, by_variance)
+        if self._operator is not state.problem.operator:
+            self._fields, self._operator = {}, state.problem.operator
+        whole = state.p <= most
+        key = (state.p, False) if whole else (most, by_variance)
         field = self._fields.get(key)
         if field is None or field.full(state):
-            index = np.arange(problem.p) if whole else _some(problem, state, most, by_variance, seed)
+            index = np.arange(state.p) if whole else _some(state, most, by_variance)
             self._fields.clear()  # memory holds one
-            field = self._fields[key] = Field(problem, index)
+            field = self._fields[key] = Field(state.problem, index)
         return field if field.without(state) else None
 
 
-def _some(problem: Problem, state: DeflatedOperator, count: int, by_variance: bool, seed: list[int]) -> Index:
+def _some(state: DeflatedOperator, count: int, by_variance: bool) -> Index:
     """So many variables, and those of the components found."""
-    diagonal = problem.diagonal
+    diagonal = state.problem.diagonal
     assert diagonal is not None
     some = [_core.select_largest(diagonal, count if by_variance else count // 2)]
     if not by_variance:
         left = diagonal > 0
         left[some[0]] = False
         rest = np.flatnonzero(left)
-        rng = np.random.default_rng([*seed[:1], count])
+        rng = np.random.default_rng([*state.seed[:1], count])
         some.append(rng.choice(rest, min(len(rest), count - len(some[0])), replace=False))
     return np.unique(np.concatenate([*some, *(variables for variables, _ in _directions(state))]))
 
 
-def can_be_formed(problem: Problem, state: DeflatedOperator) -> bool:
+def can_be_formed(state: DeflatedOperator) -> bool:
     """Whether A between some variables can be had, in the form that searches of plain cardinality take."""
-    if problem.diagonal is None or problem.filled is not None or state.supports.shapes:
+    if state.problem.diagonal is None or state.problem.filled is not None or state.supports.shapes:
         return False
     if state.deflation.residual and state.loadings:
         return False
-    op: Any = problem.operator
+    op: Any = state.problem.operator
     if op.by_passes:
         return bool(op.gram.races)
-    return bool(op.in_memory) and (not op.symmetric_form or op.dense or problem.p <= FIELD_COLUMNS)
+    return bool(op.in_memory) and (not op.symmetric_form or op.dense or state.p <= FIELD_COLUMNS)
 
 
 def _directions(state: DeflatedOperator) -> list[Direction]:

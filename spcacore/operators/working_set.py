@@ -60,7 +60,7 @@ class WorkingSet:
         self.index: Index = np.empty(0, np.intp)
         self.position: Index = np.full(operator.p, -1, np.intp)
         self._columns, self._gram = np.empty((0, n), dtype), np.empty((0, 0), dtype)
-        self._last: tuple[Problem, DeflatedOperator, Index, tuple[Problem, DeflatedOperator]] | None = None
+        self._last: tuple[DeflatedOperator, Index, DeflatedOperator] | None = None
 
     @property
     def most(self) -> int:
@@ -147,48 +147,43 @@ class WorkingSet:
             columns[:w], gram[:w, :w] = self._columns[:w], self._gram[:w, :w]
             self._columns, self._gram = columns, gram
 
-    def restricted(
-        self, problem: Problem, state: DeflatedOperator, active: Index
-    ) -> tuple[Problem, DeflatedOperator]:
+    def restricted(self, state: DeflatedOperator, active: Index) -> DeflatedOperator:
         """The same problem of some variables of W alone, from which the same components have been removed.
 
         They ascend, and are those of these components among others. The last answer is kept: a search often
         asks for the same once more.
         """
         last = self._last
-        same = last is not None and last[0] is problem and last[1] is state
-        if last is None or not same or not np.array_equal(last[2], active):
+        if last is None or last[0] is not state or not np.array_equal(last[1], active):
             self._last = None  # its memory is free before the next is made
-            self._last = last = (problem, state, active, self._restricted(problem, state, active))
-        return last[3]
+            self._last = last = (state, active, self._restricted(state, active))
+        return last[2]
 
-    def _restricted(
-        self, problem: Problem, state: DeflatedOperator, active: Index
-    ) -> tuple[Problem, DeflatedOperator]:
+    def _restricted(self, state: DeflatedOperator, active: Index) -> DeflatedOperator:
         at, known = self.position[active], len(self.index)
         gram = _core.principal_submatrix(self._gram[:known, :known], at)
+        problem = state.problem
         inside = replaced(of_matrix(problem, gram), cost=min(gram.size, problem.cost))  # of what gram becomes
         among = tuple((np.searchsorted(active, index), entries) for index, entries in state.loadings)
         for index, entries in among if state.by_loadings else ():
             if not _core.deflate_covariance("projection", gram, index, entries):
                 raise FloatingPointError("a product is not finite")
         restricted = type(state).from_problem(inside, state.deflation, state.constraint)
+        restricted = replaced(restricted, seed=state.seed, hook=state.hook)
         if state.by_loadings:
-            return inside, replace(
-                restricted, diagonal=np.maximum(gram.diagonal(), 0), loadings=among, matrix=gram
-            )
+            return replaced(restricted, diagonal=np.maximum(gram.diagonal(), 0), loadings=among, matrix=gram)
         for index, entries in among:
             restricted = restricted.deflate(
-                index, entries, lambda at: problem.noise(active[at], state.deflation.first_order)
+                index, entries, None, lambda at: problem.noise(active[at], state.deflation.first_order)
             )
-        return inside, restricted
+        return restricted
 
-    def submatrix(self, problem: Problem, state: DeflatedOperator, index: Index) -> AnyArray | None:
+    def submatrix(self, state: DeflatedOperator, index: Index) -> AnyArray | None:
         """A[index, index] after deflation, of variables that ascend; None if there is no room for them."""
         active = np.unique(np.concatenate([index, *(removed for removed, _ in state.loadings)]))
         if len(self.index) + len(active) > self.most or not self.admit(active):
             return None
-        _, restricted = self.restricted(problem, state, active)
+        restricted = self.restricted(state, active)
         return restricted.operator.submatrix(np.searchsorted(active, index))
 
     def entrants(self, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]) -> list[Index]:

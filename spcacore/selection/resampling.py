@@ -98,8 +98,8 @@ class CandidateRefits:
         self.recenter: bool = request.center is True
         self.rescale: bool = request.scale is True
         count = min(RESAMPLE_CANDIDATES * max(request.cardinality), problem.p)
-        state = DeflatedOperator.from_problem(problem, PROJECTION)
-        begin = promising_variables(problem, state, count, [request.seed, 0])
+        state = replaced(DeflatedOperator.from_problem(problem), seed=(request.seed, 0))
+        begin = promising_variables(state, count)
         self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in self.found)]))
         self.columns: AnyArray = problem.operator.columns(self.begin)
 
@@ -238,7 +238,7 @@ class CandidateRefits:
 
         The first time each is sought from that of all the data and by a race, then from the last.
         """
-        state, solver = DeflatedOperator.from_problem(inside, PROJECTION), self.solver
+        state, solver = DeflatedOperator.from_problem(inside), self.solver
         near = resample.found
         if not near:
             near = [replaced(x, index=np.searchsorted(resample.candidates, x.index)) for x in self.found]
@@ -247,16 +247,17 @@ class CandidateRefits:
         for t, (x, k) in enumerate(zip(near, self.request.cardinality, strict=False)):
             new: Solution | None = x
             if not resample.found:
-                new = solver.near(x, False).solve(inside, state, k, [self.request.seed, t], None)
+                state = replaced(state, seed=(self.request.seed, t))
+                new = solver.near(x, False).solve(state, k)
             elif t >= resample.kept:
-                new = solver.resume(inside, state, x, k, None)
+                new = solver.resume(state, x, k)
             if new is None or len(new.index) < k or not new.objective > inside.noise(new.index, True):
                 return False
             found.append(new)
             if t >= resample.kept:
-                levels.append(solver.level(inside, state, new, k))
+                levels.append(solver.level(state, new, k))
             if t + 1 < len(near):
-                state = state.deflate(new.index, new.entries, inside.noise)
+                state = state.deflate(new.index, new.entries)
         resample.found, resample.levels = found, levels
         return True
 

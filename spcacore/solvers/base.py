@@ -192,32 +192,27 @@ class Solver(Restrictable):
                 "max_iter or deflation: leave it out"
             )
 
-    def path(
-        self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None
-    ) -> Iterator[Solution] | None:
+    def path(self, state: DeflatedOperator, most: int) -> Iterator[Solution] | None:
         """Components of ever more variables, where one search passes them all; else None."""
         return None
 
-    def find(
-        self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
-    ) -> Solution | None:
+    def find(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
         """What `solve` finds, in the working set where there is one and the solver can say what it lacks."""
         x = None
-        if problem.working_set is not None and self.restrictable(state):
-            x = search_in_working_set(problem.working_set, self, problem, state, sparsity, seed, hook)
-        x = self.solve(problem, state, sparsity, seed, hook) if x is None else x
-        return _chosen(problem.supports, x)
+        if state.problem.working_set is not None and self.restrictable(state):
+            x = search_in_working_set(state.problem.working_set, self, state, sparsity)
+        x = self.solve(state, sparsity) if x is None else x
+        return _chosen(state.supports, x)
 
     def find_from(
-        self, problem: Problem, state: DeflatedOperator, begins: list[Begin], sparsity: Any,
-        hook: Report | None,
-    ) -> Iterator[Solution | None]:  # fmt: skip
+        self, state: DeflatedOperator, begins: list[Begin], sparsity: Any
+    ) -> Iterator[Solution | None]:
         """As `find`, from each of some starts alone."""
         found: list[Solution | None] = [None] * len(begins)
-        if problem.working_set is not None and self.restrictable(state):
-            found = search_from_each(problem.working_set, self, problem, state, sparsity, hook, begins)
+        if state.problem.working_set is not None and self.restrictable(state):
+            found = search_from_each(state.problem.working_set, self, state, sparsity, begins)
         for x, begin in zip(found, begins, strict=True):
-            yield self.resume(problem, state, begin.x, sparsity, hook) if x is None else x
+            yield self.resume(state, begin.x, sparsity) if x is None else x
 
     def check_together(self, sparsities: tuple[Any, ...]) -> None:
         """Validate the sparsities of all components against the options."""
@@ -234,7 +229,7 @@ class Solver(Restrictable):
         """All components at once."""
         raise NotImplementedError
 
-    def bound(self, state: DeflatedOperator, cardinality: int, hook: Report | None) -> float:
+    def bound(self, state: DeflatedOperator, cardinality: int) -> float:
         """An upper bound of its own on any component of the cardinality; infinite where it has none."""
         return math.inf
 
@@ -281,15 +276,13 @@ class IterativeSolver(Solver):
         tol = None if record.tol is None else float(record.tol)
         return start, n_starts, record.max_iter, tol, record.renormalize
 
-    def find(
-        self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
-    ) -> Solution | None:
+    def find(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
         """From the default starts where a start that was given leads nowhere: A maps it to zero, perhaps."""
-        x = super().find(problem, state, sparsity, seed, hook)
+        x = super().find(state, sparsity)
         infeasible = self.orthogonal and state.loadings
         if x is not None or infeasible or not isinstance(self.start, np.ndarray):
             return x
-        x = replaced(self, start=None).find(problem, state, sparsity, seed, hook)
+        x = replaced(self, start=None).find(state, sparsity)
         if x is not None:
             warn("no component was found from start: the default starts were taken")
         return x
@@ -310,19 +303,15 @@ class IterativeSolver(Solver):
             and (self.same_in_set or not state.quotient)
         )  # fmt: skip
 
-    def among_some(self, problem: Problem, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any]:
+    def among_some(self, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any]:
         return self if self.same_in_set else replaced(self, renormalize=False), sparsity
 
-    def resume(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any, hook: Report | None
-    ) -> Solution | None:
-        start = np.zeros(problem.p)
+    def resume(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> Solution | None:
+        start = np.zeros(state.p)
         start[x.index] = x.entries
-        return replaced(self, start=start, n_starts=None).solve(problem, state, sparsity, [0], hook)
+        return replaced(self, start=start, n_starts=None).solve(state, sparsity)
 
-    def finish(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
-    ) -> Solution | None:
+    def finish(self, state: DeflatedOperator, x: Solution) -> Solution | None:
         if self.renormalize:
             return drop_zeros(refit(state, x))
         return replaced(x, objective=state.quadratic(x.index, x.entries))
@@ -368,17 +357,14 @@ def progress_hook(callback: Callback | None) -> ProgressHook | None:
 class Run:
     """A solver at work on one component of a matrix, and what it found."""
 
-    problem: Problem
     state: DeflatedOperator
     solver: Solver
-    seed: list[int]
-    hook: ProgressHook | None
     found: Solution | None = None
     cardinality: Any = None
 
     def component(self) -> SparseComponent:
         """The result of a one-component function, with its warnings."""
-        problem, hook = self.problem, self.hook
+        problem, hook = self.state.problem, self.state.hook
         found = self._with_variance()
         limit = counted(found.n_iter, "iteration") if ended(hook) else self.solver.limit()
         if ended(hook):
@@ -400,7 +386,8 @@ class Run:
 
     def _with_variance(self) -> Solution:
         """What was found or, where that is nothing, a single variable; each with its x'Ax."""
-        problem, state, found = self.problem, self.state, self.found
+        state, found = self.state, self.found
+        problem = state.problem
         if found is not None and found.objective > problem.noise(found.index):
             return found
         supports, dtype = problem.supports, problem.operator.dtype
@@ -483,11 +470,10 @@ def run_one(
     solver: Solver = method.from_record(problem, record)
     solver.check_together((sparsity,))
     solver.check_screening(record.screening, DeflatedOperator.from_problem(problem))
-    seed, hook = [as_seed(seed_of(record)), 0], progress_hook(callback)
-    problem = formed(problem, hook)
-    state = deflate(DeflatedOperator.from_problem(problem))
-    run = Run(problem, state, solver, seed, hook, cardinality=sparsity)
-    return replaced(run, found=solver.find(problem, state, sparsity, run.seed, run.hook))
+    hook = progress_hook(callback)
+    state = deflate(DeflatedOperator.from_problem(formed(problem, hook)))
+    state = replaced(state, seed=(as_seed(seed_of(record)), 0), hook=hook)
+    return Run(state, solver, solver.find(state, sparsity), sparsity)
 
 
 def drop_zeros(found: Solution | None) -> Solution | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -241,10 +241,10 @@ def optimality_bound(
     if r > 1:
         bounds = joint_bounds(problem, sizes, constraint, relaxed, hook=hook)
     else:
-        bounds = upper_bounds(problem, DeflatedOperator.from_problem(problem), sizes[0], hook=hook)
+        state = replace(DeflatedOperator.from_problem(problem), hook=hook)
+        bounds = upper_bounds(state, sizes[0])
         if relaxed:
-            state = DeflatedOperator.from_problem(problem)
-            bounds["relaxation"] = min(dual_bound(state, sizes[0], hook), shaped_bound(state, asked, hook))
+            bounds["relaxation"] = min(dual_bound(state, sizes[0]), shaped_bound(state, asked))
     return OptimalityBound.smallest(bounds, problem.exponent, hook)
 
 
@@ -267,7 +267,7 @@ def joint_bounds(
     whole = may_be_formed(op, BOUND_ORDER)
     state, K = DeflatedOperator.from_problem(problem), min(rows or sum(sizes), p)
     if not whole:
-        bounds = _from_few_vectors(problem, state, K, r)
+        bounds = _from_few_vectors(state, K, r)
     else:
         A = symmetric_submatrix(op)
         bounds = _from_all_entries(A, K, r)
@@ -281,30 +281,28 @@ def joint_bounds(
     return {name: bound + excess for name, bound in bounds.items()}
 
 
-def bounds_without_search(
-    problem: Problem, state: DeflatedOperator, k: int, seconds: float, hook: Report
-) -> Iterator[float]:
+def bounds_without_search(state: DeflatedOperator, k: int, seconds: float) -> Iterator[float]:
     """Upper bounds on the objective of the next component, the quick ones first, as far as there is time.
 
     Without a limit of time a relaxation takes some seconds. A covariance need not be semidefinite. Where the
     hook is true, the relaxation ends with the bound that it has.
     """
-    p, op = problem.p, state.original
-    work = p**3 / 6 if may_be_formed(op, LEADING_ORDER) else 8 * BOUND_VECTORS * problem.cost
+    p, op = state.p, state.problem.operator
+    work = p**3 / 6 if may_be_formed(op, LEADING_ORDER) else 8 * BOUND_VECTORS * state.problem.cost
     if state.diagonal is None or not work <= seconds * BOUND_SPEED:
         return
-    thresholds = work + columns_cost(problem) <= seconds * BOUND_SPEED
+    thresholds = work + columns_cost(state.problem) <= seconds * BOUND_SPEED
     definite = not op.symmetric_form or p > EXACT_ORDER or _is_semidefinite(op)
     if definite or p <= BOUND_ORDER:
-        yield min(upper_bounds(problem, state, k, thresholds, hook).values())
+        yield min(upper_bounds(state, k, thresholds).values())
     if REDUCED_ORDER < p <= BOUND_ORDER and state.operator.t == 0:
         large = large_entries(op)
-        yield threshold_bound(state.diagonal, k, large) + _rounding(problem, True, "threshold", k)
+        yield threshold_bound(state.diagonal, k, large) + _rounding(state.problem, True, "threshold", k)
     if definite:
         share = 1 if p <= EXACT_ORDER else BOUND_SHARE  # of many variables, most must be left out by then
         work = RELAXATION_WORK if seconds == np.inf else seconds * RELAXATION_SPEED * share
         with suppress(ValueError):  # where too many variables remain
-            yield dual_bound(state, k, hook, work, columns_cost(problem) / p)
+            yield dual_bound(state, k, work, columns_cost(state.problem) / p)
 
 
 def _is_semidefinite(op: Any) -> bool:
@@ -318,33 +316,33 @@ def _is_semidefinite(op: Any) -> bool:
     return True
 
 
-def upper_bounds(
-    problem: Problem, state: DeflatedOperator, k: int, thresholds: bool = True, hook: Report | None = None
-) -> dict[str, float]:
+def upper_bounds(state: DeflatedOperator, k: int, thresholds: bool = True) -> dict[str, float]:
     """Bounds on the objective of the next component, in the operator's units, by name.
 
     Of many variables those of `thresholds` take all columns of A.
     """
     if state.diagonal is None:
         return {}
-    p, op, k, strong = problem.p, state.operator, state.reach(k), np.inf
+    p, op, k, strong, problem = state.p, state.operator, state.reach(k), np.inf, state.problem
     whole = may_be_formed(op, BOUND_ORDER)
     if not whole:
         if not state.deflation.semidefinite:  # it only lowers A, but may leave it indefinite
-            state = DeflatedOperator.from_problem(problem)
-        bounds = _from_few_vectors(problem, state, k)
+            state = replace(DeflatedOperator.from_problem(problem), hook=state.hook)
+        bounds = _from_few_vectors(state, k)
         op = state.operator
         if thresholds and op.t == 0 and columns_cost(problem) <= THRESHOLD_WORK:
             diagonal, large = np.maximum(state.variances, 0), large_entries(op)
             bounds["threshold"] = threshold_bound(diagonal, k, large)
-            bounds["blocks"] = block_bound(op, diagonal, k, large, hook)
-        strong, _ = by_strong_variables(problem, state, k, min(bounds.values()), hook)
+            bounds["blocks"] = block_bound(op, diagonal, k, large, state.hook)
+        strong, _ = by_strong_variables(state, k, min(bounds.values()))
     else:
         A = op.submatrix(np.arange(p)).astype(np.float64)
         bounds = _from_all_entries(A, k)
         if state.supports.shapes and not state.quotient:
-            bounds = _with_choice(state.supports, A, k, bounds, _rounding(problem, whole, "included", k))
-    bounds = {name: bound + _rounding(problem, whole, name, k) for name, bound in bounds.items()}
+            bounds = _with_choice(
+                state.supports, A, k, bounds, _rounding(state.problem, whole, "included", k)
+            )
+    bounds = {name: bound + _rounding(state.problem, whole, name, k) for name, bound in bounds.items()}
     return bounds | ({"strong variables": strong} if strong < np.inf else {})
 
 
@@ -414,22 +412,20 @@ def _from_all_entries(A: Array, k: int, r: int = 1) -> dict[str, float]:
     return bounds
 
 
-def by_strong_variables(
-    problem: Problem, state: DeflatedOperator, k: int, below: float, hook: Report | None, *search: Any
-) -> tuple[float, Index]:
+def by_strong_variables(state: DeflatedOperator, k: int, below: float, *search: Any) -> tuple[float, Index]:
     """Infinity where the variances alone show that it is not below that, or where the hook is true; and the
     variables that may belong to something better than what is known."""
-    diagonal, root = np.maximum(state.variances, 0).astype(np.float64), np.sqrt(np.abs(problem.known_moment))
-    error = product_error(state.operator, k)
-    bound, kept = strong_variables_bound(state.operator, diagonal, root, k, error, below, hook, *search)
+    diagonal, problem = np.maximum(state.variances, 0).astype(np.float64), state.problem
+    root, error = np.sqrt(np.abs(problem.known_moment)), product_error(state.operator, k)
+    bound, kept = strong_variables_bound(state.operator, diagonal, root, k, error, below, state.hook, *search)
     return bound + _rounding(problem, False, "strong variables", k), kept
 
 
-def _from_few_vectors(problem: Problem, state: DeflatedOperator, k: int, r: int = 1) -> dict[str, float]:
+def _from_few_vectors(state: DeflatedOperator, k: int, r: int = 1) -> dict[str, float]:
     """From Lanczos vectors and the diagonal of a semidefinite operator; r loadings with k nonzeros in all."""
     op, diagonal = state.operator, np.maximum(state.variances, 0)
-    count = min(BOUND_VECTORS, problem.p - 1, max(1, op.m - 1))
-    spectrum, V = _eigenpairs(problem, state, count)
+    count = min(BOUND_VECTORS, state.p - 1, max(1, op.m - 1))
+    spectrum, V = _eigenpairs(state, count)
     V = _lanczos(op, count) if V is None else V
     AV = op.apply_block(V).astype(np.float64)
     V, triangle = np.linalg.qr(np.asarray(V, np.float64))
@@ -467,15 +463,13 @@ def _largest_beyond(theta: Array, spectrum: Array, whole: float) -> float:
     return float(beyond[max(taken)])
 
 
-def _eigenpairs(
-    problem: Problem, state: DeflatedOperator, count: int
-) -> tuple[Array | None, AnyArray | None]:
+def _eigenpairs(state: DeflatedOperator, count: int) -> tuple[Array | None, AnyArray | None]:
     """The largest eigenvalues, one more than vectors, by LAPACK: of A, or of FF' where samples are few."""
-    op, p = state.operator, problem.p
+    op, p = state.operator, state.p
     if may_be_formed(op, LEADING_ORDER):
         values, V, _ = leading_eigenpairs(op.submatrix(np.arange(p)).astype(np.float64), count + 1)
         return values, V[:, :count].astype(op.dtype)
-    if op.symmetric_form or op.m > min(WIDE_SAMPLES, p) or state.filled or state.deflation.residual:
+    if op.symmetric_form or op.m > min(WIDE_SAMPLES, p) or state.problem.filled or state.deflation.residual:
         return None, None
     values, U, _ = leading_eigenpairs(op.outer().astype(np.float64), min(count + 1, op.m))
     count = min(count, int(np.count_nonzero(values > 1e-9 * values[0])))

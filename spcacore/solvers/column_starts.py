@@ -29,7 +29,6 @@ from .._records import record
 from .._types import Array, Index
 from ..linalg.scaling import descending
 from ..operators.deflation import DeflatedOperator
-from ..operators.problem import Problem
 from .starts import promising_variables
 
 Run = Callable[[Any, Index, Array], tuple[Any, ...]]  # what kernels return: status, index, entries, objective
@@ -104,13 +103,13 @@ class Columns:
     among: Index
 
     @classmethod
-    def of(cls, problem: Problem, state: DeflatedOperator, seed: list[int]) -> Columns | None:
+    def of(cls, state: DeflatedOperator) -> Columns | None:
         """Of all variables, or of so many as A is quickly formed of; None where only products are known.
 
         Half of these have the largest variance, the other half are random.
         """
-        op, p = state.operator, state.operator.p
-        if state.diagonal is None or op.by_passes or problem.filled is not None:
+        op, p = state.operator, state.p
+        if state.diagonal is None or op.by_passes or state.problem.filled is not None:
             return None
         order = COLUMN_ORDER if op.symmetric_form else min(COLUMN_ORDER, int((COLUMN_WORK / op.m) ** 0.5))
         if p <= order:
@@ -118,7 +117,7 @@ class Columns:
             return cls(state.submatrix(every) if state.matrix is None else state.matrix, every)
         largest = _core.select_largest(np.ascontiguousarray(state.diagonal), order // 2)
         rest = np.setdiff1d(np.flatnonzero(state.diagonal > 0), largest)
-        rng = np.random.default_rng([*seed, order])
+        rng = np.random.default_rng([*state.seed, order])
         among = np.union1d(largest, rng.choice(rest, min(len(rest), order - len(largest)), replace=False))
         return cls(state.submatrix(among), among)
 
@@ -154,7 +153,7 @@ class Columns:
         return [(self.among[index], entries) for index, entries, _ in best]
 
 
-def begin_among(problem: Problem, state: DeflatedOperator, count: int, seed: list[int]) -> Index:
+def begin_among(state: DeflatedOperator, count: int) -> Index:
     """The variables among which a search begins whose cardinality is not given.
 
     They are the most promising ones, and of single ones of them those that a step from there would come to.
@@ -162,14 +161,14 @@ def begin_among(problem: Problem, state: DeflatedOperator, count: int, seed: lis
     As many single variables as a search among all columns would start from, and some whose columns promise
     most.
     """
-    op, count = state.operator, min(max(count, WORKING_SET_START), state.operator.p)
-    chosen, one = [promising_variables(problem, state, count, seed)], np.ones(1, op.dtype)
-    probes = min(WORKING_SET_PROBES, int(START_WORK / (20 * problem.cost)))
+    op, count = state.operator, min(max(count, WORKING_SET_START), state.p)
+    chosen, one = [promising_variables(state, count)], np.ones(1, op.dtype)
+    probes = min(WORKING_SET_PROBES, int(START_WORK / (20 * state.problem.cost)))
     variances = state.variances[chosen[0]]
     for j in chosen[0][descending(variances)[:probes]]:
         y = op.apply(np.array([j]), one)
         chosen.append(_core.select_largest(y, -(-count // WORKING_SET_PROBES)))
-    columns = Columns.of(problem, state, seed)
+    columns = Columns.of(state)
     if columns is not None:
         largest = LargestEntries(-(-count // COLUMN_STARTS_LEAST))
         chosen.append(columns.neighbors(largest, COLUMN_STARTS_LEAST))

@@ -31,7 +31,7 @@ from .._limits import (
     THRESHOLD_WORK,
 )
 from .._messages import refuse_no_array
-from .._records import record
+from .._records import record, replaced
 from .._types import DType, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import LARGEST, as_seed
 from ..choice import Choice
@@ -44,6 +44,7 @@ from ..operators.submatrix import columns_cost, rows_of, symmetric_submatrix
 from ..progress import Callback
 from ..results import ExactComponent
 from ..supports.admissible import Supports
+from ..supports.search import never
 from .base import Run, Solver, check_start, choice_options, drop_zeros, progress_hook, shared_parameters
 from .certificates import bounds_without_search, by_strong_variables
 from .covariance_blocks import BlockSearch, large_entries
@@ -75,11 +76,8 @@ class ExactSearch(Solver):
     def begins_in_set(self, state: DeflatedOperator) -> bool:
         return state.deflation.semidefinite and state.constraint is None
 
-    def solve(
-        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
-        hook: Report | None,
-    ) -> Solution | None:  # fmt: skip
-        proof = solve_to_optimality(problem, state, cardinality, self, seed, hook, bounded=False)
+    def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
+        proof = solve_to_optimality(state, cardinality, self, bounded=False)
         return None if proof is None else drop_zeros(proof.found)
 
 
@@ -164,18 +162,18 @@ def branch_and_bound(
         refuse_no_array(start, "start")
     if start is not None:
         support = problem.supports.truncated(check_start(problem, start, None)[0], k)
-    seed, hook = as_seed(seed_of(record)), progress_hook(callback)
+    seed, hook = (as_seed(seed_of(record)), 0), progress_hook(callback)
     if kind == "covariance" and problem.p > EXACT_ORDER and problem.diagonal is not None:
         problem = as_problem(
             X, kind=kind, scale=scale, sample_weight=sample_weight, definite=True, choice=problem.supports
         )
-    state = DeflatedOperator.from_problem(problem)
-    proof = solve_to_optimality(problem, state, k, solver, [seed, 0], hook, support, began)
+    state = replaced(DeflatedOperator.from_problem(problem), seed=seed, hook=hook)
+    proof = solve_to_optimality(state, k, solver, support, began)
     found = None if proof is None else drop_zeros(proof.found)
     if found is not None:
         entries = problem.supports.sign(found.index, found.entries)
         found = replace(found, converged=True, entries=entries)
-    x = Run(problem, state, solver, [seed, 0], hook, found, k).component()
+    x = Run(state, solver, found, k).component()
     complete = proof is None or proof.complete
     upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
     changes = {"converged": complete, "upper_bound": max(upper, x.value)}
@@ -230,26 +228,27 @@ class _Limits(ProgressClock):
 
 
 def solve_to_optimality(
-    problem: Problem, state: DeflatedOperator, k: int, solver: ExactSearch, seed: list[int],
-    hook: Report | None, support: Index | None = None, began: float | None = None,
-    bounded: bool = True,
+    state: DeflatedOperator, k: int, solver: ExactSearch, support: Index | None = None,
+    began: float | None = None, bounded: bool = True,
 ) -> Proof | None:  # fmt: skip
     """Incumbent, elimination, tree; None where `tpower` finds no variance or nothing feasible.
 
     If `bounded`, what a limit leaves of the tree is also bounded without it.
     """
-    limits = _Limits(solver, hook, began)
-    refuse_large(problem, state)
+    limits, problem = _Limits(solver, state.hook, began), state.problem
+    refuse_large(state)
     exact = solver.tol == 0 and limits.most == LARGEST and limits.seconds > BRIEF_SECONDS
-    if exact and (proof := _brief_proof(problem, state, k, hook)) is not None:
+    if exact and (proof := _brief_proof(state, k)) is not None:
         return proof
     most = state.supports.most_variables(k)
     _refuse_choice(state, state.supports, most)
     best = best_on_support(state, support)
     if best is None:
-        best = TruncatedPower.from_record(problem, TPower(n_starts=1)).find(problem, state, k, seed, None)
+        finder = TruncatedPower.from_record(problem, TPower(n_starts=1))
+        best = finder.find(replaced(state, hook=None), k)
+    state = replaced(state, hook=limits.check)
     search: Search | UnitTree | None = None
-    upper, complete = _trace_bound(problem, state, most), False
+    upper, complete = _trace_bound(state, most), False
     others, asked = math.inf, not (bounded and limits.given)
 
     def bound_without_search(share: float) -> None:
@@ -258,7 +257,7 @@ def solve_to_optimality(
         if asked or time.monotonic() < limits.began + share * limits.seconds:
             return
         asked, left = True, limits.end - time.monotonic()
-        for bound in bounds_without_search(problem, state, most, left, limits.out_of_time):
+        for bound in bounds_without_search(replaced(state, hook=limits.out_of_time), most, left):
             others = min(others, bound)
             limits.check()
             if best is not None and others <= best.objective:
@@ -266,21 +265,21 @@ def solve_to_optimality(
 
     try:
         if support is None:
-            best = TruncatedPower.from_record(problem).find(problem, state, k, seed, limits.check) or best
+            best = TruncatedPower.from_record(problem).find(state, k) or best
         if best is None:
             return None
         best = best_on_support(state, best.index) or best
         rounding = problem.noise(best.index, state.deflation.first_order)
         if state.operator.t > 0 and not best.objective > rounding:
             return Proof(best, upper, True)  # what rounding left after the earlier components
-        by_blocks = _proof_by_blocks(problem, state, k, best, solver.tol, limits)
+        by_blocks = _proof_by_blocks(state, k, best, solver.tol, limits)
         if by_blocks is not None:
             best, others = by_blocks.found, by_blocks.upper
             if by_blocks.complete:
                 return by_blocks
             limits.check()
-        bound_without_search(BOUND_SHARE if problem.p <= EXACT_ORDER else 0)
-        kept = surviving_variables(problem, state, k, best, solver.tol, limits.check, limits.most, others)
+        bound_without_search(BOUND_SHARE if state.p <= EXACT_ORDER else 0)
+        kept = surviving_variables(state, k, best, solver.tol, limits.most, others)
         search = _tree(state, kept, k, best, solver.tol, limits)
         _grow(search, limits, partial(bound_without_search, BOUND_SHARE))
         complete = not search.open()
@@ -298,12 +297,12 @@ def solve_to_optimality(
 
 
 def _proof_by_blocks(
-    problem: Problem, state: DeflatedOperator, k: int, best: Solution, tol: float, limits: _Limits
+    state: DeflatedOperator, k: int, best: Solution, tol: float, limits: _Limits
 ) -> Proof | None:
     """What the blocks of a large covariance prove within some nodes; None where all entries take too long."""
     op, work = state.operator, min(THRESHOLD_WORK, (limits.end - time.monotonic()) * BOUND_SPEED)
     plain = op.symmetric_form and op.t == 0 and not state.supports.shapes
-    if not plain or k < 2 or problem.p <= EXACT_ORDER or not columns_cost(problem) <= work:
+    if not plain or k < 2 or state.p <= EXACT_ORDER or not columns_cost(state.problem) <= work:
         return None
     slack = EXACT_SLACK.of(op.dtype) * float(np.abs(state.variances).max())
     diagonal = state.variances.astype(np.float64)
@@ -333,13 +332,13 @@ def _grow(search: Search | UnitTree, limits: _Limits, bound: Callable[[], None])
         size = min(256, 2 * size) if time.monotonic() - turn < BATCH_SECONDS / 2 else max(1, size // 2)
 
 
-def _brief_proof(problem: Problem, state: DeflatedOperator, k: int, hook: Report | None) -> Proof | None:
+def _brief_proof(state: DeflatedOperator, k: int) -> Proof | None:
     """By the search that `tpower` makes of a matrix of few variables, where that proves its answer."""
-    finder, state = TruncatedPower.from_record(problem), state.formed()
-    A = None if problem.working_set is not None else finder.matrix(problem, state)
+    finder, state = TruncatedPower.from_record(state.problem), state.formed()
+    A = None if state.problem.working_set is not None else finder.matrix(state)
     found, tol = None, finder.tolerance(state.operator)
-    if A is not None and 1 < k < problem.p <= EXACT_ORDER:
-        found = best_supports(A, k, finder.max_iter, tol, finder.swaps, hook)
+    if A is not None and 1 < k < state.p <= EXACT_ORDER:
+        found = best_supports(A, k, finder.max_iter, tol, finder.swaps, state.hook)
     if found is None or not found.proved or (best := best_on_support(state, found.supports[0])) is None:
         return None
     assert A is not None
@@ -351,9 +350,9 @@ def _brief_proof(problem: Problem, state: DeflatedOperator, k: int, hook: Report
 # ---- what need not be searched ----------------------------------------------------------------------
 
 
-def refuse_large(problem: Problem, state: DeflatedOperator) -> None:
+def refuse_large(state: DeflatedOperator) -> None:
     """Raise where elimination would need what is not known."""
-    p = problem.p
+    p = state.p
     if p <= EXACT_ORDER:
         return
     limit = f"branch_and_bound takes at most {EXACT_ORDER} variables"
@@ -365,7 +364,7 @@ def refuse_large(problem: Problem, state: DeflatedOperator) -> None:
 
 def _refuse_choice(state: DeflatedOperator, choice: Supports, most: int) -> None:
     """Raise where the tree has no bounds for what is known of the variables, or no best values."""
-    if choice.shapes and state.operator.p > EXACT_ORDER:
+    if choice.shapes and state.p > EXACT_ORDER:
         raise ValueError(
             f"branch_and_bound takes include, groups and signs for at most {EXACT_ORDER} variables"
         )
@@ -379,27 +378,26 @@ def _refuse_choice(state: DeflatedOperator, choice: Supports, most: int) -> None
         )
 
 
-def _trace_bound(problem: Problem, state: DeflatedOperator, k: int) -> float:
+def _trace_bound(state: DeflatedOperator, k: int) -> float:
     """The sum of the k largest variances, where A is known to be semidefinite."""
-    indefinite = problem.operator.symmetric_form or not state.deflation.semidefinite
+    indefinite = state.problem.operator.symmetric_form or not state.deflation.semidefinite
     if state.diagonal is None or indefinite or state.quotient:
         return np.inf
     return float(np.sort(state.diagonal)[-k:].sum()) * (1 + 1e-5)
 
 
 def surviving_variables(
-    problem: Problem, state: DeflatedOperator, k: int, best: Solution, tol: float,
-    check_limits: Callable[[int], object], node_limit: int, others: float = math.inf,
-) -> Index:  # fmt: skip
+    state: DeflatedOperator, k: int, best: Solution, tol: float, node_limit: int, others: float = math.inf
+) -> Index:
     """The variables that may belong to a better support than the best one known, all where there are few.
 
     Where another bound proves that, only its own variables are left.
     """
-    p, op = problem.p, state.operator
+    p, op = state.p, state.operator
     if p <= EXACT_ORDER:
-        supports = problem.supports
+        supports = state.supports
         return supports.available if supports.simple else np.arange(p)
-    d = state.variances + EXACT_SLACK.of(op.dtype) * problem.variances
+    d = state.variances + EXACT_SLACK.of(op.dtype) * state.problem.variances
     kept = np.union1d(np.flatnonzero(d >= best.objective), best.index)
     if k == 1 and not state.constrained:
         kept = np.union1d(kept[_core.select_largest(d[kept], min(len(kept), EXACT_ORDER // 2))], best.index)
@@ -409,13 +407,13 @@ def surviving_variables(
     enough = best.objective * (1 + max(tol, 64 * (k + 4) ** 2 * EPS))
     for count in STRONG_VARIABLES if k > 1 and others > enough else ():
         level = best.objective * (1 + tol)
-        others, some = by_strong_variables(problem, state, k, np.inf, check_limits, node_limit, count, level)
+        others, some = by_strong_variables(state, k, np.inf, node_limit, count, level)
         if others > enough and len(some) <= EXACT_ORDER:
             return np.union1d(some, best.index)
     if others <= enough:
         return np.sort(best.index)
-    if k > 1 and op.t == 0 and columns_cost(problem) <= THRESHOLD_WORK:
-        kept = _survivors_in_turn(problem, state, k, best, tol, check_limits, node_limit)
+    if k > 1 and op.t == 0 and columns_cost(state.problem) <= THRESHOLD_WORK:
+        kept = _survivors_in_turn(state, k, best, tol, node_limit)
         left = len(kept)
         if left <= EXACT_ORDER:
             return kept
@@ -425,10 +423,7 @@ def surviving_variables(
     )
 
 
-def _survivors_in_turn(
-    problem: Problem, state: DeflatedOperator, k: int, best: Solution, tol: float,
-    check_limits: Callable[[int], object], node_limit: int,
-) -> Index:  # fmt: skip
+def _survivors_in_turn(state: DeflatedOperator, k: int, best: Solution, tol: float, node_limit: int) -> Index:
     """The variables that may belong to a better support; where all variances are equal, say.
 
     Let U bound x'Ax for one nonzero less. No support with j beats the level if the largest a_jl^2, of as
@@ -436,9 +431,10 @@ def _survivors_in_turn(
     .. k nonzeros in turn, each leaves so few variables that a search among them bounds x'Ax for that number,
     which the next one needs.
     """
-    p, op, slack = problem.p, state.operator, EXACT_SLACK.of(state.operator.dtype)
-    d = state.variances + slack * problem.variances
-    lost = np.sqrt(problem.known_moment) * CENTERING_LOSS.of(op.dtype)
+    p, op, slack = state.p, state.operator, EXACT_SLACK.of(state.operator.dtype)
+    d = state.variances + slack * state.problem.variances
+    check_limits = state.hook or never
+    lost = np.sqrt(state.problem.known_moment) * CENTERING_LOSS.of(op.dtype)
     root = slack * np.sqrt(d)
     coupling = np.empty((k - 1, p))  # the sums of the 1 .. k - 1 largest a_jl^2
     for s in range(0, p, THRESHOLD_COLUMNS):
@@ -451,7 +447,8 @@ def _survivors_in_turn(
     coupling = np.cumsum(coupling, axis=0)
     fewer, order = float(d.max()), descending(np.abs(best.entries))
     for size in range(2, k + 1):
-        found = TruncatedPower.from_record(problem).solve(problem, state, size, [0, size], None)
+        begun = replaced(state, seed=(0, size), hook=None)
+        found = TruncatedPower.from_record(state.problem).solve(begun, size)
         start = found or replace(best, index=np.sort(best.index[order[:size]]))
         if size == k and best.objective > start.objective:
             start = best

@@ -13,7 +13,6 @@ from ..choice import Explained
 from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors, products_of
 from ..linalg.scaling import descending
 from ..operators.deflation import DeflatedOperator
-from ..operators.problem import Problem
 from .base import Solver, drop_zeros
 from .refitting import refit
 from .solution import Report, Solution, ended
@@ -43,28 +42,25 @@ class Share(NamedTuple):
         return self.share * (1 - SHARE_ROUNDING.of(state.operator.dtype))
 
 
-def fewest_variables(
-    solver: Solver, problem: Problem, state: DeflatedOperator, share: Share, seed: list[int],
-    hook: Report | None,
-) -> Solution | None:  # fmt: skip
+def fewest_variables(solver: Solver, state: DeflatedOperator, share: Share) -> Solution | None:
     """The component of the fewest variables, among those that the solver finds, that explains the share.
 
     That of the largest eigenvalue of the deflated A or, of its score t, the squared correlation with t. By
     bisection, each search started from the last component that sufficed, or on the path of one search.
     """
     if solver.takes_share:
-        return solver.solve(problem, state, share, seed, hook)
+        return solver.solve(state, share)
     least = share.least(state)
-    dense = _Dense(problem, state)
-    if not dense.value > problem.noise(np.arange(1), state.deflation.first_order):
+    dense = _Dense(state)
+    if not dense.value > state.problem.noise(np.arange(1), state.deflation.first_order):
         return None
     low, high, first = dense.bracket(share.of, least)
-    if not problem.supports.plain:  # the truncated vector may have other variables, and be no bound
-        fewest, high = problem.supports.bounds
-        low, first = min(max(low, fewest), high) if not problem.supports.grouped else fewest, None
-    if problem.supports.positive:  # nor does it have these signs
-        high, first = problem.p, None
-    path = solver.path(problem, state, high, seed, hook)
+    if not state.supports.plain:  # the truncated vector may have other variables, and be no bound
+        fewest, high = state.supports.bounds
+        low, first = min(max(low, fewest), high) if not state.supports.grouped else fewest, None
+    if state.supports.positive:  # nor does it have these signs
+        high, first = state.p, None
+    path = solver.path(state, high)
     if path is not None:
         last = first
         for x in path:
@@ -74,9 +70,9 @@ def fewest_variables(
         return drop_zeros(last)
 
     def solve_at(k: int, near: Solution | None) -> Solution | None:
-        return (solver if near is None else solver.near(near, False)).find(problem, state, k, seed, hook)
+        return (solver if near is None else solver.near(near, False)).find(state, k)
 
-    return bisect(solve_at, lambda x: dense.share(share.of, x) >= least, low, high, hook, first)
+    return bisect(solve_at, lambda x: dense.share(share.of, x) >= least, low, high, state.hook, first)
 
 
 def bisect(
@@ -100,13 +96,13 @@ def bisect(
 class _Dense:
     """The leading eigenvector of the deflated A."""
 
-    def __init__(self, problem: Problem, state: DeflatedOperator):
-        self.state, self.p = state, problem.p
+    def __init__(self, state: DeflatedOperator):
+        self.state, self.p = state, state.p
         op = state.operator
         start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
         if not op.apply(None, start).any():  # ARPACK cannot start
             values, vectors = np.zeros(2), np.zeros((op.p, 2))
-        elif problem.diagonal is None and op.p > 2:  # an operator without entries
+        elif state.problem.diagonal is None and op.p > 2:  # an operator without entries
             values, vectors = largest_eigenpairs(products_of(op), 2, v0=start)
             values, vectors = values[::-1], vectors[:, ::-1]
         else:

@@ -58,12 +58,11 @@ from .._records import record, replaced
 from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground
-from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix, rows_of
 from .base import drop_zeros
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import is_better, refit
-from .solution import Begin, Report, Solution, Tally, ended
+from .solution import Begin, Solution, Tally, ended
 from .starts import extreme_samples, variances_tie
 from .swaps import swap_search
 
@@ -79,9 +78,8 @@ class Continued(Protocol):
     def tolerance(self, op: _core.Operator) -> float: ...
 
     def find_from(
-        self, problem: Problem, state: DeflatedOperator, begins: list[Begin], sparsity: int,
-        hook: Report | None,
-    ) -> Iterator[Solution | None]: ...  # fmt: skip
+        self, state: DeflatedOperator, begins: list[Begin], sparsity: int
+    ) -> Iterator[Solution | None]: ...
 
 
 @record
@@ -94,26 +92,23 @@ class FieldSearch:
     """
 
     solver: Continued
-    problem: Problem
     state: DeflatedOperator
     cardinality: int
-    seed: list[int]
-    hook: Report | None
     ground: Ground
 
     def at_once(self) -> bool:
         """Whether a race comes first: where that costs less than dense leading vectors, or variances do not
         tell whom to try."""
-        p, cheap = self.problem.p, self.problem.p <= FIELD_ORDER or self.problem.cost > KRYLOV_WORK
+        p, cheap = self.state.p, self.state.p <= FIELD_ORDER or self.state.problem.cost > KRYLOV_WORK
         return cheap and p > BRIEF_ORDER and self._untold()
 
     def all_race(self) -> bool:
         """Whether every variable of these is in that race."""
-        return self.problem.p <= FIELD_ORDER and self.at_once()
+        return self.state.p <= FIELD_ORDER and self.at_once()
 
     def _untold(self) -> bool:
         """Whether few variables tell nothing of the others: where all are few, or variances tie."""
-        p = self.problem.p
+        p = self.state.p
         return p <= FIELD_AT_ONCE or variances_tie(self.state.diagonal, min(4 * self.cardinality, p))
 
     def probed(self, best: Solution) -> tuple[Solution | None, bool]:
@@ -129,7 +124,7 @@ class FieldSearch:
         if ground.enough >= PROBES and not ground.moved and best.objective > PROBE_DROP * before:
             return best, True
         some = max(FIELD_PROBE, FIELD_PROBE_EACH * self.cardinality)
-        field = ground.field(self.problem, self.state, some, False, self.seed)
+        field = ground.field(self.state, some, False)
         if field is None:
             return best, True
         new = self._from(field, best, self._ends(field, PROBE_STARTS, RACE_ENDS), FIELD_LIFTED)
@@ -137,14 +132,14 @@ class FieldSearch:
         ground.wide = moved and (new is None or bool(np.isin(best.index, new.index).any()))
         if not ground.wide and (moved or ground.enough == 0):
             ground.wide = self._hidden(field, best if new is None else new)
-        enough = new is None or not ground.wide or ended(self.hook)
+        enough = new is None or not ground.wide or ended(self.state.hook)
         ground.moved |= moved
         ground.enough += enough
         return new, enough
 
     def raced(self, best: Solution | None) -> Solution | None:
         """The best of this component and those from the ends of a race."""
-        return self._raced(best, FIELD_ORDER if self.problem.p <= FIELD_ORDER else FIELD_SOME, RACE_STARTS)
+        return self._raced(best, FIELD_ORDER if self.state.p <= FIELD_ORDER else FIELD_SOME, RACE_STARTS)
 
     def deeper(self, best: Solution | None) -> Solution | None:
         """The best of this component, no more correlated than noise, and those where all columns lead."""
@@ -161,8 +156,8 @@ class FieldSearch:
         before has many variables outside.
         """
         ground, state, deep, at_once = self.ground, self.state, count == 0, self.at_once()
-        field = ground.field(self.problem, state, most, deep, self.seed)
-        if field is None or ended(self.hook):
+        field = ground.field(state, most, deep)
+        if field is None or ended(self.state.hook):
             return best
         last = leads = DEEP_ENDS if deep else RACE_ENDS
         if field.whole or deep:
@@ -171,7 +166,7 @@ class FieldSearch:
             outside = best is not None and np.isin(best.index, field.index).mean() < FIELD_INSIDE
             rounds = int(at_once or (outside and ground.partial < PROBES))
         if rounds:
-            leads = min(FIELD_LEADS, max(FIELD_LEADS_LEAST, int(FIELD_IMAGE_WORK / self.problem.cost)))
+            leads = min(FIELD_LEADS, max(FIELD_LEADS_LEAST, int(FIELD_IMAGE_WORK / self.state.problem.cost)))
         few = deep or not (rounds or field.whole)  # of what is likely, and where variances tell
         race, lifted = self._ends(field, count, leads), FIELD_LIFTED // (1 + few)
         if not (deep or field.whole):
@@ -183,7 +178,7 @@ class FieldSearch:
             made += race[1] * deep
             supports = [end.index for end in race[0][:leads]]
             field = field.around(supports, FIELD_PARTNERS * self.cardinality, FIELD_SOME)
-            if ended(self.hook) or not field.without(state):
+            if ended(self.state.hook) or not field.without(state):
                 return best
             race = self._ends(field, count, leads if left else last)
         new = self._from(field, best, race, lifted, made)
@@ -195,7 +190,7 @@ class FieldSearch:
         self, field: Field, best: Solution | None, race: Race, lifted: int, made: int = 0
     ) -> Solution | None:
         """The best of this component and those that so many ends lead to among all variables."""
-        state, k, p = self.state, self.cardinality, self.problem.p
+        state, k, p = self.state, self.cardinality, self.state.p
         ends, n_starts, steps = race
         comparable = state.constraint is None and not state.quotient
         slack = FIELD_ROUNDING if field.whole else FIELD_SLACK[p > FIELD_ORDER]
@@ -223,10 +218,10 @@ class FieldSearch:
 
         The part of A in which races begin has few of the variables that share such a sample.
         """
-        if self.problem.p <= FIELD_AT_ONCE or self.all_race():  # no part of A, but all of it
+        if self.state.p <= FIELD_AT_ONCE or self.all_race():  # no part of A, but all of it
             return best
         ends = []
-        for support in extreme_samples(self.problem, self.state, self.cardinality, best.objective):
+        for support in extreme_samples(self.state, self.cardinality, best.objective):
             G = np.ascontiguousarray(self.state.submatrix(support))
             ends.append(End(support, float(_core.leading_eigenvector(G)[0]), 1))
         least = best.objective * (1 - FIELD_SLACK[False])
@@ -249,17 +244,15 @@ class FieldSearch:
             lifted: Iterable[Solution | None] = (self._fitted(end.index, fitted) for end in chosen)
         else:
             begins = [self._begin(end.index, best) for end in chosen]
-            lifted = replaced(solver, swaps=0.0).find_from(
-                self.problem, state, begins, self.cardinality, self.hook
-            )
+            lifted = replaced(solver, swaps=0.0).find_from(state, begins, self.cardinality)
         n_iter = 0 if best is None else best.n_iter
         runs = [] if best is None else [(best.objective, tally.best)]
         for end, x in zip(chosen, lifted, strict=False):
-            if x is None or ended(self.hook):
+            if x is None or ended(self.state.hook):
                 break
             n_iter += x.n_iter
             if not alike and (new is None or x.objective > (1 - FIELD_NEAR) * new.objective):
-                x = swap_search(self.problem, state, x, solver.swaps, self.hook)
+                x = swap_search(state, x, solver.swaps)
             runs.append((x.objective, end.runs))
             if new is None or (x.objective > new.objective * (1 + RISE) and is_better(state, x, new, 0)):
                 new = x
@@ -272,7 +265,7 @@ class FieldSearch:
     def _ends(self, field: Field, count: int, most: int) -> Race:
         swaps = self.solver.swaps if field.whole or count == 0 else 0.0  # else they follow among all
         tol = max(self.solver.tolerance(self.state.operator), 1e-6)
-        return ends_on_field(field, self.cardinality, count, most, swaps, tol, self.hook)
+        return ends_on_field(field, self.cardinality, count, most, swaps, tol, self.state.hook)
 
     def _fitted(self, support: Index, n_iter: int) -> Solution | None:
         """The best values on a support."""
@@ -294,7 +287,7 @@ class FieldSearch:
         if self._apart_in(field, best):
             return False
         op, diagonal = self.state.operator, self.state.variances
-        rng = np.random.default_rng([*self.seed[:1], PROBE_COLUMNS])
+        rng = np.random.default_rng([*self.state.seed[:1], PROBE_COLUMNS])
         some = np.flatnonzero(diagonal > 0)
         few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
         known = rows_of(op, few) if op.symmetric_form else None
@@ -320,7 +313,7 @@ class FieldSearch:
         Of the k variables of a support some are in the field, by a Poisson distribution, and their entries
         stand for as many times more as there are variables outside.
         """
-        diagonal = self.problem.variances
+        diagonal = self.state.problem.variances
         known = np.union1d(best.index, _core.select_largest(diagonal, len(field.index) // 2))
         chance = np.flatnonzero(~np.isin(field.index, known))
         read = len(chance) / max(int(np.count_nonzero(diagonal > 0)), 1)
@@ -370,7 +363,7 @@ def _runs(some: Index, count: int, rng: np.random.Generator) -> Index:
 NORMAL_MEDIAN = 0.67449  # of |z|, z standard normal
 
 
-def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) -> bool:
+def rises_above_noise(state: DeflatedOperator, x: Solution) -> bool:
     """Whether the variables of x are correlated by more than noise explains.
 
     Their mean correlation, weighted by |x_i x_j| (a_ii a_jj)^(1/2), is compared with that of the best k of p
@@ -397,22 +390,26 @@ def rises_above_noise(problem: Problem, state: DeflatedOperator, x: Solution) ->
     correlation = (x.objective - alone) / pairs
     supports = math.lgamma(p + 1) - math.lgamma(k + 1) - math.lgamma(p - k + 1)
     explained = WEAK_CORRELATION * math.sqrt(4 * supports / weights)
-    kept: Any = problem.working_set if problem.working_set is not None else problem.ground
-    known = None if kept is None else kept.noise
+    known = None if (kept := _keeper(state)) is None else kept.noise
     if known is not None and correlation > NOISE_GROWTH * known * explained:
         return True
-    noise, over = noise_of(problem, state)
+    noise, over = noise_of(state)
     return over > NOISE_INDEPENDENT or correlation > noise * explained
 
 
-def noise_of(problem: Problem, state: DeflatedOperator) -> tuple[float, float]:
+def noise_of(state: DeflatedOperator) -> tuple[float, float]:
     """The deviation of correlations, and that over the one of independent variables; 0 without samples."""
-    kept: Any = problem.working_set if problem.working_set is not None else problem.ground
-    noise = _sampled_noise(state, np.maximum(state.variances, 0))
+    noise, problem = _sampled_noise(state, np.maximum(state.variances, 0)), state.problem
     chance = 0.0 if problem.n_samples is None else problem.degrees**-0.5
-    if kept is not None:
+    if (kept := _keeper(state)) is not None:
         kept.noise = max(noise, chance)
     return max(noise, chance), 0.0 if problem.n_samples is None else noise / chance
+
+
+def _keeper(state: DeflatedOperator) -> Any:
+    """What keeps the noise from one component to the next."""
+    problem = state.problem
+    return problem.ground if problem.working_set is None else problem.working_set
 
 
 def _sampled_noise(state: DeflatedOperator, diagonal: Array) -> float:

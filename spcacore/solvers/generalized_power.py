@@ -90,41 +90,37 @@ class GeneralizedPower(IterativeSolver):
         """Whether how many starts there are is left to what they find."""
         return self.start is None and self.n_starts is None
 
-    def solve(
-        self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int],
-        hook: Report | None,
-    ) -> Solution | None:  # fmt: skip
-        gamma = float(self._threshold(problem, state, penalty))
-        starts = self._starts(problem, state, gamma, seed)
-        best = self._search(problem, state, state.operator, starts, gamma, hook)
+    def solve(self, state: DeflatedOperator, penalty: float) -> Solution | None:
+        gamma = float(self._threshold(state, penalty))
+        starts = self._starts(state, gamma)
+        best = self._search(state, state.operator, starts, gamma)
         if state.quotient:
             ends = [] if best is None else [(best.index, best.entries, ())]
-            starts = itertools.chain(ends, self._starts(problem, state, gamma, seed))
-            best = self._search(problem, state, state.operator.with_quotient(), starts, gamma, hook)
+            starts = itertools.chain(ends, self._starts(state, gamma))
+            best = self._search(state, state.operator.with_quotient(), starts, gamma)
         if best is not None and self.renormalize:
             size = state.supports.cardinality_with(best.index)
-            best = greedy_or(problem, state, best, size, seed, hook, more=len(state.basis))
+            best = greedy_or(state, best, size, more=len(state.basis))
         return drop_zeros(best)
 
     def _search(
-        self, problem: Problem, state: DeflatedOperator, op: _core.Operator, starts: Iterator[Start],
-        gamma: float, hook: Report | None,
-    ) -> Solution | None:  # fmt: skip
+        self, state: DeflatedOperator, op: _core.Operator, starts: Iterator[Start], gamma: float
+    ) -> Solution | None:
         """The best of the runs from all starts, re-fitted if asked; of minus infinity if none is feasible."""
         l0, rounding = self.norm == "l0", _rounding(op)
-        limits = self.max_iter, self.tolerance(op), hook
+        limits = self.max_iter, self.tolerance(op), state.hook
         steps = Steps(state.supports, Step.L0 if l0 else Step.L1, level=gamma)
         best, lacking, most, runs = None, None, -math.inf, 0
         again, work = 0, 0.0  # starts that led to the best, and multiplications of all
         for tried, (index, entries, _) in enumerate(starts):
             enough = tried >= COLUMN_STARTS_LEAST and work > START_WORK
-            if best is not None and (ended(hook) or (self._chooses and (again > SAME_ENDS or enough))):
+            if best is not None and (ended(state.hook) or (self._chooses and (again > SAME_ENDS or enough))):
                 break
             new, objective = steps.ascend(op, index, entries, *limits)
             runs += 1
             if new is None:
                 continue
-            work += 2.0 * (op.p * len(new.index) if op.symmetric_form else problem.cost) * new.n_iter
+            work += 2.0 * (op.p * len(new.index) if op.symmetric_form else state.problem.cost) * new.n_iter
             first_term = abs(new.objective) if l0 else math.sqrt(abs(new.objective))
             if new.converged and objective <= rounding * first_term:
                 continue
@@ -139,9 +135,7 @@ class GeneralizedPower(IterativeSolver):
                 lacking = new
         return lacking if best is None else replaced(best, tally=Tally(runs, runs, again))
 
-    def _threshold(
-        self, problem: Problem, state: DeflatedOperator, penalties: Any, weights: Any = 1.0
-    ) -> Any:
+    def _threshold(self, state: DeflatedOperator, penalties: Any, weights: Any = 1.0) -> Any:
         """Penalties of z'Az or sqrt(z'Az) in the units of the operator."""
         l0 = self.norm == "l0"
         given = np.asarray(penalties, np.float64)
@@ -150,28 +144,26 @@ class GeneralizedPower(IterativeSolver):
                 largest = max(float(state.variances.max()), 0.0)
                 gamma = given * weights**2 * largest if l0 else given * weights * math.sqrt(largest)
             else:
-                samples = problem.degrees
-                exponent = problem.exponent if l0 else problem.exponent // 2
+                samples = state.problem.degrees
+                exponent = state.problem.exponent if l0 else state.problem.exponent // 2
                 gamma = np.ldexp(given / (samples if l0 else math.sqrt(samples)), -exponent)
         ceiling = math.sqrt(np.finfo(state.operator.dtype).max)  # so that its products stay finite
         return np.minimum(gamma, ceiling)
 
-    def _starts(
-        self, problem: Problem, state: DeflatedOperator, gamma: float, seed: list[int]
-    ) -> Iterator[Start]:
+    def _starts(self, state: DeflatedOperator, gamma: float) -> Iterator[Start]:
         """Nonzeros of each: of the variables from which a step promises most, then of largest variance."""
-        op, p, diagonal = state.operator, state.operator.p, state.diagonal
+        op, p, diagonal = state.operator, state.p, state.diagonal
         if isinstance(self.start, Solution):
             yield self.start.index, self.start.entries, ()
         elif isinstance(self.start, np.ndarray) or self.start == "eigenvector":
-            yield from search_starts(problem, state, p, self.start, None, seed)
+            yield from search_starts(state, p, self.start, None)
             return
         count, everything, promising = self.n_starts or 1, np.arange(p), []
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(state.seed)
         if self._chooses and diagonal is not None:
-            count = min(p, 1 + int(START_WORK / (40 * problem.cost)))
+            count = min(p, 1 + int(START_WORK / (40 * state.problem.cost)))
             promise = ThresholdedEntries(self.norm == "l0", gamma)
-            columns = Columns.of(problem, state, seed)
+            columns = Columns.of(state)
             if columns is not None and op.symmetric_form and len(columns.among) == p:
                 for index, entries in columns.starts(promise, GPOWER_STARTS):
                     promising.append(int(index[0]))
@@ -193,23 +185,21 @@ class GeneralizedPower(IterativeSolver):
     def _run_once(self, gamma: float, op: _core.Operator, index: Index, entries: AnyArray) -> tuple[Any, ...]:
         return op.gpower(index, entries, self.norm == "l0", gamma, self.max_iter, self.tolerance(op), None)
 
-    def candidates(self, problem: Problem, state: DeflatedOperator, penalty: float, seed: list[int]) -> Index:
-        return begin_among(problem, state, 1, seed)
+    def candidates(self, state: DeflatedOperator, penalty: float) -> Index:
+        return begin_among(state, 1)
 
-    def among_some(
-        self, problem: Problem, state: DeflatedOperator, penalty: float
-    ) -> tuple[GeneralizedPower, float]:
+    def among_some(self, state: DeflatedOperator, penalty: float) -> tuple[GeneralizedPower, float]:
         """With the penalty as a number, since the variable that a share refers to may not be among them."""
-        exponent, l0 = problem.exponent, self.norm == "l0"
-        gamma = float(self._threshold(problem, state, penalty))
+        exponent, l0 = state.problem.exponent, self.norm == "l0"
+        gamma = float(self._threshold(state, penalty))
         if l0:
-            penalty = math.ldexp(gamma * problem.degrees, exponent)
+            penalty = math.ldexp(gamma * state.problem.degrees, exponent)
         else:
-            penalty = math.ldexp(gamma * math.sqrt(problem.degrees), exponent // 2)
+            penalty = math.ldexp(gamma * math.sqrt(state.problem.degrees), exponent // 2)
         return replace(self, relative=False, renormalize=False), penalty
 
-    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, penalty: float) -> float | None:
-        gamma = float(self._threshold(problem, state, penalty))
+    def level(self, state: DeflatedOperator, x: Solution, penalty: float) -> float | None:
+        gamma = float(self._threshold(state, penalty))
         threshold = math.sqrt(gamma) if self.norm == "l0" else gamma
         quadratic = state.quadratic(x.index, x.entries)
         return threshold * math.sqrt(quadratic) if threshold > 0 and quadratic > 0 else None
@@ -229,7 +219,7 @@ class GeneralizedPower(IterativeSolver):
         """
         op, m = problem.operator, len(penalties)
         mu = _weights(self.mu, m)
-        gamma = self._threshold(problem, DeflatedOperator.from_problem(problem), penalties, mu)
+        gamma = self._threshold(DeflatedOperator.from_problem(problem), penalties, mu)
         l0 = self.norm == "l0"
 
         def threshold(C: Array) -> tuple[Array, float]:
@@ -317,7 +307,7 @@ def gpower(
         GeneralizedPower, options, X, penalty, choice, callback, kind, center, scale,
         sample_weight, definite=True,
     )  # fmt: skip
-    problem = run.problem
+    problem = run.state.problem
     if run.found is None and (problem.diagonal is None or problem.diagonal.any()):
         warn("the penalty is too large: every loading is zero")
         nothing = np.zeros(problem.p, problem.operator.dtype)

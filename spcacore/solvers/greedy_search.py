@@ -48,7 +48,7 @@ from ..supports.search import Clock, backward, growing, never, shrinking
 from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
 from .matrix_search import ends_on_field
 from .refitting import is_better, refit
-from .solution import ProgressClock, Report, Solution, ended
+from .solution import ProgressClock, Solution, ended
 from .swaps import swap_search
 from .variance import LeadingEigenvalue, Slopes, Variance, brief_search
 
@@ -83,14 +83,12 @@ class GreedySearch(Solver):
     def needs_whole_products(cls, record: Greedy) -> bool:
         return record.strategy != "gradient"
 
-    def searches(
-        self, problem: Problem, state: DeflatedOperator, K: int, seed: list[int], first: int | None = None
-    ) -> list[int | None]:
+    def searches(self, state: DeflatedOperator, K: int, first: int | None = None) -> list[int | None]:
         """Where those of the strategy begin: with a variable, None for what promises most, or `_ALL`."""
-        plain = self.strategy == "auto" and not state.supports.shapes and problem.p != K
+        plain = self.strategy == "auto" and not state.supports.shapes and state.p != K
         found = [] if self.strategy == "backward" else [first]
         if plain:
-            found += _begins(problem, state, K, seed)
+            found += _begins(state, K)
         most = USUAL_BACKWARD_ORDER if state.supports.simple else CHOICE_ORDER
         few = (plain or not state.supports.simple) and len(state.supports.allowed) <= most
         if self.strategy in ("backward", "bidirectional") or (self.strategy == "auto" and few):
@@ -98,49 +96,44 @@ class GreedySearch(Solver):
         return found
 
     def maximized(
-        self, state: DeflatedOperator, K: int, seed: list[int], strength: float, rows: KeptRows | None
+        self, state: DeflatedOperator, K: int, strength: float, rows: KeptRows | None
     ) -> LeadingEigenvalue | Variance:
         """What the searches maximize, B = I + strength QQ'."""
         if not state.supports.simple:
-            return Variance(state if strength else replace(state, constraint=None), K, seed=tuple(seed))
+            return Variance(state if strength else replace(state, constraint=None), K)
         if self.strategy == "gradient":
-            return Slopes(state, K, strength, seed)
-        return LeadingEigenvalue(state, K, strength, seed, rows)
+            return Slopes(state, K, strength)
+        return LeadingEigenvalue(state, K, strength, rows)
 
-    def solve(
-        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
-        hook: Report | None,
-    ) -> Solution | None:  # fmt: skip
-        best, n_iter, clock = None, 0, ProgressClock(hook)
+    def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
+        best, n_iter, clock = None, 0, ProgressClock(state.hook)
         simple, rows = state.supports.simple, kept_rows(state.operator)
         strengths = _strengths(state)
         if state.constrained and not simple:  # without it, and with it as it is
             strengths = (0.0, 1.0)
-        for objective in (self.maximized(state, cardinality, seed, s, rows) for s in strengths):
-            for first in self.searches(problem, state, cardinality, seed):
+        for objective in (self.maximized(state, cardinality, s, rows) for s in strengths):
+            for first in self.searches(state, cardinality):
                 steps = _walk(objective, first, clock)
                 full = (units for units in steps if not objective.supports.joining(units).any())
-                units = None if ended(hook) else next(full, None)
+                units = None if ended(state.hook) else next(full, None)
                 if units is None:
                     continue
                 n_iter += _changed(objective, units, first)
                 new = refit(state, objective.solution(units))
                 if state.constrained:  # which variables go together with it, a penalty says roughly
-                    new = swap_search(problem, state, new, SWAP_WORK, hook)
+                    new = swap_search(state, new, SWAP_WORK)
                 if new.objective > -np.inf and (best is None or is_better(state, new, best, 0)):
                     best = new
         if best is not None and state.constrained and simple:
-            best = brief_search(state, best, cardinality, hook)
+            best = brief_search(state, best, cardinality)
         return None if best is None else drop_zeros(replace(best, n_iter=n_iter))
 
-    def path(
-        self, problem: Problem, state: DeflatedOperator, most: int, seed: list[int], hook: Report | None
-    ) -> Iterator[Solution] | None:
+    def path(self, state: DeflatedOperator, most: int) -> Iterator[Solution] | None:
         if state.supports.shapes or state.constrained or self.strategy in ("backward", "bidirectional"):
             return None
-        clock, rows = ProgressClock(hook), kept_rows(state.operator)
-        upwards = [first for first in self.searches(problem, state, most, seed) if first != _ALL]
-        each = [self.maximized(state, most, seed, _strengths(state)[0], rows) for _ in upwards]
+        clock, rows = ProgressClock(state.hook), kept_rows(state.operator)
+        upwards = [first for first in self.searches(state, most) if first != _ALL]
+        each = [self.maximized(state, most, _strengths(state)[0], rows) for _ in upwards]
         runs = (
             map(objective.solution, _walk(objective, first, clock))
             for objective, first in zip(each, upwards, strict=True)
@@ -151,23 +144,20 @@ class GreedySearch(Solver):
         )
 
 
-def greedy_or(
-    problem: Problem, state: DeflatedOperator, x: Solution | None, size: int, seed: list[int],
-    hook: Report | None, more: int = 0,
-) -> Solution | None:  # fmt: skip
+def greedy_or(state: DeflatedOperator, x: Solution | None, size: int, more: int = 0) -> Solution | None:
     """x, or what greedy search finds of this size, if that is better, under a constraint.
 
     What chose the support of x knows of that only roughly. If none of its size is feasible, one by at most
     `more` variables larger is.
     """
-    if not state.constrained or state.diagonal is None or ended(hook):
+    if not state.constrained or state.diagonal is None or ended(state.hook):
         return x
     if x is None or x.objective == -np.inf:
         x = None
     else:
-        x, more = swap_search(problem, state, x, SWAP_WORK, hook), 0
-    sizes = range(size, min(size + more, problem.n_variables) + 1)
-    found = (GreedySearch("auto").solve(problem, state, k, seed, hook) for k in sizes)
+        x, more = swap_search(state, x, SWAP_WORK), 0
+    sizes = range(size, min(size + more, state.problem.n_variables) + 1)
+    found = (GreedySearch("auto").solve(state, k) for k in sizes)
     new = next((y for y in found if y is not None), None)
     return x if new is None or (x is not None and not is_better(state, new, x, 0)) else new
 
@@ -254,12 +244,13 @@ def greedy(
             raise ValueError("first is for the strategies that add variables, not for 'backward'")
     hook = progress_hook(callback)
     problem = formed(problem, hook)
-    seed, state = [as_seed(seed_of(record)), 0], DeflatedOperator.from_problem(problem)
+    state = DeflatedOperator.from_problem(problem)
+    state = replace(state, seed=(as_seed(seed_of(record)), 0), hook=hook)
     clock = ProgressClock(hook)
     path: list[Solution | None] = [None] * K
     n_iter = 0
-    objective = solver.maximized(state, K, seed, 0.0, None)
-    for start in solver.searches(problem, state, K, seed, first):
+    objective = solver.maximized(state, K, 0.0, None)
+    for start in solver.searches(state, K, first):
         steps = 0
         for units in _walk(objective, start, clock):
             new, steps = objective.solution(units), max(steps, _changed(objective, units, start))
@@ -274,7 +265,7 @@ def greedy(
     if last is None or abs(last.objective) <= problem.noise(last.index):  # as `single` says
         nothing = [np.eye(1, k + 1, dtype=state.operator.dtype)[0] for k in range(K)]
         found = [Solution(np.arange(k + 1), nothing[k], 0.0, 0, True) for k in range(K)]
-    x = Run(problem, state, solver, seed, hook, last, K).component()
+    x = Run(state, solver, last, K).component()
     values = np.array([new.objective for new in found], np.float64)
     return GreedyComponent(
         **x._as_fields(),
@@ -295,21 +286,21 @@ def _better(state: DeflatedOperator, old: Solution, new: Solution) -> Solution:
     return new if is_better(state, new, old, 0) else old
 
 
-def _begins(problem: Problem, state: DeflatedOperator, K: int, seed: list[int]) -> list[int]:
+def _begins(state: DeflatedOperator, K: int) -> list[int]:
     """Variables that forward search may begin with: those that lead furthest on a field, at some cardinality.
 
     They are sought among those that lead the ends of a race, and those whose columns have the largest norms
     of their k largest entries, each without those that an earlier one leads to at once.
     """
-    if K == 1 or state.constrained or state.quotient or not can_be_formed(problem, state):
+    if K == 1 or state.constrained or state.quotient or not can_be_formed(state):
         return []
-    ground = Ground() if problem.ground is None else problem.ground
-    most = FIELD_ORDER if problem.p <= FIELD_ORDER else FIELD_SOME
-    field = ground.field(problem, state, most, False, seed)
+    ground = Ground() if state.problem.ground is None else state.problem.ground
+    most = FIELD_ORDER if state.p <= FIELD_ORDER else FIELD_SOME
+    field = ground.field(state, most, False)
     if field is None:
         return []
     k, A = min(K, GREEDY_RANKED, len(field.index)), field.matrix
-    objective = LeadingEigenvalue(field.as_state(), k, seed=seed)
+    objective = LeadingEigenvalue(replace(field.as_state(), seed=state.seed), k)
     passed = np.zeros(len(A), bool)
     values: dict[int, list[float]] = {}  # by where a search begins
     leaders: list[int] = []  # the two largest entries of each of the best ends of a race

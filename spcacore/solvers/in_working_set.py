@@ -19,9 +19,8 @@ from .._records import replaced
 from .._types import Index
 from ..linalg.scaling import eps_of
 from ..operators.deflation import DeflatedOperator
-from ..operators.problem import Problem
 from ..operators.working_set import WorkingSet
-from .solution import Begin, Report, Solution, ended
+from .solution import Begin, Solution, ended
 
 
 class Restrictable(ABC):
@@ -30,10 +29,7 @@ class Restrictable(ABC):
     sparsity: ClassVar[str] = "cardinality"
 
     @abstractmethod
-    def solve(
-        self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int],
-        hook: Report | None,
-    ) -> Solution | None:  # fmt: skip
+    def solve(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
         """A component of the deflated operator; None where no variance, or nothing feasible, is left."""
 
     def near(self, x: Solution, only: bool) -> Self:
@@ -44,29 +40,23 @@ class Restrictable(ABC):
         """Whether a component of some variables is one of all where no |A x| outside exceeds its level."""
         return False
 
-    def candidates(self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int]) -> Index:
+    def candidates(self, state: DeflatedOperator, sparsity: Any) -> Index:
         """The variables to begin with."""
         raise NotImplementedError
 
-    def among_some(
-        self, problem: Problem, state: DeflatedOperator, sparsity: Any
-    ) -> tuple[Restrictable, Any]:
+    def among_some(self, state: DeflatedOperator, sparsity: Any) -> tuple[Restrictable, Any]:
         """The solver for some of these variables, without what `finish` does, and its sparsity."""
         return self, sparsity
 
-    def resume(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any, hook: Report | None
-    ) -> Solution | None:
+    def resume(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> Solution | None:
         """As `solve`, from x alone."""
         raise NotImplementedError
 
-    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, sparsity: Any) -> float | None:
+    def level(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> float | None:
         """What |A x| must exceed at a variable outside of the support to enter; None if x does not tell."""
         raise NotImplementedError
 
-    def finish(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
-    ) -> Solution | None:
+    def finish(self, state: DeflatedOperator, x: Solution) -> Solution | None:
         """x with its objective, and where values are re-fitted these, from the data themselves."""
         raise NotImplementedError
 
@@ -76,82 +66,79 @@ class Restrictable(ABC):
 
 
 def search_in_working_set(
-    working_set: WorkingSet, solver: Restrictable, problem: Problem, state: DeflatedOperator, sparsity: Any,
-    seed: list[int], hook: Report | None,
-) -> Solution | None:  # fmt: skip
+    working_set: WorkingSet, solver: Restrictable, state: DeflatedOperator, sparsity: Any
+) -> Solution | None:
     """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
-    given, likely = solver.nearby(), solver.candidates(problem, state, sparsity, seed)
+    given, likely = solver.nearby(), solver.candidates(state, sparsity)
     active = np.unique(np.concatenate([likely, _removed(state), *([] if given is None else [given.index])]))
     if not working_set.admit(active):
         return None
-    x = _at_rest(working_set, solver, problem, state, sparsity, hook, active, {0: given}, seed).get(0)
-    return None if x is None else solver.finish(problem, state, x, hook)
+    x = _at_rest(working_set, solver, state, sparsity, active, {0: given}, True).get(0)
+    return None if x is None else solver.finish(state, x)
 
 
 def search_from_each(
-    working_set: WorkingSet, solver: Restrictable, problem: Problem, state: DeflatedOperator, sparsity: Any,
-    hook: Report | None, begins: list[Begin],
+    working_set: WorkingSet, solver: Restrictable, state: DeflatedOperator, sparsity: Any,
+    begins: list[Begin],
 ) -> list[Solution | None]:  # fmt: skip
     """The same from each start alone, which share the checks of all columns."""
     out: list[Solution | None] = [None] * len(begins)
     likely = [working_set.index]
-    if WORKING_SET_ALL * len(working_set.index) ** 2 > problem.cost:
+    if WORKING_SET_ALL * len(working_set.index) ** 2 > state.problem.cost:
         likely = [begin.likely for begin in begins]
     active = np.unique(np.concatenate([*likely, _removed(state), *(begin.x.index for begin in begins)]))
     if not working_set.admit(active):
         if len(begins) == 1:
             return out
-        each = (search_from_each(working_set, solver, problem, state, sparsity, hook, [b]) for b in begins)
+        each = (search_from_each(working_set, solver, state, sparsity, [b]) for b in begins)
         return [x for found in each for x in found]
     starts = {i: begin.x for i, begin in enumerate(begins)}
-    found = _at_rest(working_set, solver, problem, state, sparsity, hook, active, starts)
+    found = _at_rest(working_set, solver, state, sparsity, active, starts)
     for i, x in found.items():
         known = begins[i].known
         same = known is not None and np.array_equal(x.index, known.index)
-        out[i] = replaced(known, n_iter=x.n_iter) if same else solver.finish(problem, state, x, hook)
+        out[i] = replaced(known, n_iter=x.n_iter) if same else solver.finish(state, x)
     return out
 
 
 def _at_rest(
-    working_set: WorkingSet, solver: Restrictable, problem: Problem, state: DeflatedOperator, sparsity: Any,
-    hook: Report | None, active: Index, under_way: Mapping[int, Solution | None],
-    seed: list[int] | None = None,
+    working_set: WorkingSet, solver: Restrictable, state: DeflatedOperator, sparsity: Any, active: Index,
+    under_way: Mapping[int, Solution | None], anew: bool = False,
 ) -> dict[int, Solution]:  # fmt: skip
     """Where the runs under way end, of which no variable outside of the set would enter.
 
-    With a seed they begin from all starts in the set, and once nothing enters do so again, until that is no
-    news.
+    `anew`: they begin from all starts in the set, and once nothing enters do so again, until that is no news.
     """
-    inner, among = solver.among_some(problem, state, sparsity)
-    everywhere, removed = seed is not None, _removed(state)
+    inner, among = solver.among_some(state, sparsity)
+    everywhere, removed = anew, _removed(state)
     rested: dict[int, Solution] = {}
     for turn in range(WORKING_SET_CHECKS):
-        inside, restricted = working_set.restricted(problem, state, active)
+        restricted = working_set.restricted(state, active)
         reached: dict[int, tuple[Solution, float]] = {}
         for i, x in under_way.items():
             near = None if x is None else _at(x, np.searchsorted(active, x.index))
-            if seed is not None and everywhere:
+            if anew and everywhere:
                 way = inner if near is None else inner.near(near, False)
-                new = way.solve(inside, restricted, among, seed, hook)
+                new = way.solve(restricted, among)
             else:
                 assert near is not None
-                new = inner.resume(inside, restricted, near, among, hook)
-            level = _level(inner, inside, restricted, new, among)
+                new = inner.resume(restricted, near, among)
+            level = _level(inner, restricted, new, among)
             if new is None or level is None:
                 continue
-            tally = new.tally if x is None or everywhere or seed is None else x.tally
+            tally = new.tally if x is None or everywhere or not anew else x.tally
             new = replaced(_at(new, active[new.index]), proved=False, tally=tally)
-            if ended(hook) or (everywhere and turn > 0 and x is not None and _same(x, new)):
+            if ended(state.hook) or (everywhere and turn > 0 and x is not None and _same(x, new)):
                 rested[i] = new
             else:
                 reached[i] = new, level
         if not reached:
             break
-        entrants = _entrants(working_set, solver, problem, state, active, list(reached.values()))
+        entrants = _entrants(working_set, solver, state, active, list(reached.values()))
         going: dict[int, Solution] = {}
         joining: list[Index] = []
         for (i, (x, _)), found in zip(reached.items(), entrants, strict=True):
-            if found is not None and len(found) == 0 and (everywhere or seed is None):
+            if found is not None and len(found) == 0 and (everywhere or not anew):
                 rested[i] = x
             elif found is not None:
                 going[i] = x
@@ -174,16 +161,16 @@ def _removed(state: DeflatedOperator) -> Index:
 
 
 def _level(
-    inner: Restrictable, inside: Problem, restricted: DeflatedOperator, found: Solution | None, sparsity: Any
+    inner: Restrictable, restricted: DeflatedOperator, found: Solution | None, sparsity: Any
 ) -> float | None:
     """The level of what was found in the set; None if it is rounding or does not tell."""
-    if found is None or found.objective <= _rounding(inside):
+    if found is None or found.objective <= _rounding(restricted):
         return None
-    return inner.level(inside, restricted, found, sparsity)
+    return inner.level(restricted, found, sparsity)
 
 
 def _entrants(
-    working_set: WorkingSet, solver: Restrictable, problem: Problem, state: DeflatedOperator, active: Index,
+    working_set: WorkingSet, solver: Restrictable, state: DeflatedOperator, active: Index,
     reached: list[tuple[Solution, float]],
 ) -> list[Index | None]:  # fmt: skip
     """The largest that would enter each, as many as it has; None where so many would that they will stay."""
@@ -191,7 +178,7 @@ def _entrants(
     out: list[Index | None] = []
     for found, (x, level) in zip(working_set.entrants(state, active, vectors), reached, strict=True):
         fixed = solver.sparsity == "penalty" or level == 0
-        many = fixed and len(found) > WORKING_SET_DENSE * problem.p
+        many = fixed and len(found) > WORKING_SET_DENSE * state.p
         out.append(None if many else found[: WORKING_SET_ENTRANTS * len(x.index)])
     return out
 
@@ -205,7 +192,7 @@ def _same(x: Solution, y: Solution) -> bool:
     return np.array_equal(x.index, y.index) and np.array_equal(x.entries, y.entries)
 
 
-def _rounding(inside: Problem) -> float:
+def _rounding(restricted: DeflatedOperator) -> float:
     """Below this, what is left of a variance by deflating a Gram matrix is rounding."""
-    eps = eps_of(inside.operator.dtype)
-    return WORKING_SET_NOISE * eps * float(inside.variances.max())
+    eps = eps_of(restricted.operator.dtype)
+    return WORKING_SET_NOISE * eps * float(restricted.problem.variances.max())

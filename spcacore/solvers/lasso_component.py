@@ -26,7 +26,7 @@ from ..results import SparseComponent
 from .base import drop_zeros, run_one, shared_parameters
 from .penalized_decomposition import BoundedSolver
 from .refitting import Step, Steps, best_of_bounded
-from .solution import Report, Solution
+from .solution import Solution
 
 
 @record
@@ -41,10 +41,7 @@ class LassoComponent(BoundedSolver):
     def from_record(cls, problem: Problem, record: SCoTLASS) -> Self:
         return cls(*cls.shared(problem, record))
 
-    def solve(
-        self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int],
-        hook: Report | None,
-    ) -> Solution | None:  # fmt: skip
+    def solve(self, state: DeflatedOperator, l1_bound: float) -> Solution | None:
         op, tol = state.operator, self.tolerance(state.operator)
         if not state.quotient:
             state = _constrained(state)
@@ -54,14 +51,14 @@ class LassoComponent(BoundedSolver):
             operator: _core.Operator, index: Index, entries: AnyArray, _: tuple[int, ...]
         ) -> Solution | None:
             steps = Steps(supports, Step.L1_BOUND, level=l1_bound, Q=Q if operator is op else Q[:, :0])
-            return steps.ascend(operator, index, entries, self.max_iter, tol, hook)[0]
+            return steps.ascend(operator, index, entries, self.max_iter, tol, state.hook)[0]
 
-        begin = partial(self.begin, problem, state, l1_bound, seed)
+        begin = partial(self.begin, state, l1_bound)
         signed = supports.signs is not None and state.constrained
-        best = best_of_bounded(state, begin, run, hook, self.renormalize and not signed)
+        best = best_of_bounded(state, begin, run, self.renormalize and not signed)
         if signed and self.renormalize and best is not None:
             steps = Steps(supports.only(best.index), Step.L1_BOUND, level=math.sqrt(op.p), Q=Q)
-            x, _ = steps.ascend(op, best.index, best.entries, self.max_iter, tol, hook)
+            x, _ = steps.ascend(op, best.index, best.entries, self.max_iter, tol, state.hook)
             if x is not None and x.objective > best.objective:
                 best = replace(best, index=x.index, entries=x.entries, objective=x.objective)
         return drop_zeros(best)
@@ -70,7 +67,7 @@ class LassoComponent(BoundedSolver):
         """Orthogonality to earlier loadings, all in the set, takes nothing from a product outside of it."""
         return super().restrictable(replace(state, constraint=None)) and state.constraint != "uncorrelated"
 
-    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
+    def level(self, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
         """That of b = A x - Q mu, with ||s|| w_S + level sign(w_S) = b_S for the next w."""
         op, Q = state.operator, _columns_of(_constrained(state))
         dense = np.zeros(op.p, op.dtype)
@@ -86,10 +83,8 @@ class LassoComponent(BoundedSolver):
         level = _core.l1_threshold(np.ascontiguousarray(b), l1_bound, 0, again)
         return level if np.abs(again - w).max() <= REFIT_RISE.of(op.dtype) ** 0.5 else None
 
-    def finish(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
-    ) -> Solution | None:
-        return super().finish(problem, _constrained(state), x, hook)
+    def finish(self, state: DeflatedOperator, x: Solution) -> Solution | None:
+        return super().finish(_constrained(state), x)
 
 
 @shared_parameters
@@ -161,12 +156,12 @@ def scotlass(
     """
 
     def without_earlier(state: DeflatedOperator) -> DeflatedOperator:
-        p, dtype = state.operator.p, state.operator.dtype
+        p, dtype = state.p, state.operator.dtype
         state = replace(state, constraint="orthogonal")
         for x in _columns(earlier, p, variable_names(X)):
             x = np.where(state.supports.excluded, 0, x)
             index = np.flatnonzero(x)
-            state = state.deflate(index, x[index].astype(dtype), lambda index: 0.0)
+            state = state.deflate(index, x[index].astype(dtype), noise=lambda index: 0.0)
         return state
 
     run = run_one(
@@ -199,7 +194,7 @@ def _constrained(state: DeflatedOperator) -> DeflatedOperator:
 
 def _columns_of(state: DeflatedOperator) -> AnyArray:
     """Q."""
-    Q = np.zeros((state.operator.p, len(state.basis)), state.operator.dtype, order="F")
+    Q = np.zeros((state.p, len(state.basis)), state.operator.dtype, order="F")
     for t, q in enumerate(state.basis):
         Q[:, t] = q
     return Q

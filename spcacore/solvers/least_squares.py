@@ -92,14 +92,11 @@ class LeastSquaresSolver(Solver):
     def near(self, x: Solution, only: bool) -> Self:
         return replace(self, start=x)
 
-    def solve(
-        self, problem: Problem, state: DeflatedOperator, sparsity: int | Share, seed: list[int],
-        hook: Report | None,
-    ) -> Solution | None:  # fmt: skip
-        if isinstance(hook, ProgressHook) and hook.whole and hook.ended:
+    def solve(self, state: DeflatedOperator, sparsity: int | Share) -> Solution | None:
+        if isinstance(state.hook, ProgressHook) and state.hook.whole and state.hook.ended:
             raise Ended
         share = sparsity if isinstance(sparsity, Share) else None
-        search = LeastSquaresSearch(self, problem, state, hook, share is not None and share.of == "score")
+        search = LeastSquaresSearch(self, state, share is not None and share.of == "score")
         if not isinstance(sparsity, Share):
             return search.unless_rounding(search.solve(sparsity, self.start))
         least = sparsity.least(state) * search.ratio.largest
@@ -107,7 +104,7 @@ class LeastSquaresSolver(Solver):
         if enough is None:
             return None
         fewest = state.supports.bounds[0]
-        found = bisect(search.solve, lambda x: x.objective >= least, fewest, enough, hook)
+        found = bisect(search.solve, lambda x: x.objective >= least, fewest, enough, state.hook)
         found = search.unless_rounding(found)
         return found if found is None or sparsity.of == "variance" else _of_all_variables(state, found)
 
@@ -125,19 +122,16 @@ class LeastSquaresSearch:
     problem: Problem
     hook: Report | None
 
-    def __init__(
-        self, solver: LeastSquaresSolver, problem: Problem, state: DeflatedOperator, hook: Report | None,
-        of_score: bool = False,
-    ):  # fmt: skip
-        self.solver, self.problem, self.hook = solver, problem, hook
-        self.steps: Steps = Steps(sys.maxsize, ProgressClock(hook))
+    def __init__(self, solver: LeastSquaresSolver, state: DeflatedOperator, of_score: bool = False):
+        self.solver, self.problem, self.hook = solver, state.problem, state.hook
+        self.steps: Steps = Steps(sys.maxsize, ProgressClock(state.hook))
         self.state: DeflatedOperator = state
         if state.constraint == "uncorrelated":  # where Q'x = 0, x'Ax and Ax are those of Schur's deflation
-            self.state = DeflatedOperator.from_problem(problem, DEFLATIONS["schur"])
+            self.state = DeflatedOperator.from_problem(state.problem, DEFLATIONS["schur"])
             for index, entries in state.loadings:
-                self.state = self.state.deflate(index, entries, problem.noise)
+                self.state = self.state.deflate(index, entries)
         self.Q = np.stack(state.basis).astype(np.float64) if state.constrained else None
-        self.ratio: Ratio = Ratio(problem, self.state)
+        self.ratio: Ratio = Ratio(self.state)
         if of_score and self.ratio.usable.any():
             self.ratio = self.ratio.of_score()
         supports = state.supports
@@ -377,4 +371,4 @@ def least_squares_component(
     upper = None if run.found is None else run.found.upper_bound
     if upper is None:
         return x
-    return replace(x, upper_bound=max(float(run.problem.in_units(upper)), x.value))
+    return replace(x, upper_bound=max(float(run.state.problem.in_units(upper)), x.value))

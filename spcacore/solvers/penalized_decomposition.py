@@ -34,7 +34,7 @@ from ..results import PMDComponent
 from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .column_starts import Columns, LargestEntries, begin_among
 from .refitting import Step, Steps, best_of_bounded, penalty_continuation
-from .solution import Report, Solution
+from .solution import Solution
 from .starts import Start, search_starts
 
 
@@ -60,19 +60,15 @@ class BoundedSolver(IterativeSolver):
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
         return check_bound(value, name, problem.p)
 
-    def candidates(
-        self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
-    ) -> Index:
-        return begin_among(problem, state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound), seed)
+    def candidates(self, state: DeflatedOperator, l1_bound: float) -> Index:
+        return begin_among(state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound))
 
-    def begin(
-        self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
-    ) -> Iterator[Start]:
+    def begin(self, state: DeflatedOperator, l1_bound: float) -> Iterator[Start]:
         """By default where runs end that columns promise most; those of the cardinality that is asked for."""
-        op, p, start, n_starts = state.operator, state.operator.p, self.start, self.n_starts
+        op, p, start, n_starts = state.operator, state.p, self.start, self.n_starts
         k = min(fewest_nonzeros(l1_bound), p, largest_submatrix(op))
         usual = start is None and n_starts is None and not (state.supports.shapes or state.constrained)
-        columns = Columns.of(problem, state, seed) if usual and p > COLUMN_LEAST else None
+        columns = Columns.of(state) if usual and p > COLUMN_LEAST else None
         if columns is not None:
             max_iter = min(self.max_iter, PMD_ITERATIONS)
 
@@ -84,7 +80,7 @@ class BoundedSolver(IterativeSolver):
             yield from ((index, entries, (k,)) for index, entries in ends[:COLUMN_ENDS])
             n_starts = 1 if ends else None
         width = p if isinstance(start, np.ndarray) else k
-        yield from search_starts(problem, state, width, start, n_starts, seed)
+        yield from search_starts(state, width, start, n_starts)
 
 
 @record
@@ -119,14 +115,11 @@ class PenalizedDecomposition(BoundedSolver):
     def may_restrict(cls, record: PMD) -> bool:
         return not cls.needs_samples(record)
 
-    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
+    def level(self, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
         y = state.operator.apply(x.index, np.ascontiguousarray(x.entries))
-        return _core.l1_threshold(y, l1_bound, problem.supports.positive, np.empty_like(y))
+        return _core.l1_threshold(y, l1_bound, state.supports.positive, np.empty_like(y))
 
-    def solve(
-        self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int],
-        hook: Report | None,
-    ) -> Solution | None:  # fmt: skip
+    def solve(self, state: DeflatedOperator, l1_bound: float) -> Solution | None:
         op, two_way = state.operator, self.sample_l1_bound is not None
         if two_way and not state.deflation.semidefinite:
             raise ValueError(
@@ -141,14 +134,14 @@ class PenalizedDecomposition(BoundedSolver):
         steps = Steps(supports, Step.L1_BOUND, level=l1_bound, samples=sample_bound)
 
         def ascend(op: _core.Operator, index: Index, entries: AnyArray) -> Solution | None:
-            return steps.ascend(op, index, entries, self.max_iter, self.tolerance(op), hook)[0]
+            return steps.ascend(op, index, entries, self.max_iter, self.tolerance(op), state.hook)[0]
 
         def run(*start: Any) -> Solution | None:
             x = ascend(*start[:3])
             return None if x is None else penalty_continuation(state, x, ascend, weights)
 
-        begin = partial(self.begin, problem, state, l1_bound, seed)
-        best = best_of_bounded(state, begin, run, hook, self.renormalize)
+        begin = partial(self.begin, state, l1_bound)
+        best = best_of_bounded(state, begin, run, self.renormalize)
         if two_way and best is not None:  # the objective was u'F v
             best = replace(best, objective=state.objective(best.index, best.entries))
         return drop_zeros(best)
@@ -228,7 +221,7 @@ def pmd(
     run = run_one(
         PenalizedDecomposition, options, X, l1_bound, choice, callback, kind, center, scale, sample_weight
     )  # fmt: skip
-    problem, found = run.problem, run.found
+    problem, found = run.state.problem, run.found
     component = run.component()
     before = problem.data or problem
     data = problem.n_samples is not None and not before.operator.symmetric_form

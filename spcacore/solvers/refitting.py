@@ -73,16 +73,13 @@ def is_better(state: DeflatedOperator, new: Solution, best: Solution, tol: float
 
 
 def best_run(
-    state: DeflatedOperator,
-    starts: Iterable[tuple[Any, ...]],
-    run: Callable[..., Solution | None],
-    hook: Report | None,
+    state: DeflatedOperator, starts: Iterable[tuple[Any, ...]], run: Callable[..., Solution | None],
     tol: float = 0,
-) -> Solution | None:
+) -> Solution | None:  # fmt: skip
     """The best of the runs from all starts, or from the first ones if the callback ends the search."""
     best, same, total = None, 0, 0
     for start in starts:
-        if best is not None and ended(hook):
+        if best is not None and ended(state.hook):
             break
         new = run(*start)
         if new is None:
@@ -99,12 +96,9 @@ def best_run(
 
 
 def best_of_bounded(
-    state: DeflatedOperator,
-    starts: Callable[[], Iterable[tuple[Any, ...]]],
-    run: Callable[..., Solution | None],
-    hook: Report | None,
-    renormalize: bool,
-) -> Solution | None:
+    state: DeflatedOperator, starts: Callable[[], Iterable[tuple[Any, ...]]],
+    run: Callable[..., Solution | None], renormalize: bool,
+) -> Solution | None:  # fmt: skip
     """The best run from all starts, re-fitted if asked; `run` takes the operator before what a start has.
 
     Under generalized deflation these runs are followed by those that raise x'Ax/x'Bx, from the starts and
@@ -115,13 +109,13 @@ def best_of_bounded(
         x = run(*start)
         return refit(state, x) if renormalize and x is not None else x
 
-    plain = best_run(state, starts(), partial(fitted if state.quotient else run, state.operator), hook)
+    plain = best_run(state, starts(), partial(fitted if state.quotient else run, state.operator))
     if plain is None or not state.quotient:
         return refit(state, plain) if renormalize and plain is not None else plain
     running = state.operator.with_quotient()
     feasible = plain.objective > -np.inf
     begin = itertools.chain([(plain.index, plain.entries, ())] if feasible else [], starts())
-    best = best_run(state, begin, partial(fitted, running), hook)
+    best = best_run(state, begin, partial(fitted, running))
     if best is None or (renormalize and not state.supports.positive and plain.objective > best.objective):
         best = plain
     return best

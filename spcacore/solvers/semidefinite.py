@@ -75,26 +75,23 @@ class SemidefiniteRelaxation(Solver):
     def from_record(cls, problem: Problem, record: DSPCA) -> Self:
         return cls(record.max_iter, float(record.tol), record.renormalize)
 
-    def solve(
-        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
-        hook: Report | None,
-    ) -> Solution | None:  # fmt: skip
-        relaxed = _constrained(state, cardinality, self, hook)
+    def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
+        relaxed = _constrained(state, cardinality, self)
         best = None if relaxed is None else _loading(state, relaxed, cardinality, self)
         for _ in range(QUOTIENT_ROUNDS if state.quotient else 0):
             new = None
-            if best is not None and not ended(hook):
-                new = _above_quotient(state, best.objective, cardinality, self, hook)
+            if best is not None and not ended(state.hook):
+                new = _above_quotient(state, best.objective, cardinality, self)
             if best is None or new is None or not new.objective > best.objective:
                 break
             best = replace(new, n_iter=best.n_iter + new.n_iter)
-        return greedy_or(problem, state, best, cardinality, seed, hook) if self.renormalize else best
+        return greedy_or(state, best, cardinality) if self.renormalize else best
 
-    def bound(self, state: DeflatedOperator, cardinality: int, hook: Report | None) -> float:
+    def bound(self, state: DeflatedOperator, cardinality: int) -> float:
         if state.supports.shapes:
-            return shaped_bound(state, cardinality, hook)
+            return shaped_bound(state, cardinality)
         with suppress(ValueError):  # more variables remain than it solves for
-            return dual_bound(state, cardinality, hook)
+            return dual_bound(state, cardinality)
         return math.inf
 
     def limit(self) -> str:
@@ -196,19 +193,18 @@ def dspca(
         )
     problem = as_problem(X, kind, center, scale, sample_weight, choice=known)
     solver = SemidefiniteRelaxation.from_record(problem, record)
-    hook = progress_hook(callback)
-    state = DeflatedOperator.from_problem(problem)
+    state = replace(DeflatedOperator.from_problem(problem), hook=progress_hook(callback))
     k, charge = problem.p, 0.0
     if cardinality is not None:
         k = solver.check_sparsity(cardinality, "cardinality", problem)
-        relaxed = _constrained(state, k, solver, hook)
+        relaxed = _constrained(state, k, solver)
     else:
         charge = number(penalty, "penalty", 0, float(np.finfo(np.float64).max))
         with beyond_range():
-            relaxed = _penalized(state, float(np.ldexp(charge, -problem.exponent)), solver, hook)
+            relaxed = _penalized(state, float(np.ldexp(charge, -problem.exponent)), solver)
     whole = None if cardinality is None and state.supports.shapes else k
     found = None if relaxed is None else _loading(state, relaxed, whole, solver)
-    component = Run(problem, state, solver, [], hook, found, k).component()
+    component = Run(state, solver, found, k).component()
     counted, free = _counted(state, component.loading), int(not state.supports.shapes)
     if relaxed is None or found is None:
         relaxed, counted, free = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True), 1, 1
@@ -228,27 +224,26 @@ def _counted(state: DeflatedOperator, loading: AnyArray) -> int:
     return int(np.count_nonzero(~state.supports.included[state.supports.units(index)]))
 
 
-def shaped_bound(state: DeflatedOperator, cardinality: int, hook: Report | None = None) -> float:
+def shaped_bound(state: DeflatedOperator, cardinality: int) -> float:
     """As `dual_bound`, of the cardinality as it is counted, under what is known of the variables.
 
     Infinite where these are too many, or the metric changes.
     """
     if not state.supports.shapes or state.quotient or len(_candidates(state, cardinality)) > SHAPED_ORDER:
         return math.inf
-    relaxed = _shaped(state, cardinality, 0.0, SemidefiniteRelaxation(1000, 1e-3, False), hook)
+    relaxed = _shaped(state, cardinality, 0.0, SemidefiniteRelaxation(1000, 1e-3, False))
     return 0.0 if relaxed is None else relaxed.dual
 
 
 def dual_bound(
-    state: DeflatedOperator, cardinality: int, hook: Report | None = None, work: float = math.inf,
-    column: float = 0.0,
-) -> float:  # fmt: skip
+    state: DeflatedOperator, cardinality: int, work: float = math.inf, column: float = 0.0
+) -> float:
     """In the operator's units, an upper bound of x'Ax, or x'Ax/x'Bx, over vectors of the cardinality.
 
     A ValueError where a relaxation takes more than that work before it tells anything.
     """
-    cardinality, state = state.reach(cardinality), replace(state, supports=Supports.any_of(state.operator.p))
-    relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, False, work, column), hook)
+    cardinality, state = state.reach(cardinality), state.with_problem(supports=Supports.any_of(state.p))
+    relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, False, work, column))
     return 0.0 if relaxed is None else relaxed.dual
 
 
@@ -258,7 +253,7 @@ def _loading(
 ) -> Solution | None:  # fmt: skip
     """The leading eigenvector of M, or another direction in its range, cut to k units; without k to all of
     M."""
-    supports, vector = state.supports, np.zeros(state.operator.p)
+    supports, vector = state.supports, np.zeros(state.p)
     if direction is None:
         direction = _core.leading_eigenvector(relaxed.matrix.copy())[1]
     vector[relaxed.kept] = direction
@@ -301,7 +296,7 @@ class _Level:
 
 
 def _above_quotient(
-    state: DeflatedOperator, rho: float, k: int, solver: SemidefiniteRelaxation, hook: Report | None
+    state: DeflatedOperator, rho: float, k: int, solver: SemidefiniteRelaxation
 ) -> Solution | None:
     """A loading whose x'Ax/x'Bx may exceed rho, by the relaxation of x'(A - rho B)x (Dinkelbach 1967).
 
@@ -313,7 +308,7 @@ def _above_quotient(
     op: Any = _Level(state.operator, Q, rho)
     level = replace(state, operator=op, diagonal=diagonal)
     try:
-        relaxed = _constrained(level, k, solver, hook)
+        relaxed = _constrained(level, k, solver)
     except ValueError:  # more variables remain than it solves for
         return None
     if relaxed is None:
@@ -329,21 +324,19 @@ def _above_quotient(
 # ---- the relaxations --------------------------------------------------------------------------------
 
 
-def _constrained(
-    state: DeflatedOperator, k: int, solver: SemidefiniteRelaxation, hook: Report | None
-) -> _Relaxed | None:
+def _constrained(state: DeflatedOperator, k: int, solver: SemidefiniteRelaxation) -> _Relaxed | None:
     if state.supports.shapes:
-        return _shaped(state, k, 0.0, solver, hook)
+        return _shaped(state, k, 0.0, solver)
     kept, limit = _with_variance(state), float(k - 1)
     if len(kept) > REDUCED_ORDER and state.diagonal is not None and _definite(state):
-        reduced = _by_penalties(state, len(kept), limit, solver, hook)
+        reduced = _by_penalties(state, len(kept), limit, solver)
         if isinstance(reduced, _Relaxed):
             return reduced
         kept = kept if reduced is None else reduced
     _check_order(len(kept), "of this cardinality", "lower it, or leave out the smallest variances")
     if RELAXATION_LEAST * len(kept) ** 3 > solver.work:
         raise ValueError(f"{counted(len(kept), 'variable')} take more work than is allowed")
-    return _relax(state, kept, True, limit, solver, hook)
+    return _relax(state, kept, True, limit, solver)
 
 
 def _check_order(order: int, where: str, remedy: str) -> None:
@@ -355,7 +348,7 @@ def _check_order(order: int, where: str, remedy: str) -> None:
 
 
 def _by_penalties(
-    state: DeflatedOperator, p: int, limit: float, solver: SemidefiniteRelaxation, hook: Report | None
+    state: DeflatedOperator, p: int, limit: float, solver: SemidefiniteRelaxation
 ) -> _Relaxed | Index | None:
     """The constrained relaxation, or fewer variables with the same optimum, where penalties tell.
 
@@ -372,14 +365,14 @@ def _by_penalties(
         rho *= PENALTY_DESCENT
         if solver.column * np.count_nonzero(state.variances > rho) > solver.work:
             break
-        survivors = _survivors(state, rho, hook)
+        survivors = _survivors(state, rho)
         if len(survivors) > most or RELAXATION_LEAST * len(survivors) ** 3 > solver.work:
             break
-        relaxed = _relax(state, survivors, False, rho, rough, hook)
+        relaxed = _relax(state, survivors, False, rho, rough)
         if relaxed is None:
             break
         excess = _off_diagonal(relaxed) - limit
-        if ended(hook):
+        if ended(state.hook):
             return _within(relaxed, state, rho, limit)
         if excess > 0:
             multiplier = rho - (relaxed.dual - relaxed.primal) / excess
@@ -387,7 +380,7 @@ def _by_penalties(
                 survivors = _survivors(state, multiplier * (1 - 1e-9))
                 return survivors if len(survivors) <= most else None
         elif -rho * excess <= fine.tol * (relaxed.dual + rho * limit):
-            relaxed = _relax(state, survivors, False, rho, fine, hook)
+            relaxed = _relax(state, survivors, False, rho, fine)
             assert relaxed is not None
             off = _off_diagonal(relaxed)
             primal, dual = relaxed.primal + rho * off, relaxed.dual + rho * limit
@@ -413,26 +406,23 @@ def _off_diagonal(relaxed: _Relaxed) -> float:
     return float(np.abs(relaxed.matrix).sum()) - 1
 
 
-def _penalized(
-    state: DeflatedOperator, rho: float, solver: SemidefiniteRelaxation, hook: Report | None
-) -> _Relaxed | None:
+def _penalized(state: DeflatedOperator, rho: float, solver: SemidefiniteRelaxation) -> _Relaxed | None:
     if state.supports.shapes:
-        return _shaped(state, None, rho, solver, hook)
+        return _shaped(state, None, rho, solver)
     kept = _survivors(state, rho)
     _check_order(len(kept), "at this penalty", "raise it")
-    return _relax(state, kept, False, rho, solver, hook)
+    return _relax(state, kept, False, rho, solver)
 
 
 def _relax(
-    state: DeflatedOperator, kept: Index, constrained: bool, limit: float, solver: SemidefiniteRelaxation,
-    hook: Report | None,
-) -> _Relaxed | None:  # fmt: skip
+    state: DeflatedOperator, kept: Index, constrained: bool, limit: float, solver: SemidefiniteRelaxation
+) -> _Relaxed | None:
     """The relaxation over the variables kept; None where they have no variance."""
     A = _block(state.operator, kept)
     if A is None:
         return None
     most = int(min(solver.max_iter, solver.work / len(kept) ** 3))
-    status, M, primal, dual, n_iter = _core.dspca(A, constrained, limit, solver.tol, most, hook)
+    status, M, primal, dual, n_iter = _core.dspca(A, constrained, limit, solver.tol, most, state.hook)
     return _Relaxed(kept, M, primal, dual + _lost(state, kept), n_iter, status == 0)
 
 
@@ -451,7 +441,7 @@ def _rounding(state: DeflatedOperator, index: Index, together: Callable[[AnyArra
     """
     op, square, gamma = state.operator, state.diagonal, formed_error
     if not op.symmetric_form and (op.t or len(index) > largest_submatrix(op)):
-        square = state.moment
+        square = state.problem.moment
     if not op.symmetric_form and len(index) > largest_submatrix(op):
         gamma = product_error
     squares = symmetric_submatrix(op, index).diagonal() if square is None else square[index]
@@ -471,9 +461,8 @@ def _candidates(state: DeflatedOperator, k: int | None) -> Index:
 
 
 def _shaped(
-    state: DeflatedOperator, k: int | None, penalty: float, solver: SemidefiniteRelaxation,
-    hook: Report | None,
-) -> _Relaxed | None:  # fmt: skip
+    state: DeflatedOperator, k: int | None, penalty: float, solver: SemidefiniteRelaxation
+) -> _Relaxed | None:
     """The relaxation under what is known of the variables, of a cardinality or a penalty."""
     choice = state.supports
     if state.quotient:
@@ -487,7 +476,7 @@ def _shaped(
     A = _block(state.operator, kept)
     if A is None:
         return None
-    relaxed, _ = solve_shaped(A, choice, kept, k, penalty, solver.max_iter, solver.tol, hook)
+    relaxed, _ = solve_shaped(A, choice, kept, k, penalty, solver.max_iter, solver.tol, state.hook)
     return replace(relaxed, dual=relaxed.dual + _lost(state, kept))
 
 
@@ -525,11 +514,11 @@ def _definite(state: DeflatedOperator) -> bool:
 def _with_variance(state: DeflatedOperator) -> Index:
     """A variable without any is in no solution: its trace is better used by the others."""
     if state.diagonal is None or not _definite(state):
-        return np.arange(state.operator.p)
+        return np.arange(state.p)
     return np.flatnonzero(state.diagonal != 0)
 
 
-def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) -> Index:
+def _survivors(state: DeflatedOperator, rho: float) -> Index:
     """The variables of some covariance above rho in magnitude, and the one of largest variance.
 
     With Y_ij = A_ij in the rows of all others, these rows of A - Y are zero but for A_ii, which is
@@ -553,7 +542,8 @@ def _survivors(state: DeflatedOperator, rho: float, hook: Report | None = None) 
         return np.flatnonzero(kept)
     large = index[diagonal[index] > level]
     for start in range(0, len(large), COLUMNS_AT_A_TIME):
-        if hook is not None and hook(0) and not ended(hook):  # but a callback has no bound without it
+        stopped = state.hook is not None and state.hook(0)
+        if stopped and not ended(state.hook):  # but a callback has no bound without it
             return index
         block = large[start : start + COLUMNS_AT_A_TIME]
         W = np.abs(rows_of(op, block).T)

@@ -33,16 +33,14 @@ from .solution import Solution
 Start = tuple[Index, AnyArray, tuple[int, ...]]
 
 
-def search_starts(
-    problem: Problem, state: DeflatedOperator, k: int, start: Any, n_starts: int | None, seed: list[int]
-) -> Iterator[Start]:
+def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | None) -> Iterator[Start]:
     """Nonzeros of each start, and the cardinalities to run through from there.
 
     A solution of a problem nearby, as `start`, comes before the default ones.
     """
     op, diagonal = state.operator, variance_alone(state)
     p, dtype = op.p, op.dtype
-    rng = cache(lambda: np.random.default_rng(seed))
+    rng = cache(lambda: np.random.default_rng(state.seed))
     if isinstance(start, Solution):
         yield start.index, start.entries, (k,)
         start = None
@@ -50,7 +48,7 @@ def search_starts(
         index = _core.select_largest(start, k)
         yield index, start[index].astype(dtype), (k,)
     elif start == "diagonal":
-        require_entries(problem, "start='diagonal'")
+        require_entries(state.problem, "start='diagonal'")
         assert diagonal is not None
         yield np.array([np.argmax(diagonal)]), np.ones(1, dtype), (k,)
     elif start == "eigenvector":
@@ -60,7 +58,7 @@ def search_starts(
         if variances_tie(diagonal, min(4 * k, p)):  # then dense vectors say what is promising
             dense = power_start(op, rng())
             yield _leading_start(state, dense, k)
-            directions = _leading_directions(op, dense, 8 if problem.cost <= KRYLOV_WORK else 1)
+            directions = _leading_directions(op, dense, 8 if state.problem.cost <= KRYLOV_WORK else 1)
             del dense
             yield _leading_start(state, directions[0], k)
             index = _core.select_largest(directions[0], k)
@@ -74,7 +72,7 @@ def search_starts(
             runs = (
                 0
                 if diagonal is None
-                else START_WORK / (20 * problem.cost * (1 if _reads_samples(problem) else k))
+                else START_WORK / (20 * state.problem.cost * (1 if _reads_samples(state.problem) else k))
             )
             n_starts = 1 + min(CHOICE_STARTS if state.supports.shapes else p, int(runs))
         singles = 0
@@ -170,20 +168,20 @@ def power_start(op: _core.Operator, rng: np.random.Generator) -> AnyArray:
     return v if v.any() else np.ones(op.p, op.dtype)
 
 
-def promising_variables(problem: Problem, state: DeflatedOperator, count: int, seed: list[int]) -> Index:
+def promising_variables(state: DeflatedOperator, count: int) -> Index:
     """The variables of largest variance or, where these tie, of largest weight in dense leading vectors."""
     op, diagonal = state.operator, variance_alone(state)
     count = min(count, op.p)
     if diagonal is not None and not variances_tie(diagonal, count):
         return _core.select_largest(diagonal, count)
-    dense = power_start(op, np.random.default_rng(seed))
-    directions = _leading_directions(op, dense, 8 if problem.cost <= KRYLOV_WORK else 1)
+    dense = power_start(op, np.random.default_rng(state.seed))
+    directions = _leading_directions(op, dense, 8 if state.problem.cost <= KRYLOV_WORK else 1)
     return np.union1d(
         *(_core.select_largest(np.ascontiguousarray(v), count // 2) for v in (dense, directions[0]))
     )
 
 
-def extreme_samples(problem: Problem, state: DeflatedOperator, k: int, value: float) -> Iterator[Index]:
+def extreme_samples(state: DeflatedOperator, k: int, value: float) -> Iterator[Index]:
     """The k variables with the largest entries of samples in which these may explain most of `value`.
 
     As a variable leads in one step to the largest entries of its column of A, a sample x_i leads to those of
@@ -192,10 +190,10 @@ def extreme_samples(problem: Problem, state: DeflatedOperator, k: int, value: fl
     the least of two bounds, k t + sum_j (s_ij - t)_+ for a level t: the nearer t is to the k-th largest s_ij,
     the better. Variables of earlier components do not count.
     """
-    op: Any = problem.operator
-    if problem.extreme is None or not (op.by_passes or op.in_memory):
+    op: Any = state.problem.operator
+    if state.problem.extreme is None or not (op.by_passes or op.in_memory):
         return
-    op, extreme = op.unscreened(), problem.extreme()
+    op, extreme = op.unscreened(), state.problem.extreme()
     before = [variables for variables, _ in state.loadings]
     for variables in before:
         extreme[variables] = 0

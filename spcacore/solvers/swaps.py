@@ -12,37 +12,36 @@ from .._limits import GREEDY_PENALTIES, RISE, SWAP_GAP, SWAP_SLACK, SWAPS_AT_A_T
 from .._types import AnyArray, Array, Index, Mask
 from ..linalg.pencil import PencilBasis, ties
 from ..operators.deflation import DeflatedOperator
-from ..operators.problem import Problem
 from ..operators.submatrix import KeptRows, kept_rows, largest_submatrix
 from .refitting import refit
-from .solution import ProgressClock, Report, Solution, ended
+from .solution import ProgressClock, Solution, ended
 from .variance import Pencil, swap_units
 
 
-def swap_search(
-    problem: Problem, state: DeflatedOperator, x: Solution, budget: float, hook: Report | None
-) -> Solution:
+def swap_search(state: DeflatedOperator, x: Solution, budget: float) -> Solution:
     """Variables swapped, one for one, for as long as that raises the objective; then values re-fitted.
 
     No support that differs in one variable is better than the one returned, unless to see that would take
     more multiplications than `budget`.
     """
-    k, p = len(x.index), problem.p
-    if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf or ended(hook):
+    k, p = len(x.index), state.p
+    if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf:
+        return x
+    if ended(state.hook):
         return x
     if not state.supports.simple:
-        return swap_units(state, x, hook)
+        return swap_units(state, x)
     if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
         return x
     strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
-    pencil, rows, clock = Pencil.of(state, strength), kept_rows(state.operator), ProgressClock(hook)
+    pencil, rows, clock = Pencil.of(state, strength), kept_rows(state.operator), ProgressClock(state.hook)
     begin = x
     if state.matrix is not None and not state.supports.shapes and pencil.Q is None:
         x, complete = _swapped(state.matrix, state, x, clock)
         if complete:
             return x if x is begin else refit(state, x)
     basis = _basis(state, pencil, x.index) if pencil.Q is None else None
-    while (better := best_swap(problem, state, pencil, rows, x, basis, budget)) is not None:
+    while (better := best_swap(state, pencil, rows, x, basis, budget)) is not None:
         x, basis = better
         if clock(x.n_iter):
             break
@@ -72,8 +71,8 @@ def _basis(state: DeflatedOperator, pencil: Pencil, index: Index) -> PencilBasis
 
 
 def best_swap(
-    problem: Problem, state: DeflatedOperator, pencil: Pencil, rows: KeptRows, x: Solution,
-    whole: PencilBasis | None, budget: float,
+    state: DeflatedOperator, pencil: Pencil, rows: KeptRows, x: Solution, whole: PencilBasis | None,
+    budget: float,
 ) -> tuple[Solution, PencilBasis | None] | None:  # fmt: skip
     """x with one variable swapped for a better one, the smallest entry first; None if there is none.
 
@@ -87,7 +86,7 @@ def best_swap(
     if whole is not None and state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
         outside &= diagonal + whole.without_each().max() > enough
     computed = not op.symmetric_form and len(rows.lacking(S)) > 4  # which costs more than a product
-    affordable = float(k) * problem.cost + float(k) ** 2 * op.p <= budget
+    affordable = float(k) * state.problem.cost + float(k) ** 2 * op.p <= budget
     if whole is not None and state.deflation.semidefinite and affordable and computed:
         outside &= within_reach(state, whole, S, diagonal, enough)
     candidate = np.flatnonzero(outside)

@@ -19,7 +19,7 @@ from .least_squares import LeastSquaresSolver
 from .penalized_decomposition import PenalizedDecomposition
 from .refitting import leading_vector, refit
 from .semidefinite import SemidefiniteRelaxation
-from .solution import Ended, Report, Solution, ended
+from .solution import Ended, Solution, ended
 from .starts import power_start
 from .truncated_power import TruncatedPower
 
@@ -43,14 +43,11 @@ class _TruncatedEigenvector(Solver):
     def from_record(cls, problem: Problem, record: Thresholding) -> Self:
         return cls(record.renormalize)
 
-    def solve(
-        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
-        hook: Report | None,
-    ) -> Solution | None:  # fmt: skip
-        if ended(hook):
+    def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
+        if ended(state.hook):
             raise Ended
         op = state.operator
-        dense, _ = leading_vector(op, np.arange(op.p), power_start(op, np.random.default_rng(seed)))
+        dense, _ = leading_vector(op, np.arange(op.p), power_start(op, np.random.default_rng(state.seed)))
         dense = state.supports.oriented(dense)
         index = state.supports.truncated(dense, cardinality)
         entries, renormalize = dense[index], self.renormalize or state.constrained

@@ -37,7 +37,7 @@ from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .field_search import FieldSearch, noise_of, rises_above_noise
 from .matrix_search import best_supports
 from .refitting import Step, Steps, best_run, is_better, penalty_continuation, refit
-from .solution import Report, Solution, Tally, ended
+from .solution import Solution, Tally, ended
 from .starts import promising_variables, search_starts
 from .swaps import swap_search
 from .variance import brief_search
@@ -68,26 +68,23 @@ class TruncatedPower(IterativeSolver):
             require_entries(problem, "swaps=True")
         return cls(*cls.shared(problem, record), affordable if swaps else 0.0)
 
-    def solve(
-        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int],
-        hook: Report | None,
-    ) -> Solution | None:  # fmt: skip
-        A = self.matrix(problem, state)
+    def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
+        A = self.matrix(state)
         if A is not None:
-            return self._best_of_matrix(problem, state, A, cardinality, hook)
+            return self._best_of_matrix(state, A, cardinality)
         tol, running = self.tolerance(state.operator), _running(state)
         ends: dict[bytes, list[Solution]] = {}
 
         def run(
             index: Index, entries: AnyArray, path: tuple[int, ...]
         ) -> Solution | None:  # fmt: skip
-            x = self._run(state, running, index, entries, path, tol, hook)
+            x = self._run(state, running, index, entries, path, tol)
             if x is not None:
                 ends.setdefault(x.index.tobytes(), []).append(x)
             return x
 
-        begin = search_starts(problem, state, cardinality, self.start, self.n_starts, seed)
-        best = best_run(state, begin, run, hook, tol if self.renormalize else 0)
+        begin = search_starts(state, cardinality, self.start, self.n_starts)
+        best = best_run(state, begin, run, tol if self.renormalize else 0)
         if best is None:
             return None
         few = [[best] * best.tally.best]
@@ -95,7 +92,7 @@ class TruncatedPower(IterativeSolver):
             few = sorted(ends.values(), key=lambda runs: -runs[0].objective)[:SWAPPED_ENDS]
         x, reached = None, []
         for runs in few:
-            y = self._improved(problem, state, runs[0], cardinality, hook)
+            y = self._improved(state, runs[0], cardinality)
             if y is not None:
                 x = y if x is None or is_better(state, y, x, 0) else x
                 reached.append((y.objective, len(runs)))
@@ -106,103 +103,95 @@ class TruncatedPower(IterativeSolver):
         x = replaced(x, n_iter=best.n_iter, tally=tally)
         if self.swaps == 0:
             return x
-        last = drop_zeros(brief_search(state, x, cardinality, hook))
+        last = drop_zeros(brief_search(state, x, cardinality))
         return None if last is None else replaced(last, tally=tally)
 
-    def matrix(self, problem: Problem, state: DeflatedOperator) -> AnyArray | None:
+    def matrix(self, state: DeflatedOperator) -> AnyArray | None:
         """A where it is in memory, or quickly formed of few variables, and all starts are ours to choose."""
         if not self._chooses_starts(state) or state.supports.shapes or state.constrained or state.quotient:
             return None
-        op, p = state.operator, problem.p
+        op, p = state.operator, state.p
         if (
             state.matrix is not None
             or state.diagonal is None
             or p > BRIEF_ORDER
-            or problem.filled is not None
+            or state.problem.filled is not None
         ):
             return state.matrix
         cheap = op.symmetric_form or float(op.m) * p**2 <= BRIEF_FORMING
         return op.submatrix(np.arange(p)) if cheap and p <= min(BRIEF_ORDER, largest_submatrix(op)) else None
 
-    def _best_of_matrix(
-        self,
-        problem: Problem,
-        state: DeflatedOperator,
-        A: AnyArray,
-        cardinality: int,
-        hook: Report | None,
-    ) -> Solution | None:
+    def _best_of_matrix(self, state: DeflatedOperator, A: AnyArray, cardinality: int) -> Solution | None:
         """The best of a search of A, and of what it starts from, with values re-fitted."""
         near, tol = self.nearby(), self.tolerance(state.operator)
-        best = None if near is None else self.resume(problem, state, near, cardinality, hook)
-        found = best_supports(A, cardinality, self.max_iter, tol, self.swaps, hook)
+        best = None if near is None else self.resume(state, near, cardinality)
+        found = best_supports(A, cardinality, self.max_iter, tol, self.swaps, state.hook)
         if found is None:
             return best
         for support in found.supports:
-            begin = Solution(support, np.ones(cardinality, A.dtype), 0.0, found.n_iter, not ended(hook))
-            x = refit(state, begin)
+            going = not ended(state.hook)
+            x = refit(state, Solution(support, np.ones(cardinality, A.dtype), 0.0, found.n_iter, going))
             if not self.renormalize:
-                again = self._from_one(state, x, cardinality, hook)
+                again = self._from_one(state, x, cardinality)
                 x = x if again is None else again
             elif not found.swapped:
-                x = swap_search(problem, state, x, self.swaps, hook)
+                x = swap_search(state, x, self.swaps)
             better = drop_zeros(x)
             if better is not None and (best is None or is_better(state, better, best, 0)):
                 best = replaced(better, tally=found.tally, proved=found.proved and self.renormalize)
         return best
 
-    def find(
-        self, problem: Problem, state: DeflatedOperator, sparsity: Any, seed: list[int], hook: Report | None
-    ) -> Solution | None:
+    def find(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
         state = state.formed()
-        by_default = self._chooses_starts(state) and sparsity < problem.p
-        if not (by_default and can_be_formed(problem, state)):
-            return super().find(problem, state, sparsity, seed, hook)
+        by_default = self._chooses_starts(state) and sparsity < state.p
+        if not (by_default and can_be_formed(state)):
+            return super().find(state, sparsity)
+        problem = state.problem
         blocks: Any = problem.operator
         if blocks.by_passes and blocks.formed:  # all variables are searched, as in memory
-            problem = replaced(problem, working_set=None)
+            state = state.with_problem(working_set=None)
         ground = Ground() if problem.ground is None else problem.ground
         wide = ground.wide
-        near = problem if self.restrictable(state) else replaced(problem, working_set=None)
-        search, best = FieldSearch(self, near, state, sparsity, seed, hook, ground), None
+        near = state if self.restrictable(state) else state.with_problem(working_set=None)
+        search, best, working_set = FieldSearch(self, near, sparsity, ground), None, near.problem.working_set
         formed = state.matrix is not None  # then all columns race there
-        asked = near.working_set is not None and near.working_set.asked
+        asked = working_set is not None and working_set.asked
         at_once = not (formed or asked) and self.start is None and search.at_once()
         may_be_weak = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
         deeper = may_be_weak and (formed or at_once) and search.all_race()
         if deeper and ground.weak:
             best = search.deeper(None)
             if best is not None:
-                ground.weak = not rises_above_noise(near, state, best)
+                ground.weak = not rises_above_noise(near, best)
                 return best
-        A = None if near.working_set is not None or not problem.supports.plain else self.matrix(near, state)
+        A = None if working_set is not None or not state.supports.plain else self.matrix(state)
         if A is not None:
-            best = self._best_of_matrix(near, state, A, sparsity, hook)
+            best = self._best_of_matrix(near, A, sparsity)
         elif at_once:
             best = search.raced(None)
         if best is None and A is None:
-            few = formed or problem.p <= BRIEF_ORDER or self.start is not None or asked
+            few = formed or state.p <= BRIEF_ORDER or self.start is not None or asked
             first = self if few else replaced(self, n_starts=1)  # a race follows
-            everywhere = not few and problem.working_set is not None
+            everywhere = not few and state.problem.working_set is not None
             if everywhere and WORKING_SET_FACTOR * sparsity <= SUBMATRIX_ORDER:  # else a set costs more
-                everywhere = not noise_of(problem, state)[1] > NOISE_DEPENDENT  # of noise it ends far below
-            all_columns = replaced(problem, working_set=None) if everywhere else problem
-            best = super(TruncatedPower, first).find(all_columns, state, sparsity, seed, hook)
-        if best is None and state.constrained and not formed and not ended(hook):
-            best = super().find(problem, state, sparsity, seed, hook)  # from single variables too
-        if best is None or best.proved or ended(hook) or not best.objective > 0:
+                everywhere = not noise_of(state)[1] > NOISE_DEPENDENT  # of noise it ends far below
+            all_columns = state.with_problem(working_set=None) if everywhere else state
+            best = super(TruncatedPower, first).find(all_columns, sparsity)
+        if best is None and state.constrained and not formed and not ended(state.hook):
+            best = super().find(state, sparsity)  # from single variables too
+        if best is None or best.proved or ended(state.hook) or not best.objective > 0:
             return best
         if A is None and not formed:
             best = search.from_samples(best)
-        weak = may_be_weak and not (A is not None and problem.p <= RACE_ALL)  # where more columns have raced
-        ground.weak = weak = weak and not rises_above_noise(near, state, best)
+        weak = may_be_weak and not (A is not None and state.p <= RACE_ALL)  # where more columns have raced
+        ground.weak = weak = weak and not rises_above_noise(near, best)
         if not weak:
             best, enough = (best, True) if formed or at_once else search.probed(best)
             if best is None or enough:
                 return best
         if blocks.by_passes and not blocks.formed and blocks.form(weak):
             ground.wide = wide  # this search begins anew
-            return self.find(problem, state, sparsity, seed, hook)
+            return self.find(state, sparsity)
         if weak:
             found = search.deeper(None if deeper else best)
             return best if found is None else found
@@ -213,15 +202,11 @@ class TruncatedPower(IterativeSolver):
         free = self.n_starts is None and (self.start is None or self.nearby() is not None)
         return free and self.max_iter >= RACE_ITERATIONS and not state.supports.positive
 
-    def resume(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, cardinality: int, hook: Report | None
-    ) -> Solution | None:
-        best = self._from_one(state, x, cardinality, hook)
-        return None if best is None else self._improved(problem, state, best, cardinality, hook)
+    def resume(self, state: DeflatedOperator, x: Solution, cardinality: int) -> Solution | None:
+        best = self._from_one(state, x, cardinality)
+        return None if best is None else self._improved(state, best, cardinality)
 
-    def _improved(
-        self, problem: Problem, state: DeflatedOperator, best: Solution, cardinality: int, hook: Report | None
-    ) -> Solution | None:
+    def _improved(self, state: DeflatedOperator, best: Solution, cardinality: int) -> Solution | None:
         """With values re-fitted, for the quotient too, and variables swapped."""
         if self.renormalize:
             best = refit(state, best)
@@ -229,54 +214,48 @@ class TruncatedPower(IterativeSolver):
             return None
         raised = state.quotient and self.renormalize and not state.supports.positive
         for _ in range(QUOTIENT_ROUNDS if raised else 0):
-            again = self._from_one(state, best, cardinality, hook)
+            again = self._from_one(state, best, cardinality)
             if again is None or np.array_equal(again.index, best.index):
                 break
             again = refit(state, again)
             if not again.objective > best.objective:
                 break
             best = again
-        return drop_zeros(swap_search(problem, state, best, self.swaps, hook))
+        return drop_zeros(swap_search(state, best, self.swaps))
 
-    def candidates(
-        self, problem: Problem, state: DeflatedOperator, cardinality: int, seed: list[int]
-    ) -> Index:
-        return promising_variables(problem, state, WORKING_SET_FACTOR * cardinality, seed)
+    def candidates(self, state: DeflatedOperator, cardinality: int) -> Index:
+        return promising_variables(state, WORKING_SET_FACTOR * cardinality)
 
-    def level(self, problem: Problem, state: DeflatedOperator, x: Solution, cardinality: int) -> float:
+    def level(self, state: DeflatedOperator, x: Solution, cardinality: int) -> float:
         product = _running(state).apply(x.index, np.ascontiguousarray(x.entries))[x.index]
         return float(np.abs(product).min()) if len(x.index) == cardinality else 0.0
 
-    def finish(
-        self, problem: Problem, state: DeflatedOperator, x: Solution, hook: Report | None
-    ) -> Solution | None:
+    def finish(self, state: DeflatedOperator, x: Solution) -> Solution | None:
         if self.renormalize:
-            least = GRAM_LEFT.of(state.operator.dtype) * float(problem.variances.max())
+            least = GRAM_LEFT.of(state.operator.dtype) * float(state.problem.variances.max())
             best = x if x.objective > least else refit(state, x)
-            return drop_zeros(swap_search(problem, state, best, self.swaps, hook))
-        return super().finish(problem, state, x, hook)
+            return drop_zeros(swap_search(state, best, self.swaps))
+        return super().finish(state, x)
 
-    def _from_one(
-        self, state: DeflatedOperator, x: Solution, cardinality: int, hook: Report | None
-    ) -> Solution | None:
+    def _from_one(self, state: DeflatedOperator, x: Solution, cardinality: int) -> Solution | None:
         tol = self.tolerance(state.operator)
-        return self._run(state, _running(state), x.index, x.entries, (cardinality,), tol, hook)
+        return self._run(state, _running(state), x.index, x.entries, (cardinality,), tol)
 
     def _run(
-        self, state: DeflatedOperator, running: _core.Operator, index: Index,
-        entries: AnyArray, path: tuple[int, ...], tol: float, hook: Report | None,
+        self, state: DeflatedOperator, running: _core.Operator, index: Index, entries: AnyArray,
+        path: tuple[int, ...], tol: float,
     ) -> Solution | None:  # fmt: skip
         """From one start, through the cardinalities of the path; None where A maps a vector to zero."""
-        supports, limits = state.supports, (self.max_iter, tol, hook)
+        supports, limits = state.supports, (self.max_iter, tol, state.hook)
         plain = supports.signs is None and not supports.shapes
         A = state.matrix if plain and self.max_iter > 0 else None
 
         def steps(
             op: _core.Operator, index: Index, entries: AnyArray, width: int = path[-1]
         ) -> Solution | None:
-            if A is not None and op is running and not ended(hook):  # which leaves no run
+            if A is not None and op is running and not ended(state.hook):  # which leaves no run
                 S, x = index[None], np.ascontiguousarray(entries[None])
-                *run, ends = _core.truncated_power_of_matrix(A, S, x, width, self.max_iter, tol, hook)
+                *run, ends = _core.truncated_power_of_matrix(A, S, x, width, self.max_iter, tol, state.hook)
                 index, entries, objective, n_iter = (found[0] for found in run)
                 return None if ends[0] < 0 else Solution(index, entries, objective, n_iter, ends[0] == 0)
             return Steps(supports, Step.TRUNCATION, width).ascend(op, index, entries, *limits)[0]

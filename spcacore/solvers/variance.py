@@ -6,7 +6,7 @@ elsewhere each support that is tried is re-fitted. A brief tree, which ends othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -51,7 +51,7 @@ from ..supports.search import swap
 from ..supports.tree import Tree
 from .exact_tree import Search
 from .refitting import refit
-from .solution import ProgressClock, Report, Solution, ended
+from .solution import ProgressClock, Solution, ended
 from .starts import power_start
 
 # ---- what a variable more or less does to the largest eigenvalue of a support ---------------------------
@@ -116,17 +116,13 @@ class LeadingEigenvalue(Objective):
     op: _core.Operator
     pencil: Pencil
     rows: KeptRows
-    seed: Sequence[int]
     most_tried: int
     tie: float
     starts: int
 
-    def __init__(
-        self, state: DeflatedOperator, k: int, strength: float = 0.0, seed: Sequence[int] = (),
-        rows: KeptRows | None = None,
-    ):  # fmt: skip
+    def __init__(self, state: DeflatedOperator, k: int, strength: float = 0.0, rows: KeptRows | None = None):
         super().__init__(state.supports.within(k))
-        self.state, self.op, self.seed = state, state.operator, seed
+        self.state, self.op = state, state.operator
         self.tie, self.most_tried = TIE.of(self.op.dtype), self.op.p
         self.pencil = Pencil.of(state, strength)
         self.rows = kept_rows(self.op) if rows is None else rows
@@ -214,7 +210,7 @@ class LeadingEigenvalue(Objective):
     def promise(self, units: Units) -> Array:
         """The magnitudes of the leading eigenvector, or of a vector near that of A."""
         if not units.any():
-            return np.abs(power_start(self.op, np.random.default_rng(self.seed)))
+            return np.abs(power_start(self.op, np.random.default_rng(self.state.seed)))
         x, size = self.solution(units), np.zeros(self.op.p)
         size[x.index] = np.abs(x.entries)
         return size
@@ -243,7 +239,7 @@ class Slopes(LeadingEigenvalue):
         return place[outside][[np.argmax(np.abs(slope[outside]))]]
 
     def pairs(self, starts: Index) -> Array:
-        every = LeadingEigenvalue(self.state, 2, self.pencil.strength, self.seed, self.rows)
+        every = LeadingEigenvalue(self.state, 2, self.pencil.strength, self.rows)
         return every.pairs(starts)
 
     def with_each(self, units: Units, others: Index) -> Array:
@@ -259,17 +255,15 @@ class Variance(Objective):
 
     state: DeflatedOperator
     op: _core.Operator
-    seed: tuple[int, ...]
     most_tried: int
     rise: float
     slack: float
 
     def __init__(
-        self, state: DeflatedOperator, k: int, A: Array | None = None, seed: tuple[int, ...] = (),
-        most_tried: int = GREEDY_UNITS,
-    ):  # fmt: skip
+        self, state: DeflatedOperator, k: int, A: Array | None = None, most_tried: int = GREEDY_UNITS
+    ):
         super().__init__(state.supports.within(k))
-        self.state, self.op, self.seed, self.most_tried = state, state.operator, seed, most_tried
+        self.state, self.op, self.most_tried = state, state.operator, most_tried
         self.rise = self.slack = REFIT_RISE.of(self.op.dtype)
         self.near: Array = np.zeros(self.op.p)  # from which values are sought
         if A is None and not state.quotient and self.op.p <= largest_submatrix(self.op):
@@ -312,7 +306,7 @@ class Variance(Objective):
         supports = self.supports
         if not units.any():
             variance = supports.per_unit(np.maximum(self.state.variances, 0).astype(np.float64))
-            dense = power_start(self.op, np.random.default_rng(self.seed)).astype(np.float64)
+            dense = power_start(self.op, np.random.default_rng(self.state.seed)).astype(np.float64)
             part = supports.norms(supports.oriented(dense))
             order = np.lexsort((part, np.round(variance / (variance.max() or 1), 6)))
             return np.asarray(np.argsort(order), np.float64)
@@ -328,10 +322,10 @@ class Variance(Objective):
         return self.matrix.bound(inside, free)
 
 
-def swap_units(state: DeflatedOperator, x: Solution, hook: Report | None) -> Solution:
+def swap_units(state: DeflatedOperator, x: Solution) -> Solution:
     """Units swapped, one for one, for others of large entries of A x, for as long as that helps."""
     objective = Variance(state, state.supports.cardinality_of(x.index), most_tried=CHOICE_SWAPS)
-    clock = ProgressClock(hook)
+    clock = ProgressClock(state.hook)
     new = objective.solution(swap(objective, objective.know(x), lambda n: n == CHOICE_SWAPS or clock(n))[1])
     return x if new is x else replace(x, index=new.index, entries=new.entries, objective=new.objective)
 
@@ -349,7 +343,7 @@ class UnitTree(Tree):
         return self.objective.solution(self.units)
 
 
-def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | None) -> Solution:
+def brief_search(state: DeflatedOperator, x: Solution, k: int) -> Solution:
     """The best component of k nonzeros that a tree of some nodes meets, or x if that is no better."""
     op = state.operator
     p = op.p
@@ -360,7 +354,7 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int, hook: Report | No
         return x
     if (
         state.diagonal is None
-        or ended(hook)
+        or ended(state.hook)
         or (not op.symmetric_form and float(op.m) * p**2 > BRIEF_FORMING)
     ):
         return x

@@ -259,7 +259,7 @@ def test_the_operator_of_the_quotient(kind, dtype, near):
     for _ in range(2):
         x = np.zeros(12)
         x[rng.choice(12, 3, replace=False)] = 1 / np.sqrt(3)
-        state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
+        state = state.deflate(np.flatnonzero(x), x[x != 0])
     Q = np.stack(state.basis, axis=1)
     P = np.eye(12) - Q @ Q.T
     B = P @ A @ P / problem.unit
@@ -297,7 +297,7 @@ def test_operator_and_diagonal_of_a_naive_residual(holes):
         g = 0.7 * state.operator.forward(index, x[index])
         atol = 1e-12 * np.sum(F**2)
         assert_allclose(g * np.sqrt(problem.unit), 0.7 * F @ x, atol=atol)
-        state = state.deflate(index, x[index], problem.noise, g)
+        state = state.deflate(index, x[index], g)
         F = F - np.where(seen, np.outer(0.7 * F @ x, x), 0)
         A = F.T @ F / 29
         assert_allclose(dense_of(state.operator) * problem.unit, A, atol=atol)
@@ -305,7 +305,7 @@ def test_operator_and_diagonal_of_a_naive_residual(holes):
     for j in range(12):  # of a variable that is removed only rounding is left, which is no variance below 0
         one, e = np.array([j]), np.ones(1)
         removed = Deflated.from_problem(problem, DEFLATIONS["naive"]).deflate(
-            one, e, problem.noise, problem.operator.forward(one, e)
+            one, e, problem.operator.forward(one, e)
         )
         assert 0 <= removed.diagonal[j] <= 1e-14 * problem.diagonal[j]
         assert np.delete(removed.diagonal, j).min() > 0

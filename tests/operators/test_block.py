@@ -79,7 +79,7 @@ def test_deflations(n, p, order, dtype, method):
         x = sparse_direction(rng, p, dtype)
         A = deflated(A, x.astype(np.float64), method, earlier)
         earlier.append(x.astype(np.float64))
-        state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
+        state = state.deflate(np.flatnonzero(x), x[x != 0])
     V, U = (rng.standard_normal((size, 6)).astype(dtype) for size in (p, n))
     Y = state.operator.apply_block(V)
     assert_allclose(problem.unit * Y, A @ V, atol=tolerance(dtype, A @ V))

@@ -43,7 +43,7 @@ def removed(problem, rng, loadings, variables, k=4):
     """A state without so many loadings of these variables."""
     state = DeflatedOperator.from_problem(problem)
     for _ in range(loadings):
-        state = state.deflate(*unit_vector(rng, variables, k, problem.operator.dtype), problem.noise)
+        state = state.deflate(*unit_vector(rng, variables, k, problem.operator.dtype))
     return state
 
 
@@ -94,18 +94,18 @@ def test_the_matrix_without_components_is_brought_up_to_date(seed, dtype):
     for _ in range(8):
         active = np.union1d(active, rng.choice(60, 5))
         assert working_set.admit(active)
-        inside, restricted = working_set.restricted(problem, state, active)
+        restricted = working_set.restricted(state, active)
         got = restricted.operator.submatrix(np.arange(len(active)))
         tol = (1e-4 if dtype == np.float32 else 1e-10) * A.diagonal().max()
         assert_allclose(got, removed_from[np.ix_(active, active)], atol=tol)
         assert_allclose(restricted.diagonal, removed_from.diagonal()[active], atol=tol)
-        assert_allclose(inside.diagonal, A.diagonal()[active], atol=tol)
+        assert_allclose(restricted.problem.diagonal, A.diagonal()[active], atol=tol)
         if rng.random() < 0.2:  # another path through the same working set
             state, removed_from = DeflatedOperator.from_problem(problem), A.copy()
         index, value = unit_vector(rng, active, 4, dtype)
         x = dense_vector(60, index, value)
         state, removed_from = (
-            state.deflate(index, value, problem.noise),
+            state.deflate(index, value),
             deflated(removed_from, x, "projection", []),
         )
 

@@ -128,7 +128,7 @@ def test_implicit_deflation_is_explicit_deflation(name, dtype, method, constrain
         A = deflated(A, y, "orthogonalized_projection" if constraint else method, earlier)
         earlier.append(y)
         before, diagonal = state, None if state.diagonal is None else state.diagonal.copy()
-        state = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
+        state = state.deflate(np.flatnonzero(x), x[x != 0])
         assert_array_equal(before.diagonal, diagonal)
         v = rng.standard_normal(P).astype(dtype)
         assert_allclose(problem.unit * state.operator.apply(None, v), A @ v, atol=10 * atol)
@@ -153,7 +153,7 @@ def test_implicit_deflation_is_explicit_deflation(name, dtype, method, constrain
         Q = np.stack(state.basis, axis=1)
         assert_allclose(Q.T @ Q, np.eye(4), atol=1e-12)
         assert_allclose(Q @ (Q.T @ np.transpose(earlier)), np.transpose(earlier), atol=10 * atol)
-        again = state.deflate(np.flatnonzero(x), x[x != 0], problem.noise)
+        again = state.deflate(np.flatnonzero(x), x[x != 0])
         assert again.operator is state.operator
         assert len(again.loadings) == 5
 

@@ -143,7 +143,7 @@ def compare(rng, X, mode, deflation, center, scale):
         if not last[1].any():
             last = None
         elif rng.random() < 0.2 and index is not None:
-            a, b = (d.deflate(index.astype(np.intp), value, noise) for d in (a, b))
+            a, b = (d.deflate(index.astype(np.intp), value, noise=noise) for d in (a, b))
 
 
 def sweep(kind, seeds):

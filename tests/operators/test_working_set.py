@@ -224,7 +224,7 @@ def test_what_joins_a_set_of_blocks(dtype, stored, weighted):
     for _ in range(3):
         index, x = np.sort(rng.choice(60, k, replace=False)), rng.standard_normal(k)
         x = (x / np.linalg.norm(x)).astype(dtype)
-        state = state.deflate(index, x, lambda _: 0.0)
+        state = state.deflate(index, x, noise=lambda _: 0.0)
         P = np.eye(p)
         P[np.ix_(index, index)] -= np.outer(x, x) / (x.astype(float) @ x)
         A = P @ A @ P

@@ -80,9 +80,9 @@ def test_the_result_is_that_of_its_sparsities(name):
 def test_earlier_components_are_searched_once_for_all_values(monkeypatch):
     searched, find = [], TruncatedPower.find
 
-    def counted(self, problem, state, sparsity, *rest):
+    def counted(self, state, sparsity):
         searched.append(sparsity)
-        return find(self, problem, state, sparsity, *rest)
+        return find(self, state, sparsity)
 
     monkeypatch.setattr(TruncatedPower, "find", counted)
     X = planted(n=60, p=24, sizes=(4, 6))

@@ -1,6 +1,7 @@
 """Upper bounds against enumeration: none may be below an optimum."""
 
 import warnings
+from dataclasses import replace
 from itertools import combinations
 
 import flat
@@ -80,7 +81,7 @@ def test_no_answer_is_above_any_bound(seeds, monkeypatch):
         bounds |= {"dspca": relaxed.upper_bound, "search": begun.upper_bound}
         problem = as_problem(A, kind="covariance")
         state = DeflatedOperator.from_problem(problem)
-        others = certificates.bounds_without_search(problem, state, k, np.inf, lambda n: n > 5)
+        others = certificates.bounds_without_search(replace(state, hook=lambda n: n > 5), k, np.inf)
         bounds |= {i: problem.in_units(bound) for i, bound in enumerate(others)}
         assert len(bounds) == 10
         best = optimum(A, k)
@@ -347,5 +348,5 @@ def test_signs_of_a_loading_are_not_those_of_its_part_outside_of_others():
     A = 9 * np.outer(u, u) + 4 * np.outer(v, v)
     problem = as_problem(A, kind="covariance", choice=knowledge(spcacore.Choice(signs=1)))
     state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
-    state = state.deflate(np.arange(4), u, problem.noise)
-    assert problem.in_units(min(certificates.upper_bounds(problem, state, 2).values())) >= 4
+    state = state.deflate(np.arange(4), u)
+    assert problem.in_units(min(certificates.upper_bounds(state, 2).values())) >= 4

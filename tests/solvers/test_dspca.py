@@ -138,7 +138,7 @@ def test_elimination_for_a_quotient_is_that_of_its_matrix(kind, columns, monkeyp
         q[:3] = 1 / np.sqrt(3)
         problem = as_problem(X if kind == "data" else A, kind=kind)
         state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
-        state = state.deflate(np.arange(3), q[:3], problem.noise)
+        state = state.deflate(np.arange(3), q[:3])
         rest = np.eye(40) - np.outer(q, q)
         rho = (rest @ A @ rest).diagonal().max()
         L = rest @ A @ rest + rho * np.outer(q, q)

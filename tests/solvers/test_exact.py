@@ -1,5 +1,7 @@
 """branch_and_bound against enumeration, published optima, and its own limits."""
 
+from dataclasses import replace
+
 import flat
 import numpy as np
 import pytest
@@ -216,7 +218,7 @@ def test_a_relaxation_out_of_time_leaves_its_bound(monkeypatch):
 
     problem = as_problem(A, kind="covariance")
     state = DeflatedOperator.from_problem(problem)
-    found = list(certificates.bounds_without_search(problem, state, k, np.inf, stop))
+    found = list(certificates.bounds_without_search(replace(state, hook=stop), k, np.inf))
     best = tpower(A, k, kind="covariance").value
     assert best < problem.in_units(found[-1]) < 1.4 * best
 
@@ -229,7 +231,8 @@ def test_large_covariances_bound_a_matrix_without_a_search():
     A += (noise + noise.T) / 2
     problem = as_problem(A, kind="covariance", definite=False)
     state = DeflatedOperator.from_problem(problem)
-    _, bound, *_ = certificates.bounds_without_search(problem, state, k, np.inf, lambda n: True)
+    state = replace(state, hook=lambda n: True)
+    _, bound, *_ = certificates.bounds_without_search(state, k, np.inf)
     off, by_level = A * (1 - np.eye(250)), []
     for rho in (0.05, 0.08, 0.09, 0.1):
         largest = np.linalg.eigvalsh(A - np.clip(off, -rho, rho))[-1]
@@ -253,10 +256,10 @@ def test_time_limit(clock):
 def test_a_bound_that_time_ends_counts(clock, monkeypatch):
     """It is told to end, and what it has by then bounds the optimum."""
 
-    def late(problem, state, k, seconds, hook):
-        while not hook(0):
+    def late(state, k, seconds):
+        while not state.hook(0):
             pass
-        yield certificates.dual_bound(state, k)
+        yield certificates.dual_bound(replace(state, hook=None), k)
 
     monkeypatch.setattr(exact, "bounds_without_search", late)
     A, k = hard()
@@ -424,7 +427,7 @@ def test_too_many_variables_are_bounded_where_a_limit_is_given(monkeypatch):
     """Of standardized noise none is left out: that is refused, but with a limit all trees are small."""
     monkeypatch.setattr(exact, "EXACT_ORDER", 20)
     monkeypatch.setattr(exact, "STRONG_VARIABLES", ())
-    monkeypatch.setattr(truncated_power, "brief_search", lambda state, x, k, hook: x)
+    monkeypatch.setattr(truncated_power, "brief_search", lambda state, x, k: x)
     X, k = np.random.default_rng(0).standard_normal((40, 24)), 5
     with pytest.raises(ValueError, match="24 of 24 variables may belong"):
         branch_and_bound(X, k, scale=True, start=np.arange(24.0))

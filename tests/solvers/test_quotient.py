@@ -47,7 +47,7 @@ def state_of(problem, x):
     """One component removed."""
     state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
     index = np.flatnonzero(x)
-    return state.deflate(index, np.ascontiguousarray(x[index]), problem.noise)
+    return state.deflate(index, np.ascontiguousarray(x[index]))
 
 
 # ---- the searches -----------------------------------------------------------------------------------
@@ -217,11 +217,11 @@ def test_bounds_hold_of_additional_variance():
         state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
         for _ in range(2):
             index = np.sort(rng.choice(9, 2, replace=False))
-            state = state.deflate(index, rng.permutation([0.96, 0.28]), problem.noise)
+            state = state.deflate(index, rng.permutation([0.96, 0.28]))
             Q = np.stack(state.basis, axis=1)
             for k in (1, 2, 4):
                 best = best_quotient(A, Q, k) / problem.unit
-                bounds = upper_bounds(problem, state, k)
+                bounds = upper_bounds(state, k)
                 relaxed = dual_bound(state, k)
                 assert relaxed >= best * (1 - 1e-12)
                 assert min(bounds.values()) >= best * (1 - 1e-12)
@@ -253,13 +253,13 @@ def test_no_run_starts_from_what_is_not_feasible():
     problem = as_problem(A, kind="covariance")
     state = DeflatedOperator.from_problem(problem, DEFLATIONS["generalized"])
     for j in (0, 1):
-        state = state.deflate(np.array([j]), np.ones(1), problem.noise)
+        state = state.deflate(np.array([j]), np.ones(1))
     started = []
 
     def run(op, index, entries, path):
         started.append(np.array(entries))
         return Solution(np.array([0, 1]), np.array([0.6, 0.8]), 0.0, 1, True)
 
-    best_of_bounded(state, lambda: [(np.array([0]), np.ones(1), ())], run, None, True)
+    best_of_bounded(state, lambda: [(np.array([0]), np.ones(1), ())], run, True)
     assert len(started) == 2
     assert all(entries.any() for entries in started)

@@ -173,7 +173,7 @@ def test_samples_that_explain_most_by_themselves(storage, weights):
     explained = np.take_along_axis(square, best, axis=1).sum(axis=1)
     value = np.sort(explained)[-5:].mean() / starts.EXTREME_LEAST
     expected = [set(best[i]) for i in np.flatnonzero(explained >= starts.EXTREME_LEAST * value)]
-    found = [set(S) for S in starts.extreme_samples(problem, state, 10, value)]
+    found = [set(S) for S in starts.extreme_samples(state, 10, value)]
     assert 0 < len(expected) < 5
     assert found == expected
 
@@ -234,13 +234,13 @@ def test_components_are_removed_from_a_field(storage, deflation, most):
     problem = as_problem(given, kind="covariance" if storage == "covariance" else "data")
     state = DeflatedOperator.from_problem(problem, DEFLATIONS[deflation])
     ground, span = fields.Ground(), np.zeros((60, 0))
-    assert ground.field(problem, state, most, False, [0]) is not None
+    assert ground.field(state, most, False) is not None
     for _ in range(3):
         index = np.sort(rng.choice(60, 5, replace=False))
         x = np.zeros(60)
         x[index] = rng.standard_normal(5)
         x /= np.linalg.norm(x)
-        state = state.deflate(index, x[index], problem.noise)
+        state = state.deflate(index, x[index])
         z = x - span @ (span.T @ x) if deflation.startswith("orth") else x
         z /= np.linalg.norm(z)
         span = np.column_stack([span, z])
@@ -251,7 +251,7 @@ def test_components_are_removed_from_a_field(storage, deflation, most):
         else:
             P = np.eye(60) - np.outer(z, z)
             A = P @ A @ P
-        field = ground.field(problem, state, most, False, [0])
+        field = ground.field(state, most, False)
         if field is None:  # a part that lacks variables, of which only dense columns can join
             assert most < 60
             assert storage not in "CF" or deflation != "projection"
@@ -315,7 +315,7 @@ def test_a_field_around_supports(storage):
     kind = "covariance" if storage == "covariance" else "data"
     problem = as_problem(A if kind == "covariance" else given, kind=kind)
     state = DeflatedOperator.from_problem(problem)
-    field = fields.Ground().field(problem, state, 100, True, [0])
+    field = fields.Ground().field(state, 100, True)
     supports, expected = [np.sort(rng.choice(field.index, 6, replace=False)) for _ in range(3)], set()
     for S in supports:
         v = np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]
@@ -381,10 +381,10 @@ def test_the_correlation_that_noise_does_not_explain(k, kind):
         state = DeflatedOperator.from_problem(problem)
         value = x @ state.operator.apply(inside, x)[inside]
         found = Solution(inside, x, float(value), 0, True)
-        assert rises_above_noise(problem, state, found) == above
+        assert rises_above_noise(state, found) == above
         for known, trusted in ((None, False), (0.49 * noise, True), (0.52 * noise, False)):
             kept = SimpleNamespace(noise=known)  # an earlier estimate decides where twice as much would
-            assert rises_above_noise(replace(problem, working_set=kept), state, found) == (above or trusted)
+            assert rises_above_noise(state.with_problem(working_set=kept), found) == (above or trusted)
             assert kept.noise == (known if trusted else pytest.approx(noise, rel=1e-9))
 
 
@@ -398,7 +398,7 @@ def test_dependent_variables_hide_no_weak_signal():
         state = DeflatedOperator.from_problem(problem)
         value = float(np.cov(data[:, :5].T).sum()) / 5
         x = Solution(index, np.full(5, sqrt(0.2)), value, 0, True)
-        assert rises_above_noise(problem, state, x) == above
+        assert rises_above_noise(state, x) == above
 
 
 @pytest.mark.parametrize("k", [29, 31, 45, 58])

@@ -184,7 +184,7 @@ def test_a_formed_covariance_is_the_deflated_one(order, dtype):
     for S in (np.arange(4), np.arange(2, 9)):  # which overlap
         x = rng.standard_normal(len(S))
         x = np.ascontiguousarray(x / np.linalg.norm(x), dtype)
-        state, P = state.deflate(S, x, lambda index: 0.0), np.eye(20)
+        state, P = state.deflate(S, x, noise=lambda _: 0.0), np.eye(20)
         P[np.ix_(S, S)] -= np.outer(x, x)
         wanted = P @ wanted @ P
         formed = state.formed()
@@ -192,7 +192,7 @@ def test_a_formed_covariance_is_the_deflated_one(order, dtype):
             formed.matrix * problem.in_units(1.0), wanted, atol=1e-14 if dtype == np.float64 else 1e-6
         )
         assert np.array_equal(formed.operator.submatrix(np.arange(20)), formed.submatrix(np.arange(20)))
-        more = [one.deflate(S, x, lambda index: 0.0).formed().matrix for one in (formed, state)]
+        more = [one.deflate(S, x, noise=lambda _: 0.0).formed().matrix for one in (formed, state)]
         assert np.array_equal(*more)
 
 
@@ -207,7 +207,7 @@ def test_variables_out_of_reach_come_in_no_exchange(dtype, excess):
         X[:, :8] += 2 * rng.standard_normal((30, 1)).astype(dtype)
         state = Deflated.from_problem(as_problem(X))
         if seed % 2:
-            state = state.deflate(np.arange(3), np.full(3, 3**-0.5, dtype), lambda index: 0.0)
+            state = state.deflate(np.arange(3), np.full(3, 3**-0.5, dtype), noise=lambda _: 0.0)
         A, diagonal = state.operator.submatrix(np.arange(40)).astype(float), np.asarray(state.diagonal, float)
         S = np.sort(rng.permutation(40)[:4]) if seed % 3 else np.arange(4, 8)
         basis = Pencil(None, 0.0, 0.0).basis(A[np.ix_(S, S)], S)

@@ -2,7 +2,6 @@
 
 import itertools
 import warnings
-from dataclasses import replace
 
 import flat
 import numpy as np
@@ -253,7 +252,7 @@ def test_entrants_come_by_their_products_and_where_it_matters_by_sign():
     state, product = DeflatedOperator.from_problem(problem), covariance(X)[0]
     first, one = np.zeros(1, np.intp), np.ones(1)
     for positive in (False, True):
-        state = replace(state, supports=Supports.any_of(30, positive=positive))
+        state = state.with_problem(supports=Supports.any_of(30, positive=positive))
         (found,) = problem.working_set.entrants(state, first, [(first, one, 0.0)])
         size = product if positive else np.abs(product)
         order = np.argsort(-size)[1:]

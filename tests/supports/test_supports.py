@@ -52,7 +52,7 @@ KNOWN = {
 
 def least_squares(A, supports):
     problem = as_problem(A, kind="covariance")
-    return RatioOfUnits(Ratio(problem, DeflatedOperator.from_problem(problem)), supports)
+    return RatioOfUnits(Ratio(DeflatedOperator.from_problem(problem)), supports)
 
 
 def metric(A):
