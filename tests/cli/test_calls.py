@@ -467,7 +467,7 @@ WRONG = [
     ("fit", ["--explained-of", "score"], "--explained-of: requires --explained"),
     ("fit", ["--method", "least_squares", "--refine"], "--refine requires a method that maximizes the varia"),
     ("fit", ["--include", "zz"], "--include: has the name 'zz', which no variable of m.npy has"),
-    ("fit", ["--names", "twice.txt", "--exclude", "a"], "--exclude: has the name 'a', which more than one variable"),
+    ("fit", ["--names", "twice.txt", "--exclude", "a"], "--exclude: has the name 'a', which more than one"),
     ("fit", ["--include", "x1", "--exclude", "x2,x1"], "argument --exclude: has 'x1', and so has include"),
     ("fit", ["--count", "groups"], "argument --count: requires --groups"),
     ("fit", ["--groups", "labels.txt"], "argument --groups: labels.txt has 4 groups for 9 variables"),
