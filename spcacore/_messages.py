@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import cache, partial, wraps
 from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any
@@ -19,90 +19,19 @@ _WITHIN = ("spcacore", "sklearn")  # whose lines are not the user's
 _UNSAID: ContextVar[tuple[str, ...]] = ContextVar("unsaid", default=())
 
 _PROGRESS = ("callback", "progress", "trace", "verbose")
-# What other packages call an option: the names that it has here, or a sentence.
-_NAMES = (
-    ("k", ("cardinality", "n_clusters")),
-    ("keepx nonzeros n_nonzero n_nonzero_coefs n_nonzeros nnz sparsity varnum", ("cardinality",)),
-    ("alpha l1_ratio para threshold", ("penalty", "cardinality")),
-    ("lambda1 lam rho", ("penalty",)),
-    ("gamma", ("penalty", "l1_bound")),  # of GPower, and of R's epca
-    ("lambda_", ("ridge", "penalty")),  # of R's elasticnet, and of others
-    ("sumabs sumabsv sumabss wbounds wbound", ("l1_bound", "l1_bounds")),
-    ("sumabsu", ("sample_l1_bound",)),
-    ("penaltyx penaltyz", ("l1_bound",)),
-    ("ridge_alpha ridge", "the function spca takes it, as ridge"),
-    ("random_state seed", ("rng",)),
-    ("standardize standardise scaling cor corr with_std", ("scale",)),
-    ("centre centering with_mean zero_center", ("center",)),
-    ("max_iters max_iterations maxiter niter n_iter", ("max_iter",)),
-    ("eps epsilon eps_conv tolerance thr", ("tol",)),
-    ("n_init nstart nstarts restarts", ("n_starts",)),
-    ("init v_init v0", ("start",)),
-    ("ncomp ncomps n_comps n_pcs n_factors rank r n_components", ("n_components",)),
-    ("positive nonneg nneg vpos", ("signs",)),
-    (" ".join(_PROGRESS), ("callback",)),
-    ("svd_solver algorithm solver", ("method",)),
-    ("type input_type", ("kind",)),
-    ("correlation", ("covariance",)),  # these of the command
-    ("sep separator", ("delimiter",)),
-    ("dec", ("decimal",)),
-    ("index index_col", ("index_column",)),
-    ("transpose transposed", ("orientation",)),
-    ("out outfile", ("output",)),
-    ("kind", "it takes data, and sparse_pca a covariance"),
-    ("covariance cov", "say kind='covariance'"),
-    ("weights row_w obs_weights", ("sample_weight",)),
-    ("cv nfolds n_splits", ("n_folds",)),
-    ("rotate rotation", "varimax, promax and oblimin rotate loadings"),
-    ("names feature_names", "the names of a dataframe's columns are kept"),
-    ("n_jobs threads n_threads num_threads", "SPCACORE_NUM_THREADS or limit_threads sets it"),
-    ("use_highly_variable", "spcacore.anndata.sparse_pca takes it, as mask_var='highly_variable', or None"),
-    ("copy", "X is never changed"),
-    ("whiten", "divide the scores by the roots of explained_variance"),
-)
-_INSTEAD: dict[str, tuple[str, ...] | str] = {one: here for theirs, here in _NAMES for one in theirs.split()}
-_ROTATES = "rotates a basis: that mixes all variables, and no support or sign that is given lasts"
-_NO_CHOICE = {  # why what is known of the variables has no meaning
-    **dict.fromkeys(("sca", "sma"), _ROTATES),
-    **dict.fromkeys(("ppca", "oppca"), "has dense loadings, with normal posteriors: soppca takes a choice"),
-    "kernel_pca": "has no loadings of variables",
-}
 IN_RECORDS: dict[str, str] = {}  # what is given inside of another argument, and how that is written
 FIELDS: dict[str, tuple[str, ...]] = {}  # of each record of a method
-_BY_LETTER = {"K": ("n_components", "n_clusters")}  # of R, where case tells it from k
-_MEANT = {  # values and functions of other packages, and what they are here
-    "": {
-        **dict.fromkeys(("prcomp", "princomp", "nsprcomp", "pca"), "do you mean sparse_pca?"),
-        **dict.fromkeys(("principal", "fa"), "do you mean varimax or ObliqueRotation?"),
-        "SPC": "do you mean pmd?",
-        **dict.fromkeys(
-            ("SparsePCA", "MiniBatchSparsePCA", "SparseLDA"), "estimators are in spcacore.sklearn"
-        ),
-        "PCA": "do you mean sparse_pca, or SparsePCA of spcacore.sklearn?",
-    },
-    "kind": dict.fromkeys(
-        ("correlation", "correlations", "corr", "cor", "cov", "Gram", "gram"),
-        "a correlation matrix is the covariance of scaled data, so say kind='covariance'; for the "
-        "correlations of data, say scale=True",
-    ),
-    "method": {
-        "SPC": "do you mean 'pmd'?",
-        **dict.fromkeys(("spca", "elastic_net", "elasticnet", "lasso"), "that is the function spcacore.spca"),
-        **dict.fromkeys(("lars", "cd"), "these are ways to solve what the function spcacore.spca solves"),
-        **{
-            name: f"that is the function spcacore.{name}"
-            for name in ("sca", "sma", "ppca", "oppca", "soppca")
-        },
-    },
-}
-_ITSELF = {  # what the type or its module is called: what to pass instead
-    "AnnData": "adata to spcacore.anndata.sparse_pca, or adata.X, adata.layers[...] or adata.to_df()",
-    "MuData": "one modality, {x}['rna'], to spcacore.anndata.sparse_pca",
-    "SpatialData": "one table, {x}['table'], to spcacore.anndata.sparse_pca",
-    "LazyFrame": "{x}.collect()",
-    "Correlation": "{x}.correlation, with kind='covariance'",
-    "Dataset": "one of its variables, or {x}.to_array()",
-}
+
+
+@cache
+def other_words(of: str) -> dict[str, Any]:
+    """What other packages call such things: what is said of each here, read where an error needs it."""
+    import tomllib  # which no other call needs
+    from importlib.resources import files
+
+    with (files(__package__) / "words.toml").open("rb") as file:
+        rows = tomllib.load(file).get(of, {})
+    return {one: here for theirs, here in rows.items() for one in theirs.split()}
 
 
 def convergence(converged: object, n_iter: int) -> str:
@@ -136,7 +65,7 @@ def listed(words: Iterable[str], last: str = "or") -> str:
 
 def instead_of(word: str, allowed: Mapping[str, str]) -> str:
     """A clause on what an option that is not allowed is called here, or nothing."""
-    found = _BY_LETTER.get(word, _INSTEAD.get(word.lower(), ()))
+    found = other_words("letters").get(word, other_words("options").get(word.lower(), ()))
     if isinstance(found, str):
         here = word.rpartition("_")[0]
         return f"; do you mean {allowed[here]}?" if here in allowed else f": {found}"
@@ -155,7 +84,7 @@ def meant(name: str, value: Any, allowed: Collection[str]) -> str:
     if not isinstance(value, str):
         return ""
     near = get_close_matches(value, allowed, 1, 0.75)
-    known = _MEANT.get(name, {}).get(value)
+    known = other_words(f"values of {name}" if name else "functions").get(value)
     return f"; {known}" if known else f"; do you mean {near[0]!r}?" if near else ""
 
 
@@ -163,13 +92,13 @@ def with_advice(function: Callable[..., Any]) -> Any:
     """The same function, which says of options that it does not have what they are called here."""
 
     first = next(iter(signature(function).parameters), "")
-    advice, refuse, itself = _advice, refuse_no_array, () if first == "adata" else _ITSELF
+    advice, refuse, types = _advice, refuse_no_array, partial(other_words, "types")
 
     def call(*given: Any, **options: Any) -> Any:
         try:
             return function(*given, **options)
         except TypeError as error:
-            if given and type(given[0]).__name__ in itself:  # which is what is wrong, whatever else is
+            if given and first != "adata" and type(given[0]).__name__ in types():  # whatever else is wrong
                 refuse(given[0], first)
             trace = error.__traceback__
             if trace is None or trace.tb_next is not None:  # of what the function does
@@ -205,8 +134,8 @@ def _advice(function: Callable[..., Any], given: Collection[Any], options: Mappi
     parameters = signature(function).parameters
     unknown = next((name for name in options if name not in parameters), None)
     known = unknown == "choice" or IN_RECORDS.get(unknown or "", "").startswith("choice=")
-    if known and function.__name__ in _NO_CHOICE:
-        return f": it {_NO_CHOICE[function.__name__]}; to exclude variables, leave them out of X"
+    if known and (why := other_words("no_choice").get(function.__name__)):
+        return f": it {why}; to exclude variables, leave them out of X"
     if unknown in _PROGRESS and hasattr(next(iter(given), None), "set_callbacks"):  # of scikit-learn 1.9
         return "; call its set_callbacks(ProgressBar()), with ProgressBar of sklearn.callback"
     if unknown is not None:
@@ -231,15 +160,14 @@ def refuse_no_array(x: Any, name: str) -> None:
         raise TypeError(f"{name} is the path {str(x)!r:.60}; read the file first, and pass its array")
     if isinstance(x, type):
         raise TypeError(f"{name} is the class {x.__name__}; an array of numbers is needed")
-    if kind in _ITSELF and not hasattr(x, "__array__"):
+    other = not (isinstance(x, (list, tuple)) or hasattr(x, "__array__"))
+    if other and kind in other_words("types"):
         variable = name if name.isidentifier() else "it"
-        raise TypeError(f"{name} is of type {kind}; pass {_ITSELF[kind].format(x=variable)}")
-    if (
-        hasattr(x, name) and not hasattr(x, "__array__") and not hasattr(x, "shape")
-    ):  # as a result has loadings
+        raise TypeError(f"{name} is of type {kind}; pass {other_words('types')[kind].format(x=variable)}")
+    if other and hasattr(x, name) and not hasattr(x, "shape"):  # as a result has loadings
         raise TypeError(f"{name} is of type {kind}, and numbers are needed: pass its attribute {name}")
     for convert in ("to_pandas", "toPandas", "df"):
-        if callable(getattr(x, convert, None)) and not hasattr(x, "__array__"):
+        if other and callable(getattr(x, convert, None)):
             raise TypeError(f"{name} is of type {kind}; pass {name}.{convert}()")
     if isinstance(x, Mapping) and not hasattr(x, "tocsr"):  # a sparse matrix may be one
         raise TypeError(f"{name} is a {kind}; pass a dataframe, or an array with its values as columns")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ._docstrings import NO_PANDAS, filled
-from ._messages import counted, few
+from ._messages import counted, few, other_words
 from ._types import AnyArray, Array, MatrixLike, Names
 from ._validation import LARGEST, check_bool, group_places, integer
 
@@ -17,29 +17,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from ._rendering import Part
-
-_ELSEWHERE = {  # what other packages call an attribute: where it is here
-    "components": "loadings has the components, as columns",
-    "components_": "loadings has the components, as columns",
-    "loading": "loadings has the components, as columns",
-    "rotation": "loadings has the components, as columns",
-    "scores": "transform(X) or X, centered and scaled, times the loadings gives them",
-    "x": "scores has those of the data, and transform(X) gives those of other rows",
-    "sdev": "the roots of explained_variance are the standard deviations",
-    "support": "the nonzeros of loadings, np.flatnonzero(result.loadings[:, t]), are the support",
-    "singular_values_": "explained_variance has the variances",
-    "eigenvalues": "explained_variance has the variances",
-    **dict.fromkeys(
-        ("pev", "prop_expl_var", "prop_var_explained", "var_explained"),
-        "explained_variance_ratio has the shares",
-    ),
-    **dict.fromkeys(("v", "weights"), "loadings has the components, as columns"),
-    "plot": "spcacore.plot draws it, as in spcacore.plot.heatmap(result)",
-    "to_csv": "to_frame() gives a dataframe, which has to_csv",
-    "save": "pickle keeps it, and to_frame().to_csv(...) its loadings",
-    "bound": "upper_bound has the bound",
-    "certificate": "upper_bound and gap have the certificate, with certify=True",
-}
 
 
 def _unwritable(value: Any) -> Any:
@@ -293,7 +270,7 @@ class Named(HasLoadings):
             plain = name[:-1] if name.endswith("_") and not name.startswith("_") else ""
             here = plain in getattr(type(self), "__dataclass_fields__", {}) or hasattr(type(self), plain)
             known = plain if plain and here else None
-            hint = f"{known} has no underscore here" if known else _ELSEWHERE.get(name)
+            hint = f"{known} has no underscore here" if known else other_words("attributes").get(name)
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(f"{message}: {hint}" if hint else message, name=name, obj=self)
 

@@ -298,7 +298,7 @@ examples:
   components   for each cardinality: cardinality, the bounds by name, upper_bound, value, gap, and
                loadings: index, variable and loading of each that is not zero
 or with --loadings, besides loadings and total_variance,
-  components   for each: component, cardinality, the variances cumulative, adjusted and raw
+  components   for each: component, cardinality, the variances cumulative, adjusted, raw and regression
   value, upper_bound, bounds, gap                    of all together: the variance, and what none exceed
 @transform.description
 Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.

@@ -52,8 +52,13 @@ class Option(NamedTuple):
 
 def options_of(source: Callable[..., object], place: str = "") -> dict[str, Option]:
     """The parameters of a function or the fields of a record that may be flags."""
-    own, types = inspect.signature(source).parameters, get_type_hints(source)
-    return {name: Option(place, types[name]) for name in own if not _NO_FLAGS.fullmatch(name)}
+    types = get_type_hints(source)
+    return {name: Option(place, types[name]) for name in signature(source) if not _NO_FLAGS.fullmatch(name)}
+
+
+@cache
+def signature(source: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(source).parameters
 
 
 def _share(
@@ -62,20 +67,13 @@ def _share(
     return Total(total) if explained is None else Explained(explained, explained_of)  # type: ignore[arg-type]
 
 
-@cache
 def _records(method: str) -> Mapping[str, Callable[..., Any]]:
     """What has the options of a method: by the argument for which it stands, "" for the function itself."""
-    function = _FUNCTIONS.get(method, sparse_pca)
-    own, found = inspect.signature(function).parameters, {"": function}
-    if "prior" in own:
-        found["prior"] = Prior
-    if "choice" in own:
-        found["choice"] = Choice
-    if method in METHODS:
-        found["method"] = METHODS[method]
-        if METHODS[method].sparsity == "cardinality":
-            found["cardinality"] = _share
-    return found
+    function, record = _FUNCTIONS.get(method, sparse_pca), METHODS.get(method)
+    share = _share if record and record.sparsity == "cardinality" else None
+    known = {"prior": Prior, "choice": Choice, "method": record, "cardinality": share}
+    places = {place: kind for place, kind in known.items() if kind and place in signature(function)}
+    return {"": function, **places}
 
 
 @cache
@@ -85,35 +83,33 @@ def takes(method: str) -> Mapping[str, Option]:
     found = {name: one for place, by in records.items() for name, one in options_of(by, place).items()}
     if method in METHODS and "cardinality" not in records:
         del found["cardinality"]
-    if "kind" in inspect.signature(records[""]).parameters:
+    if "kind" in signature(records[""]):
         found["covariance"] = Option("", bool)
     return found
 
 
 def call_of(args: Arguments) -> tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]:
     """The function, its keywords by the options, and what becomes its choice of variables."""
-    records = _records(args.method)
-    parts: dict[str, dict[str, Any]] = {"": {}, "choice": {}}
+    records, known = _records(args.method), takes(args.method)
+    parts: dict[str, dict[str, Any]] = {"": {"method": args.method} if "method" in records else {}}
     for name, value in args.of_model.items():
-        if name not in takes(args.method):
+        if name not in known:
             refuse(args, name)
-        parts.setdefault(takes(args.method)[name].place, {})[name] = value
+        parts.setdefault(known[name].place, {})[name] = value
     several = [long_flag(name) for name in SPARSITY if name in args.of_model]
     if len(several) > 1:
         raise UserError(f"argument {several[1]}: not with {several[0]}")
-    keywords: dict[str, Any] = {"method": args.method} if args.method in METHODS else {}
-    keywords |= parts.pop("")
-    choice = parts.pop("choice")
+    keywords, choice = parts.pop(""), parts.pop("choice", {})
     try:
-        keywords |= {place: records[place](**part) for place, part in parts.items() if place in records}
+        keywords |= {place: records[place](**part) for place, part in parts.items()}
     except (TypeError, ValueError) as error:
         raise refusal(args, error) from None
     if keywords.pop("covariance", False):
         keywords["kind"] = "covariance"
-    own = inspect.signature(records[""]).parameters
     for name in ("center", "scale"):
         if getattr(args, name) is None:
-            setattr(args, name, own[name].default if name in own else True)
+            own = signature(records[""]).get(name)
+            setattr(args, name, own.default if own else True)
     return records[""], keywords, choice
 
 

@@ -80,7 +80,8 @@ def number(cell: str, decimal: str = ".", thousands: str | None = None) -> float
 
 def _read(cells: Any, args: Arguments) -> _Cells:
     """Cells as words, and as numbers."""
-    words = ["" if cell is None or cell != cell else str(cell) for cell in cells]
+    known = zip(cells, pandas.isna(cells), strict=True)
+    words = ["" if lacking else str(cell) for cell, lacking in known]
     return words, [number(word, args.decimal, args.thousands) for word in words]
 
 
@@ -97,13 +98,10 @@ def _are_whole(cells: _Cells) -> bool:
 def _top(source: Source, args: Arguments) -> tuple[str, list[list[str]]]:
     """What separates cells, and the cells of the first two lines that are not blank."""
     lines = (line.split(args.comment)[0] if args.comment else line for line in source.lines())
-    first, second = (next((line for line in lines if line.strip()), "") for _ in range(2))
-    marks = "\t" if source.kind == ".tsv" else ";\t," if args.thousands == "," else ",;\t"
-    quoted = re.search(r'"[^",]*\d,\d', first + second)  # 1,5 in quotes, between commas
-    marks = marks.replace(args.decimal, "") + "," * bool(quoted)
-    bare = re.sub('"[^"]*"', "", first)
-    delimiter = args.delimiter or next((mark for mark in marks if mark in bare), marks[0])
-    rows = csv.reader(chain([first, second], lines), delimiter=delimiter)
+    first = next(filter(str.strip, lines), "")
+    bare, marks = re.sub('"[^"]*"', "", first), "\t" if source.kind == ".tsv" else "\t;,"
+    delimiter = args.delimiter or next((mark for mark in marks if mark in bare), "\t")
+    rows = csv.reader(chain([first], lines), delimiter=delimiter)
     return delimiter, list(islice((cells for cells in rows if any(map(str.strip, cells))), 2))
 
 
@@ -114,15 +112,16 @@ def _read_text(source: Source, args: Arguments) -> Table:
         raise UserError(f"{source} is empty")
     names, second = top[0], top[-1]
     cells = _read(names[1:] or names, args)
-    blank = len(names) > 1 and not names[0].strip()
     more = len(second) - len(names)
     by_name = more == 1 and (args.row_names or number(second[0]) is None)  # as R writes
-    header = _are_words(cells) or by_name or blank if args.header is None else args.header
+    header = args.header
+    if header is None:
+        header = _are_words(cells) or by_name or not names[0].strip()
+        if not _are_words(_read(names, args)) if header else _are_whole(cells):
+            what, flag = ("a header", "--no-header") if header else ("data", "--header")
+            args.notes.append(f"line 1 of {source} was read as {what}; if it is not, say {flag}")
     if header and len(top) == 1:
         raise UserError(f"{source} has a header but no rows")
-    if args.header is None and (not _are_words(_read(names, args)) if header else _are_whole(cells)):
-        what, flag = ("a header", "--no-header") if header else ("data", "--header")
-        args.notes.append(f"line 1 of {source} was read as {what}; if it is not, say {flag}")
     width = len(names) + max(more, 0) * header
     try:
         frame = pandas.read_csv(
@@ -135,10 +134,8 @@ def _read_text(source: Source, args: Arguments) -> Table:
         raise UserError(f"{source}: {wrong}; --comment says how lines of comments begin") from None
     if not header:
         return _table_of(frame, None, source, args)
-    titles = ["", *names] if by_name else [*names, *[""] * (width - len(names))]
-    while len(titles) > 1 and not titles[-1].strip() and frame[len(titles) - 1].isna().all():
-        titles.pop()  # a comma ends each line
-    if len(titles) > len(names) + by_name:
+    titles = [""] * by_name + names
+    if (frame.iloc[:, len(titles) :].fillna("") != "").any(axis=None):  # but for a comma that ends each line
         raise UserError(
             f"{source}: the header has {counted(len(names), 'cell')}, the next line {len(second)}; "
             "--comment says how lines of comments begin, --row-names that column 1 names the rows"
@@ -146,38 +143,38 @@ def _read_text(source: Source, args: Arguments) -> Table:
     return _table_of(frame.iloc[:, : len(titles)], titles, source, args)
 
 
-def _index(frame: Any, names: Sequence[str] | None, source: Source, args: Arguments) -> list[int]:
+def _index(frame: Any, titles: Sequence[str] | None, source: Source, args: Arguments) -> list[int]:
     """The columns that name the rows: those that are given, or the first if it looks like that."""
     if args.index_column is not None:
-        return [place(source, one, names, frame.shape[1], "index-column") for one in args.index_column]
+        return [place(source, one, titles, frame.shape[1], "index-column") for one in args.index_column]
     if args.row_names is not None or frame.shape[1] < 2:
         return [0] * bool(args.row_names)
-    cells, title = _read(frame[0], args), names[0].strip() if names else "?"
+    cells, title = _read(frame[0], args), titles[0] if titles else "?"
     if not title or _are_words(cells):
         return [0]
-    if len(frame) < INDEX_ROWS or not _are_whole(cells) or not frame[0].is_unique:
-        return []
-    if not _IDENTIFIER.fullmatch(title) and (np.diff(np.array(cells[1], np.float64)) != 1).any():
-        return []
-    args.notes.append(f"column 1 of {source} was read as names of the rows; if it is not, say --no-row-names")
-    return [0]
+    looks = len(frame) >= INDEX_ROWS and _are_whole(cells) and frame[0].is_unique
+    if looks and (_IDENTIFIER.fullmatch(title) or set(np.diff(np.array(cells[1], np.float64))) == {1}):
+        args.notes.append(
+            f"column 1 of {source} was read as names of the rows; if it is not, say --no-row-names"
+        )
+        return [0]
+    return []
 
 
 def _table_of(
     frame: Any, names: list[str] | None, source: Source, args: Arguments, index: Sequence[int] | None = None
 ) -> Table:
     """Columns of numbers as a matrix. Those without any are left out; others must have nothing else."""
-    width = frame.shape[1]
-    titles = [names[j].strip() if names else "" for j in range(width)]
-    index = _index(frame, names, source, args) if index is None else index
-    left = {*index, *(place(source, one, names, width, "drop") for one in args.drop or ())}
+    width, titles = frame.shape[1], None if names is None else [name.strip() for name in names]
+    index = _index(frame, titles, source, args) if index is None else index
+    left = {*index, *(place(source, one, titles, width, "drop") for one in args.drop or ())}
     args.drop = None  # is done
     kept, words = list[int](), list[str]()  # what is left out, with the first cell that is no number
-    for j in (j for j in range(width) if j not in left):
-        if getattr(frame[j].dtype, "kind", "O") not in "fiub":
-            cells = _read(frame[j].astype(object).where(frame[j].notna(), None), args)
+    for j in sorted({*range(width)} - left):
+        if frame[j].dtype.kind not in "fiub":
+            cells = _read(frame[j], args)
             if None in cells[1]:
-                i, title = cells[1].index(None), titles[j] or str(j + 1)
+                i, title = cells[1].index(None), (titles and titles[j]) or str(j + 1)
                 shown = f"{shortened(cells[0][i])!r}"
                 if not _are_words(cells) and not args.keep_going:
                     advice = _advice(cells[0][i], title, width, i == 0 and not names)
@@ -187,7 +184,8 @@ def _table_of(
                 words.append(f"{title!r} ({shown})")
                 continue
             frame[j] = np.array(cells[1], np.float64)
-        kept.append(j)
+        if not titles or titles[j] or frame[j].notna().any():
+            kept.append(j)
     shown = ", ".join([*words[:INFO_NAMES], *["..."] * (len(words) > INFO_NAMES)])
     written = "--decimal and --thousands say how numbers are written"
     if not kept:
@@ -357,9 +355,9 @@ def symmetric(matrix: Any) -> bool:
     """Whether it equals its transpose to the rounding of single precision."""
     if matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 1:
         return False
-    if scipy.sparse.issparse(matrix):
-        return bool(abs(matrix - matrix.T).max() <= 1e-5 * abs(matrix).max())
-    return all(np.allclose(part, part.T, rtol=1e-5, atol=0) for part in (matrix[:9, :9], matrix))
+    with np.errstate(invalid="ignore"):  # of infinite entries
+        parts = matrix[:9, :9], matrix
+        return not any((abs(1.0 * part - part.T) > 1e-5 * abs(part)).sum() for part in parts)
 
 
 def read_lines(args: Arguments, option: str, count: int, of: str = "variable") -> tuple[str, ...]:
@@ -432,10 +430,9 @@ def read_saved(path: str) -> Saved:
             frame = pandas.read_csv(
                 source.lines(), index_col=0, converters={0: str}, float_precision="round_trip"
             )
-            fields = {"names": frame.index.to_numpy()}
-            beside = frame.columns.intersection(list(_BESIDE) if "kind" in frame else [])
-            fields |= {_BESIDE[name]: frame.pop(name).to_numpy() for name in beside}
-            fields["loadings"] = frame.to_numpy()
+            known = _BESIDE.items() if "kind" in frame else ()
+            fields = {field: frame.pop(name).to_numpy() for name, field in known if name in frame}
+            fields |= {"names": frame.index.to_numpy(), "loadings": frame.to_numpy()}
         else:
             raise UserError(f"{refused} is neither .csv nor .npz")
     if "loadings" not in fields:

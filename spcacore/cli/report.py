@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
-import math
 import os
 import shutil
 import warnings
@@ -20,7 +19,7 @@ import numpy as np
 
 from .._limits import LISTED_VARIABLES, TABLE_COLUMNS, TABLE_ROWS
 from .._messages import listed
-from .._records import record, replaced
+from .._records import replaced
 from .._rendering import printable
 from .._types import AnyArray
 from ..readable import Result
@@ -32,19 +31,9 @@ _LARGE = {  # what a result has of every variable or sample
     "loading_interval", "names",
 }  # fmt: skip
 _PLAIN = (type(None), np.ndarray, np.generic, str, int, float)
+Files = Mapping[str, Mapping[str, Any]]  # by option and extension: a table, arrays, or a page
+Draw = Callable[[Any, Any], object]  # with spcacore.plot, on a figure
 _EXTENSIONS = {"output": (".csv", ".npz"), "scores": (".csv", ".npz"), "plot": (".png", ".pdf", ".svg")}
-
-
-@record
-class Outcome:
-    """What a command found: its text, what --json says, tables and arrays for files, and how to draw it."""
-
-    title: str
-    text: str
-    fields: Mapping[str, Any]
-    files: Mapping[str, Mapping[str, Any]]  # by option and extension: a table, arrays, or a page
-    draw: Callable[[Any, Any], object] | None = None  # with spcacore.plot, on a figure
-    width: float = 7
 
 
 # ---- text -------------------------------------------------------------------------------------------
@@ -69,26 +58,20 @@ def text_of(result: Any, names: Sequence[str]) -> str:
 def print_json(document: Mapping[str, Any], names: Sequence[str] = ()) -> None:
     """One line; numbers read back exactly, and what is unknown or not finite is null."""
     document = {"spcacore": version("spcacore"), "schema": _SCHEMA, **document}
-    print(json.dumps(_plain(document, names), allow_nan=False))
+    text = json.dumps(document, default=partial(_plain, names=names))
+    print(json.dumps(json.loads(text, parse_constant=lambda _: None)))
 
 
 def _plain(value: Any, names: Sequence[str]) -> Any:
-    """Of dictionaries, lists, words, numbers and None alone; of a result, what is not of every variable."""
+    """Of dictionaries, lists and what JSON has; of a result, what is not of every variable."""
     if isinstance(value, Result):
         kinds, V = (*_PLAIN, Result, tuple), getattr(value, "loadings", None)
-        shown = {name: one for name, one in value.__getstate__().items() if isinstance(one, kinds)}
-        left = ("names", "results") if V is None else _LARGE
-        value = {name: one for name, one in shown.items() if name not in left}
-        value |= {} if V is None else {"loadings": [entries(v, names) for v in V.T]}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry, names) for key, entry in value.items()}
+        left, state = ("names", "results") if V is None else _LARGE, value.__getstate__().items()
+        shown = {name: one for name, one in state if name not in left and isinstance(one, kinds)}
+        return shown if V is None else shown | {"loadings": [entries(v, names) for v in V.T]}
     if hasattr(value, "to_dict"):  # a table of pandas
-        return _plain(value.reset_index().to_dict("records"), names)
-    if isinstance(value, (np.ndarray, np.generic)):
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [_plain(entry, names) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return value.reset_index().to_dict("records")
+    return value.tolist()
 
 
 def entries(v: AnyArray, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -131,20 +114,20 @@ def check_outputs(args: Arguments) -> None:
         raise UserError("argument --plot: drawing needs matplotlib; pip install matplotlib")
 
 
-def write_all(args: Arguments, outcome: Outcome) -> list[str]:
+def write_all(args: Arguments, files: Files, draw: Draw | None, width: float) -> list[str]:
     """Write what is asked for; the paths."""
-    for option, forms in outcome.files.items():
+    for option, forms in files.items():
         if path := getattr(args, option):
             form = Path(path).suffix.lower()
             write(path, partial(_WAYS[form], forms[form], raw=args.raw_names))
-    if args.plot and outcome.draw:
+    if args.plot and draw:
         from matplotlib.figure import Figure  # no window is opened, whatever the settings of matplotlib
 
         from .. import plot
 
-        figure = Figure(figsize=(outcome.width, 5), layout="constrained")
+        figure = Figure(figsize=(width, 5), layout="constrained")
         with warnings.catch_warnings(action="ignore"):  # of letters that the font lacks
-            outcome.draw(plot, figure)
+            draw(plot, figure)
             write(args.plot, lambda path: figure.savefig(path, dpi=150))
     return [path for path in (args.output, args.scores, args.plot) if path]
 

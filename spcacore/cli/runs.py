@@ -19,28 +19,27 @@ from .._limits import COMMAND_RELAXATION_ORDER, INFO_ENTRIES, INFO_NAMES, INFO_V
 from .._messages import counted
 from .._records import replaced
 from .._rendering import gap, percent, printable, significant
-from .._types import Definition
 from .._validation import as_dense, stored
 from ..linalg.threads import get_num_threads
 from ..models.comparison import compare as side_by_side
 from ..models.components import sparse_pca
-from ..models.variance import explained_variance, from_loadings
+from ..models.variance import from_loadings
 from ..operators.inputs import as_problem
 from ..operators.transform import scores
 from ..readable import component_frame
 from ..results import LoadingsResult
 from ..selection.criteria import select_sparsity, sparsity_path
+from ..selection.model import SPARSITY_WORDS
 from ..selection.stable_variables import stability as chosen_again
 from ..solvers.certificates import optimality_bound
 from ..solvers.truncated_power import tpower
-from .options import SPARSITY, long_flag, refuse, takes
+from .options import long_flag, takes
 from .reading import places, read, rows_for, symmetric
-from .report import Outcome, entries, fields_of, print_json, text_of, write_frame
+from .report import entries, fields_of, print_json, text_of, write_frame
 from .source import Arguments, Table, UserError
 from .task import Task
 
 _KNOWN = ("include", "exclude", "groups", "signs", "count")
-_DEFINITIONS: tuple[Definition, ...] = ("adjusted", "raw")
 
 
 def show_pitprops() -> None:
@@ -61,16 +60,14 @@ def fit(args: Arguments) -> None:
     if given.get("certify") and "time_limit" in given and "time_limit" not in takes(args.method):
         given["certify"] = given.pop("time_limit") or "bounds"
     task = Task(args)
-    model, names = task.model(5), task.names
-    with task.work():
-        result = model(task.matrix, callback=task)
+    result, names = task.run(5), task.names
     if args.plot and result.n_components == 0:
         raise UserError(f"cannot write {args.plot}: there is no component to draw")
-    table, files = replaced(result, names=names).to_frame(), {}
+    table = replaced(result, names=names).to_frame()
     if hasattr(result, "kind"):  # then .csv says what the fit did to its data, too
         done = {"center": result.mean, "scale": result.scale, "kind": result.kind}
         table = table.assign(**{name: value for name, value in done.items() if value is not None})
-    files["output"] = {".csv": table, ".npz": _arrays(result, names)}
+    files = {"output": {".csv": table, ".npz": _arrays(result, names)}}
     if args.scores:
         files["scores"] = _scores(result.transform(task.matrix), task.table.samples())
 
@@ -79,7 +76,7 @@ def fit(args: Arguments) -> None:
         plot.heatmap(result, names=names, ax=left)
         plot.scree(result, None if np.isnan(task.matrix.sum()) else task.matrix, ax=right)
 
-    task.finish(Outcome("Sparse PCA", text_of(result, names), {"result": result}, files, draw, 11))
+    task.finish("Sparse PCA", text_of(result, names), {"result": result}, files, draw, 11)
 
 
 def _arrays(result: Any, names: list[str]) -> dict[str, Any]:
@@ -99,24 +96,20 @@ def _scores(values: Any, samples: list[str]) -> dict[str, Any]:
 
 def path(args: Arguments) -> None:
     asked, choosing = args.of_model, args.of_function
-    grids = {name: asked.pop(name) for name in SPARSITY if name in asked}
-    for name in grids:
-        if name not in takes(args.method):
-            refuse(args, name)
+    grids = {name: asked.pop(name) for name in SPARSITY_WORDS if name in asked}
     args.grid_of, grid = next(iter(grids.items()), ("cardinality", None))
-    if args.criterion is None and "rng" in choosing:
-        seed = choosing.pop("rng")
-        asked |= {"rng": seed} if "rng" in takes(args.method) else {}
-    if grid is not None and isinstance(grid[0], list):
+    if args.criterion is None and "rng" in takes(args.method):
+        asked |= choosing  # of which only the seed goes without a criterion
+    if grid and isinstance(grid[0], list):
         if args.criterion is None:
-            raise UserError(
-                f"argument {long_flag(args.grid_of)}: values for each component require --criterion"
-            )
+            flag = long_flag(args.grid_of)
+            raise UserError(f"argument {flag}: values for each component require --criterion")
         asked.setdefault("n_components", len(grid))
     task = Task(args)
-    function = sparsity_path if args.criterion is None else select_sparsity
-    with task.work():
-        curve: Any = function(task.matrix, task.model(1), grids or None, callback=task, **choosing)
+    if args.criterion is None:
+        curve = task.run(1, sparsity_path, grids or None)
+    else:
+        curve = task.run(1, select_sparsity, grids or None, **choosing)
     path, arrays = getattr(curve, "path", curve), {}
     r = counted(path.n_components, "ordinary principal component")
     parts = [path.summary(), f"{percent(path.dense_ratio.sum())} % by {r}"]
@@ -125,15 +118,12 @@ def path(args: Arguments) -> None:
         arrays = _arrays(curve.result, task.names)
     files = {"output": {".csv": curve.to_frame(), ".npz": arrays | fields_of(curve)}}
     draw = lambda plot, figure: plot.path(curve, ax=figure.subplots())  # noqa: E731
-    task.finish(Outcome("Sparsity path", "\n\n".join(parts), {"result": curve}, files, draw))
+    task.finish("Sparsity path", "\n\n".join(parts), {"result": curve}, files, draw)
 
 
 def stability(args: Arguments) -> None:
     task = Task(args)
-    model = task.model(2)
-    with task.work():
-        found = chosen_again(task.matrix, model, callback=task, **args.of_function)
-    found = replace(found, names=tuple(task.names))
+    found = replace(task.run(2, chosen_again, **args.of_function), names=tuple(task.names))
     table, arrays = found.to_frame(), fields_of(found) | {"names": np.array(task.names, np.str_)}
     files = {"output": {".csv": table.astype({"stable": int}), ".npz": arrays}}
     r = found.loadings.shape[1]
@@ -143,7 +133,7 @@ def stability(args: Arguments) -> None:
             plot.stability(found, t, ax=ax)
 
     fields = {"result": found, "frequencies": table}
-    task.finish(Outcome("Stability", found.summary(), fields, files, draw, 5.5 * r))
+    task.finish("Stability", found.summary(), fields, files, draw, 5.5 * r)
 
 
 def transform(args: Arguments) -> None:
@@ -160,7 +150,7 @@ def transform(args: Arguments) -> None:
     files = {"output": _scores(values, samples)}
     text = write_frame(files["output"][".csv"], None, args.raw_names) or ""
     document = {"loadings": args.loadings, "sample_names": samples, "scores": values}
-    task.finish(Outcome("", text, document, files))
+    task.finish("", text, document, files)
 
 
 def compare(args: Arguments) -> None:
@@ -183,7 +173,7 @@ def compare(args: Arguments) -> None:
     fields = {"reference": found.labels[found.reference], "total_variance": found.total_variance}
     draw = lambda plot, figure: plot.comparison(found, ax=figure.subplots())  # noqa: E731
     written = {"output": {".csv": table, ".html": found._repr_html_()}}
-    task.finish(Outcome("Comparison", found.summary(), fields | {"components": table}, written, draw, 8))
+    task.finish("Comparison", found.summary(), fields | {"components": table}, written, draw, 8)
 
 
 # ---- bounds ----------------------------------------------------------------------------------------
@@ -199,7 +189,7 @@ def certify(args: Arguments) -> None:
     numbers = pandas.DataFrame(rows).drop(columns="loadings", errors="ignore")
     forms = {"gap": lambda share: f"{gap(share)} %"}
     table = numbers.to_string(index=False, formatters=forms, float_format=significant)
-    task.finish(Outcome("Optimality", f"{table}\n\n{text}", {**fields, "components": rows}, {}))
+    task.finish("Optimality", f"{table}\n\n{text}", {**fields, "components": rows}, {})
 
 
 def _of_cardinalities(task: Task, relaxed: bool) -> Any:
@@ -222,14 +212,13 @@ def _of_cardinalities(task: Task, relaxed: bool) -> Any:
 def _of_loadings(task: Task, relaxed: bool) -> Any:
     """What given loadings explain, and a bound on what any as many of as few variables explain together."""
     V = rows_for(task.saved[0], task.table, task.args.source)
-    given = from_loadings(V, task.matrix, **task.treatment)
-    r, sizes, value = V.shape[1], given.cardinality, float(given.explained_variance.sum())
+    given = side_by_side([V], task.matrix, **task.treatment)
+    variances = {name: values for name, (values,) in given.explained_variance.items()}
+    r, (sizes,), value = V.shape[1], given.cardinality, float(variances["cumulative"].sum())
     best = optimality_bound(task.matrix, sizes, r, relaxation=relaxed, **task.treatment)
     bound = max(best.upper_bound, value)
     below = 1 - value / bound if 0 < bound < np.inf else 0.0
-    columns = {"component": np.arange(r) + 1, "cardinality": sizes, "cumulative": given.explained_variance}
-    for name in _DEFINITIONS:
-        columns[name] = explained_variance(task.matrix, V, name, **task.treatment)
+    columns = {"component": np.arange(r) + 1, "cardinality": sizes, **variances}
     total = given.total_variance or 0.0
     shown = f", {percent(value / total)} % of the variance" if 0 < total < np.inf else ""
     text = f"together {significant(value)}{shown}, at most {gap(below)} % below the optimum"

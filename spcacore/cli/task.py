@@ -15,9 +15,10 @@ import numpy as np
 from .._messages import counted
 from ..choice import Choice
 from ..progress import Progress
+from ..supports.admissible import variables_of
 from .options import SPARSITY, call_of, in_flags, refusal
 from .reading import Saved, adopt, read, read_lines, read_saved
-from .report import Outcome, check_outputs, print_json, write_all
+from .report import Draw, Files, check_outputs, print_json, write_all
 from .source import Arguments, Table, UserError, say
 
 _PATIENCE = 1.0  # seconds before the first line of progress
@@ -56,18 +57,21 @@ class Task:
     def choice(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is known of the variables, by their places, as an argument."""
         known = dict(given)
-        for name in {"include", "exclude"} & known.keys():
-            for one in known[name]:
-                if self.names.count(one) != 1:
-                    many = "more than one variable is" if one in self.names else "no variable is"
-                    raise UserError(f"argument --{name}: {many} called {one!r}")
-            known[name] = list(map(self.names.index, known[name]))
-        both = [self.names[j] for j in known.get("exclude", ()) if j in known.get("include", ())]
+        both = [one for one in known.get("exclude", ()) if one in known.get("include", ())]
         if both:
-            raise UserError(f"argument --exclude: {both[0]!r} is in --include too")
+            raise ValueError(f"exclude has {both[0]!r}, and so has include")
+        for name in {"include", "exclude"} & known.keys():
+            known[name] = variables_of(known[name], name, self.p, tuple(self.names))
         if "groups" in known:
             known["groups"] = read_lines(self.args, "groups", self.p)
         return {"choice": Choice(**known)} if known else {}
+
+    def run(self, default: int, runs: Any = None, *more: Any, **options: Any) -> Any:
+        """The result of the model, or of what runs it."""
+        with self.work():
+            model = self.model(default)
+            call = partial(runs, self.matrix, model, *more) if runs else partial(model, self.matrix)
+            return call(callback=self, **options)
 
     def model(self, default: int) -> Any:
         """The function with its options; how many components, else as many as numbers say how sparse."""
@@ -108,18 +112,21 @@ class Task:
         for line in lines[: len(self.warnings) if self.args.quiet else None]:
             say(line)
 
-    def finish(self, outcome: Outcome) -> None:
+    def finish(
+        self, title: str, text: str, fields: Mapping[str, Any], files: Files, draw: Draw | None = None,
+        width: float = 7,
+    ) -> None:  # fmt: skip
         """Write, draw and print what was found."""
         args = self.args
-        paths = write_all(args, outcome)
+        paths = write_all(args, files, draw, width)
         if args.json:
-            print_json(self._document(outcome.fields), self.names)
-        elif not args.quiet and outcome.title:
-            print(f"{outcome.title} of {args.source}: {self._matrix()}\n\n{outcome.text}\n")
+            print_json(self._document(fields), self.names)
+        elif not args.quiet and title:
+            print(f"{title} of {args.source}: {self._matrix()}\n\n{text}\n")
             print("read in {reading:.2f} s, computed in {computing:.2f} s".format(**self.seconds))
             print("".join(f"wrote {path}\n" for path in paths), end="")
-        elif not args.output and not outcome.title:
-            print(outcome.text, end="")
+        elif not args.output and not title:
+            print(text, end="")
 
     def _matrix(self) -> str:
         args, variables = self.args, counted(self.p, "variable")

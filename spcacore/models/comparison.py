@@ -369,7 +369,7 @@ def compare(
         labels=labels, reference=place, kind=options["kind"], n_variables=problem.p, variables=used,
         names=None if names is None else tuple(names[j] for j in used), loadings=tuple(v[used] for v in V),
         explained_variance={
-            name: tuple(np.asarray(problem.in_units(v)) for v in values) for name, values in variances.items()
+            name: tuple(problem.reported(v) for v in values) for name, values in variances.items()
         },
         explained_variance_ratio=ratios, total_variance=problem.total_variance, dense_ratio=dense,
         cardinality=tuple(np.count_nonzero(v, axis=0) for v in V),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -110,13 +112,16 @@ def biplot(
         raise ValueError("the result has no scores of its own: give scores_or_X, scores or data")
     Z = _scores(given, scores_or_X, p, r)[:, [first, second]].astype(np.float64)
     V = V[:, [first, second]]
-    colored = _colored(labels, len(Z))
+    draw_points = _colored(labels, len(Z))
     length = np.hypot(*V.T)
     selected = np.flatnonzero(length)
     index = selected[descending(length[selected])[:limit]]
     own = ax is None
     ax = given_or_new_axes(ax, (6.8, 5.6))
-    _draw_points(ax, Z, colored, labels)
+    draw_points(
+        ax, Z, s=float(np.clip(15000 / len(Z), 6, 26)), linewidth=0.4, edgecolor=ax.get_facecolor(), zorder=2,
+        rasterized=len(Z) > 5000,
+    )  # fmt: skip
     for line in (ax.axhline, ax.axvline):
         line(0, linewidth=0.8, zorder=0, **faint(0.15))
     tips = _draw_arrows(ax, Z, V[index])
@@ -144,24 +149,31 @@ def biplot(
     return ax
 
 
-def _colored(labels: Any, n: int) -> tuple[Any, Any]:
-    """The numbers that labels are, or their classes; neither where there are none."""
-    values = None if labels is None else _numbers(labels, n)
-    return values, None if labels is None or values is not None else _classes(labels, n)
-
-
-def _draw_points(ax: Axes, Z: Array, colored: tuple[Any, Any], labels: Any) -> None:
-    style: dict[str, Any] = {
-        "s": float(np.clip(15000 / len(Z), 6, 26)), "linewidth": 0.4, "edgecolor": ax.get_facecolor(),
-        "zorder": 2, "rasterized": len(Z) > 5000,
-    }  # fmt: skip
-    values, classes = colored
-    if values is not None:
-        _scatter_numbers(ax, Z, values, style, str(getattr(labels, "name", None) or "label"))
-    elif classes is not None:
-        _scatter_classes(ax, Z, classes[0], classes[1], style)
-    else:
-        ax.scatter(*Z.T, color="0.6", **style)
+def _colored(labels: Any, n: int) -> Callable[..., object]:
+    """What draws the points: in one color, by numbers, or by the class of each."""
+    if labels is None:
+        return lambda ax, Z, **style: ax.scatter(*Z.T, color="0.6", **style)
+    given = np.asarray(labels)
+    if given.shape != (n,):
+        raise ValueError(f"labels must have shape ({n},), not {given.shape}")
+    if given.dtype == object and all(isinstance(x, (int, float, np.number, type(None))) for x in given):
+        given = given.astype(np.float64)
+    if given.dtype.kind in "iuf":  # numbers rather than classes, with NaN where there is none
+        values = np.where(np.isfinite(given), given, math.nan).astype(np.float64)
+        known = np.unique(values[~np.isnan(values)])
+        if len(known) > len(_STYLES) or np.any(known != np.rint(known)):
+            title = str(getattr(labels, "name", None) or "label")
+            return partial(_scatter_numbers, values=values, title=title)
+    try:
+        kinds, member = np.unique(given, return_inverse=True)
+    except TypeError:
+        kinds, member = np.unique(given.astype(str), return_inverse=True)
+    if len(kinds) > len(_STYLES):
+        raise ValueError(
+            f"labels have {len(kinds)} classes; at most {len(_STYLES)} can be told apart, but numbers get a "
+            "color bar"
+        )
+    return partial(_scatter_classes, kinds=list(map(str, kinds)), member=member)
 
 
 def _draw_arrows(ax: Axes, Z: Array, V: AnyArray) -> Array:
@@ -198,20 +210,7 @@ def _scores(result: Any, source: Any, p: int, r: int) -> AnyArray:
     return Z
 
 
-def _numbers(labels: Any, n: int) -> Array | None:
-    """Labels that are numbers rather than classes, with NaN where there is none."""
-    given = np.asarray(labels)
-    if given.dtype == object and all(isinstance(x, (int, float, np.number, type(None))) for x in given.flat):
-        given = given.astype(np.float64)
-    if given.shape != (n,) or given.dtype.kind not in "iuf":
-        return None
-    values = given.astype(np.float64)
-    values[~np.isfinite(values)] = np.nan
-    known = np.unique(values[~np.isnan(values)])
-    return values if len(known) > len(_STYLES) or np.any(known != np.rint(known)) else None
-
-
-def _scatter_numbers(ax: Any, Z: AnyArray, values: Array, style: dict[str, Any], title: str) -> None:
+def _scatter_numbers(ax: Any, Z: AnyArray, values: Array, title: str, **style: Any) -> None:
     """From dark to light, but for what the background would hide."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
@@ -225,35 +224,16 @@ def _scatter_numbers(ax: Any, Z: AnyArray, values: Array, style: dict[str, Any],
     add_color_bar(ax, image, shortened(title))
 
 
-def _classes(labels: Any, n: int) -> tuple[list[str], Index]:
-    given = np.asarray(labels)
-    if given.shape != (n,):
-        raise ValueError(f"labels must have shape ({n},), not {given.shape}")
-    try:
-        kinds, member = np.unique(given, return_inverse=True)
-    except TypeError:
-        kinds, member = np.unique(given.astype(str), return_inverse=True)
-    if len(kinds) > len(_STYLES):
-        raise ValueError(
-            f"labels have {len(kinds)} classes; at most {len(_STYLES)} can be told apart, but numbers get a "
-            "color bar"
-        )
-    return [str(kind) for kind in kinds], member
-
-
-def _scatter_classes(ax: Any, Z: AnyArray, kinds: list[str], member: Index, style: dict[str, Any]) -> None:
-    drawn = []
-    for c, (marker, color) in zip(range(len(kinds)), _STYLES):  # noqa: B905
-        drawn.append(ax.scatter(*Z[member == c].T, color=color, marker=marker, alpha=0.75, **style))
+def _scatter_classes(ax: Any, Z: AnyArray, kinds: list[str], member: Index, **style: Any) -> None:
+    drawn = [
+        ax.scatter(*Z[member == c].T, color=color, marker=marker, alpha=0.75, **style)
+        for c, (marker, color) in enumerate(_STYLES[: len(kinds)])
+    ]
     few = len(kinds) <= 8
-    place = (
-        {"loc": "lower left", "bbox_to_anchor": (0, 1)}
-        if few
-        else {"loc": "upper left", "bbox_to_anchor": (1, 1)}
-    )
     legend = ax.legend(
-        drawn, [f"{c}" for c in range(len(kinds))], frameon=False, ncols=min(len(kinds), 4) if few else 1,
-        fontsize="small", handletextpad=0.2, columnspacing=1.2, borderaxespad=0.2, **place,
+        drawn, list(map(str, range(len(kinds)))), frameon=False, ncols=min(len(kinds), 4) if few else 1,
+        fontsize="small", handletextpad=0.2, columnspacing=1.2, borderaxespad=0.2,
+        loc="lower left" if few else "upper left", bbox_to_anchor=(0 if few else 1, 1),
     )  # fmt: skip
     for handle, text, kind in zip(legend.legend_handles, legend.get_texts(), kinds, strict=True):
         handle.set_sizes([30])
@@ -276,34 +256,25 @@ def _label_tips(ax: Any, tips: Array, names: list[str]) -> None:
     groups = _gathered(at - origin, size)
     lines = np.concatenate([np.linspace(origin, tip, 60) for tip in at]) if len(at) else at
     taken = np.zeros((len(groups), 2, 2))
+    reaches, turns = np.array([*product((3, 9, 16, 24, 33, 44, 56), (0, 25, -25, 50, -50, 90, -90))]).T
     for g, members in enumerate(groups):
         i = members[0]
         longest = max(len(names[j]) for j in members)
         half = np.array([LETTER_WIDTH * size * longest / 2, (0.1 + 0.6 * len(members)) * size])
-        angle = math.atan2(*(at[i] - origin)[::-1])
-        best: tuple[float, AnyArray, int] | None = None
-        for reach in (3, 9, 16, 24, 33, 44, 56):
-            for turn in (0, 25, -25, 50, -50, 90, -90):
-                way = np.array([math.cos(angle + math.radians(turn)), math.sin(angle + math.radians(turn))])
-                offset = way * (reach + half)
-                box = np.array([at[i] + offset - half, at[i] + offset + half])
-                cost = _overlap(box, taken[:g])
-                cost += 4.0 * int(np.count_nonzero(((lines > box[0]) & (lines < box[1])).all(axis=1)))
-                cost += 2 * float(np.maximum(low - box[0], 0).sum() + np.maximum(box[1] - high, 0).sum())
-                if best is None or cost < best[0] - 1e-9:
-                    best = cost, offset, reach
-                if cost == 0:
-                    break
-            if best is not None and best[0] == 0:
-                break
-        assert best is not None
-        _, offset, reach = best
-        taken[g] = at[i] + offset - half, at[i] + offset + half
+        angle = math.atan2(*(at[i] - origin)[::-1]) + np.radians(turns)
+        offsets = np.stack([np.cos(angle), np.sin(angle)], axis=1) * (reaches[:, None] + half)
+        first, last = at[i] + offsets - half, at[i] + offsets + half  # corners of the boxes, the best first
+        shared = np.minimum(last[:, None], taken[:g, 1]) - np.maximum(first[:, None], taken[:g, 0])
+        crossed = ((lines > first[:, None]) & (lines < last[:, None])).all(axis=2)
+        cost = np.maximum(shared, 0).prod(axis=2).sum(axis=1) + 4 * crossed.sum(axis=1)
+        cost += 2 * (np.maximum(low - first, 0) + np.maximum(last - high, 0)).sum(axis=1)
+        best = int(cost.round(9).argmin())
+        taken[g] = first[best], last[best]
         leader = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 1}
         ax.annotate(
-            "\n".join(names[j] for j in members), tuple(tips[i]), tuple(offset), textcoords="offset points",
-            ha="center", va="center", fontsize="small", linespacing=1.05, zorder=5,
-            arrowprops=leader if reach > 9 else None,
+            "\n".join(names[j] for j in members), tuple(tips[i]), tuple(offsets[best]),
+            textcoords="offset points", ha="center", va="center", fontsize="small", linespacing=1.05,
+            zorder=5, arrowprops=leader if reaches[best] > 9 else None,
             path_effects=[withStroke(linewidth=2.2, foreground=ax.get_facecolor(), alpha=0.85)],
             **VERBATIM,
         )  # fmt: skip
@@ -322,9 +293,3 @@ def _gathered(tips: Array, size: float) -> list[list[int]]:
         else:
             groups.append([i])
     return groups
-
-
-def _overlap(box: Array, others: Array) -> float:
-    """Area that a box has in common with others."""
-    sides = np.minimum(box[1], others[:, 1]) - np.maximum(box[0], others[:, 0])
-    return float(np.prod(np.maximum(sides, 0), axis=1).sum())

@@ -27,6 +27,7 @@ from ..operators.blocks import RowBlocks
 from ..operators.moments import Moments
 from ..operators.partition import row_blocks
 from ..results import check_scores, to_data_units
+from ..selection.tuning import MODELS
 from ..supports.admissible import variables_of
 
 _Class = TypeVar("_Class")
@@ -212,10 +213,20 @@ def options_of(estimator: Any, function: Callable[..., Any]) -> dict[str, Any]:
     return {name: given for name, given in params.items() if name in takes and name != "n_components"}
 
 
+class TakesSparse(BaseEstimator):
+    """An estimator of dense or sparse matrices."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
 @filled(PARAGRAPHS)
-class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse):
     """Scores of the components."""
 
+    n_components: Any
     _function: Callable[..., Any]  # that `fit` calls
     _takes_missing = False
 
@@ -248,7 +259,6 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -278,6 +288,17 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _new(self, X: Any) -> Any:
         check_is_fitted(self)
         return self._checked(X, finite=not self._takes_missing, reset=False)
+
+    def _count(self, n: int, p: int) -> Any:
+        """Components to look for."""
+        return self.n_components
+
+    def _fit_to(self, *data: Any, names: Names, sample_weight: Any, **more: Any) -> None:
+        """Keep what the function finds."""
+        function = self._model_function(MODELS)
+        given = self._options(data[0].shape[1], function) | more
+        result = function(*data, self._count(*data[0].shape), **given, sample_weight=sample_weight)
+        self._set(replace(result, names=names))
 
     def _set(self, result: Any) -> None:
         """The attributes that all results with one matrix of loadings give."""
@@ -316,6 +337,7 @@ class Invertible(Transformer):
         self.mean_: AnyArray | None = result.mean
         self.scale_: AnyArray | None = result.scale
         self.explained_variance_: Array = result.explained_variance
+        self.explained_variance_ratio_: Array | None = getattr(result, "explained_variance_ratio", None)
 
     def inverse_transform(self, X: MatrixLike) -> AnyArray:
         """Rows from their scores.
@@ -348,7 +370,6 @@ class Batches(Transformer):
     """Estimators whose fit depends on the mean and the covariance of the rows alone."""
 
     _moments: Moments
-    n_components: Any
     _in_turn = False  # a task of a callback is a component, or else an iteration
     _of_rank = False  # no more components than the rows about their mean can have
 
@@ -392,7 +413,13 @@ class Batches(Transformer):
 
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         """Fit these rows, or their moments."""
-        raise NotImplementedError
+        self._fit_to(X, names=names, sample_weight=sample_weight, callback=callback)
+        self._density = self._model_of(X, sample_weight)
+        self.noise_variance_: float = self._density.noise_variance
+
+    def _model_of(self, X: Any, sample_weight: Any) -> Any:
+        """The probabilistic model of the rows."""
+        return self.result_
 
     def _fit_all(self, X: Any, sample_weight: Any) -> Self:
         """Fit all rows, of which the callbacks of the estimator are told, and forget the batches."""
@@ -405,10 +432,6 @@ class Batches(Transformer):
         if tasks is not None:
             tasks.close()
         return self
-
-    def _count(self, n: int, p: int) -> Any:
-        """Components to look for."""
-        return self.n_components
 
     def _afresh(self) -> None:
         """Forget the batches."""

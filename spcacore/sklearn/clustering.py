@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._labels import joined
@@ -19,20 +19,15 @@ from ..clustering.columns import WeightedResult
 from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import nearest_clusters, sparse_kmeans
 from ..operators.partition import column_means
-from .base import as_rng, checked_input, estimator
+from .base import TakesSparse, as_rng, checked_input, estimator, options_of
 
 LINKAGES = ("average", "complete", "single", "weighted")
 
 
-class _SparseClusters(ClusterMixin, BaseEstimator):
+class _SparseClusters(ClusterMixin, TakesSparse):
     """What both have in common."""
 
     l1_bound: float | None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _checked(self, X: Any, **checks: Any) -> Any:
         return checked_input(self, X, **checks)
@@ -116,10 +111,8 @@ class SparseKMeans(_SparseClusters):
             self.weights_, self.objective_ = np.zeros(rows.shape[1], rows.dtype), 0.0
             self.n_iter_, self.result_ = 1, None
             return self
-        result = sparse_kmeans(
-            rows, self.n_clusters, self._bound(rows.shape[1]), n_init=self.n_init, max_iter=self.max_iter,
-            sample_weight=weight, rng=as_rng(self.random_state),
-        )  # fmt: skip
+        options = options_of(self, sparse_kmeans) | {"l1_bound": self._bound(rows.shape[1])}
+        result = sparse_kmeans(rows, **options, sample_weight=weight, rng=as_rng(self.random_state))
         self._set(result, names)
         self.labels_, self.cluster_centers_ = result.labels, result.centers
         return self
@@ -208,9 +201,8 @@ class SparseHierarchical(_SparseClusters):
         names = column_names(X)
         rows = self._checked(X, least=2)
         n_clusters = integer(self.n_clusters, "n_clusters", 1, rows.shape[0])
-        result = sparse_dissimilarity(
-            rows, self._bound(rows.shape[1]), self.metric, max_iter=self.max_iter, tol=self.tol
-        )
+        options = options_of(self, sparse_dissimilarity) | {"l1_bound": self._bound(rows.shape[1])}
+        result = sparse_dissimilarity(rows, **options)
         self._set(result, names)
         self.linkage_: Array = linkage(result.dissimilarity.astype(np.float64), self.linkage)
         found = fcluster(self.linkage_, n_clusters, "maxclust")

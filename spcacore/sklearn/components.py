@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -33,12 +33,12 @@ from ..methods import Method
 from ..models.components import sparse_pca
 from ..models.elastic_net import spca
 from ..models.kernel import KernelPCAResult, kernel_pca
+from ..models.probabilistic import PPCAResult
 from ..models.random_features import RandomFeatures
 from ..models.rotated import sca
 from ..models.structured import oppca, soppca
-from ..selection.tuning import MODELS
 from ..solvers.table import SOLVERS
-from .base import PARAGRAPHS, Invertible, Transformer, WithCallbacks, as_rng, estimator, options_of, with_seed
+from .base import PARAGRAPHS, Invertible, Transformer, WithCallbacks, as_rng, estimator, with_seed
 from .probabilistic import Likelihood, likeliest_in_span
 
 
@@ -49,26 +49,16 @@ class Components(WithCallbacks, Likelihood):
     n_components: float | None
     center: bool
 
-    def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
-        result = self._components(X, self._count(*X.shape), sample_weight, callback)
-        result = replace(result, names=names)
-        self._set(result)
-        self.explained_variance_ratio_: Array | None = result.explained_variance_ratio
+    def _model_of(self, X: Any, sample_weight: Any) -> PPCAResult:
+        result = self.result_
         treatment = result.mean, result.scale, result.total_variance
-        self._density = likeliest_in_span(X, result.loadings, *treatment, sample_weight)
-        self.noise_variance_: float = self._density.noise_variance
+        return likeliest_in_span(X, result.loadings, *treatment, sample_weight)
 
     def _count(self, n: int, p: int) -> Any:
-        """Components to look for."""
         if self.n_components is not None:
             return self.n_components
         estimated = np.ndim(self.center) == 0 and bool(self.center)
         return max(1, min(n - estimated, p))
-
-    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
-        """The result of the function."""
-        given = self._options(X.shape[1])
-        return type(self)._function(X, r, **given, sample_weight=sample_weight, callback=callback)
 
 
 @estimator
@@ -292,10 +282,10 @@ class SCA(Components):
 
     _function = staticmethod(sca)
 
-    def _components(self, X: Any, r: int, sample_weight: Any, callback: Any) -> Any:
+    def _count(self, n: int, p: int) -> Any:
         if isinstance(self.scale, str):
             raise TypeError(f"scale must be True or False, not {self.scale!r}")
-        return super()._components(X, r, sample_weight, callback)
+        return super()._count(n, p)
 
 
 # ---- probabilistic components with a prior on their loadings --------------------------------------------
@@ -372,18 +362,12 @@ class StructuredPCA(WithCallbacks, Invertible):
 
     _in_turn = _of_rank = True
 
-    def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
-        if self.cardinality is None and self.choice:
-            raise ValueError("choice needs a cardinality, without which loadings are dense")
-        function = self._model_function(MODELS)
-        given = self._options(X.shape[1], function)
-        result = function(X, self.n_components, **given, sample_weight=sample_weight, callback=callback)
-        self._set(replace(result, names=names))
-        self.explained_variance_ratio_: Array | None = result.explained_variance_ratio
-        self.noise_variance_: float = result.noise_variance
-
     def _model_function(self, allowed: Collection[str]) -> Callable[..., Any]:
-        return oppca if self.cardinality is None and "oppca" in allowed else soppca
+        if self.cardinality is not None or "oppca" not in allowed:
+            return soppca
+        if self.choice:
+            raise ValueError("choice needs a cardinality, without which loadings are dense")
+        return oppca
 
     def _seeded(self, seed: Any) -> dict[str, Any]:
         return {"prior": with_seed(self.prior or Prior(), seed)}
@@ -487,16 +471,17 @@ class KernelPCA(Transformer):
         2
         """
         names, sample_weight = column_names(X), joined(X, sample_weight, "sample_weight")
-        X = self._checked(X, least=2)
-        result = kernel_pca(
-            X, self.n_components, **options_of(self, kernel_pca), sample_weight=sample_weight,
-            rng=as_rng(self.random_state),
-        )  # fmt: skip
-        self.result_: KernelPCAResult = replace(result, names=names if self.kernel != "precomputed" else None)
+        X, rng = self._checked(X, least=2), as_rng(self.random_state)
+        self._fit_to(
+            X, names=names if self.kernel != "precomputed" else None, sample_weight=sample_weight, rng=rng
+        )
+        return self
+
+    def _set(self, result: Any) -> None:
+        self.result_: KernelPCAResult = result
         self.n_components_: int = result.n_components
         self.eigenvalues_: Array = result.eigenvalues
         self.explained_variance_ratio_: Array | None = result.explained_variance_ratio
-        return self
 
     def inverse_transform(self, X: ArrayLike) -> AnyArray:
         """Approximate pre-images: rows whose scores are near the given ones. This needs a `ridge`.

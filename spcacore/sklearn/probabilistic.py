@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -224,15 +224,12 @@ class PPCA(Batches, Likelihood):
         return self._fit_all(X, sample_weight)
 
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
-        result = ppca(X, self.n_components, **self._options(X.shape[1]), sample_weight=sample_weight)
-        self._set(replace(result, names=names))
-        self._density = self.result_
-        self.noise_variance_: float = result.noise_variance
-        rest = (len(result.loadings) - self.n_components_) * self.noise_variance_
+        super()._fit_rows(X, sample_weight, names, callback)
+        rest = (len(self.result_.loadings) - self.n_components_) * self.noise_variance_
         total = float(self.explained_variance_.sum()) + rest
         if not 0 < total < math.inf:
             raise ValueError("the variances exceed the number range; rescale X")
-        self.explained_variance_ratio_: Array = self.explained_variance_ / total
+        self.explained_variance_ratio_ = self.explained_variance_ / total
 
     def inverse_transform(self, X: MatrixLike) -> AnyArray:
         """Rows from their posterior means: `W (W'W)^-1 (W'W + s2 I) z + mean`.

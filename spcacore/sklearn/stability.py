@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,11 +17,11 @@ from ..operators.block_tasks import columns
 from ..selection.model import NamedArray, takes_model
 from ..selection.stability_result import Stability
 from ..selection.stable_variables import RESAMPLED, stability
-from .base import as_rng, checked_input, estimator, names_seen, options_of
+from .base import TakesSparse, as_rng, checked_input, estimator, names_seen, options_of
 
 
 @estimator
-class StabilitySelector(SelectorMixin, BaseEstimator):
+class StabilitySelector(SelectorMixin, TakesSparse):
     """Keep the variables that sparse components of many resamples choose again and again.
 
     A variable is kept if it is stable in at least one component. The estimator calls `spcacore.stability`
@@ -73,11 +72,6 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
     assumption: Assumption | None = None
     n_jobs: int = 1
     random_state: RandomState = None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Find the variables of X that are stable.

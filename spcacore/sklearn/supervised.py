@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._labels import joined
 from .._types import AnyArray, Array, MatrixLike
-from .._validation import aligned, column_names, is_row_blocks
+from .._validation import aligned, check_shape, column_names, is_row_blocks
 from ..choice import Choice
 from ..generalized.canonical_sides import named, pair_of
 from ..generalized.cca import SparseCCAResult, sparse_cca
@@ -115,9 +115,8 @@ class SparseLDA(ClassifierMixin, Transformer):
         weight = None if sample_weight is None else np.asarray(joined(X, sample_weight, "sample_weight"))
         rows, labels = self._training(X, y)
         check_classification_targets(labels)
-        options = self._options(rows.shape[1])
-        result = sparse_lda(rows, labels, self.n_components, **options, sample_weight=weight)
-        self._set(replace(result, names=names))
+        self._fit_to(rows, labels, names=names, sample_weight=weight)
+        result = self.result_
         self.classes_: AnyArray = result.classes
         self.priors_: Array = result.priors
         self.means_: AnyArray = result.means
@@ -367,13 +366,11 @@ class SparseCCA(Invertible):
         return scores(self._new(X), self.components_.T, self.mean_, self.scale_)
 
     def _both(self, X: Any, y: Any) -> tuple[AnyArray, AnyArray]:
-        own = self._transformed(X)
+        own = self._new(X)
         y = aligned(joined(X, y, "y"), self.result_.names_y, "y")
         y = self._second(second_side(y), own.dtype)
-        needed = own.shape[0], self.y_components_.shape[1]
-        if y.shape != needed:
-            raise ValueError(f"y has shape {y.shape} where {needed} is needed")
-        return own, scores(y, self.y_components_.T, self.y_mean_, self.y_scale_)
+        check_shape(y, "y", own.shape[0], self.y_components_.shape[1])
+        return self.result_.transform(own, y)
 
     def fit_transform(self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> AnyArray:
         """Fit the model and return the scores of the rows of X.
