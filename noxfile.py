@@ -238,7 +238,7 @@ def slow(session):
 
 @nox.session(python=USUAL)
 def every_kernel(session):
-    """Those of `kernels` by 1 and by 2 threads under each choice, with all cases of tables."""
+    """Those of `kernels` and of clones under each choice and the usual one, with all cases of tables."""
     # OpenBLAS 0.3.34 of later ones crashes if Haswell's kernels are asked for on a processor with AVX-512
     work = environment(session, ".[test]", "pytest-randomly", "numpy<2.5.1")
     session.run("bash", ".ci/kernels", str(work), *ALL_CASES, external=True)
@@ -406,7 +406,7 @@ def fuzz(session):
     session.run("meson", "compile", "-C", work, "fuzz")
     arguments = [argument for argument in session.posargs if argument != "--keep"]
     keep = "keep" if len(arguments) < len(session.posargs) else ""
-    seconds, *chosen = arguments or ["30"]
+    seconds, *chosen = arguments or ["10"]
     session.run("bash", ".ci/fuzz", str(work), keep, seconds, *(chosen or CHECKS), external=True)
 
 

@@ -48,14 +48,14 @@ static void tile_part(void *context, spca_int part)
     spca_int tiles = tiles_of(s->n), i = part / tiles * TILE, j = part % tiles * TILE;
     spca_int m = min_int(TILE, s->m - i), n = min_int(TILE, s->n - j);
     real *C = s->C + i * s->ldc + j, *mirror = s->C + j * s->ldc + i;
-    const real *turned_b = s->a == s->b ? s->turned : s->turned + filled(s->m) * s->depth;
+    spca_int of_b = s->a == s->b ? j : j + filled(s->m); /* rows of what is turned */
     int half = s->a == s->b && i == j;
     if (s->a == s->b && j < i) return;
     for (spca_int c = 0; s->ends && s->a == s->b && c < n; c++)
         for (spca_int r = 0; r < m; r += TOGETHER) FETCH_TO_WRITE(mirror + c * s->ldc + r);
     if (s->turned)
         SPCA(add_tile)(IN_GROUPS, half, m, n, s->depth, s->turned + i * s->depth, s->depth,
-                       turned_b + j * s->depth, s->depth, s->keep, C, s->ldc);
+                       s->turned + of_b * s->depth, s->depth, s->keep, C, s->ldc);
     else
         SPCA(add_tile)(s->across, half, m, n, s->depth, s->a + i * (s->across ? 1 : s->lda), s->lda,
                        s->b + j * (s->across ? 1 : s->ldb), s->ldb, s->keep, C, s->ldc);

@@ -374,6 +374,7 @@ def information_projection(
     if sign is not None:
         R = linalg.cholesky(inside)
         low, high = np.where(sign[S] > 0, 0, -np.inf), np.where(sign[S] < 0, 0, np.inf)
-        a[S] = lsq_linear(R, R @ a[S], (low, high), method="bvls", tol=1e-14).x
+        found = lsq_linear(R, R @ a[S], (low, high), method="bvls", tol=1e-14).x
+        a[S] = np.clip(found, low, high)  # which may be beyond by rounding
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(a, shift), np.ldexp(B, 2 * shift), float(divergence)

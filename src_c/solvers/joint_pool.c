@@ -57,7 +57,8 @@ static double trace_of(spca_int r, double *G, double *W)
 /* What loadings explain of which G = V'V and H = V'AV: under a constraint, less the penalty. */
 static double value_of(const joint_t *o, double *G, double *H)
 {
-    double sum = 0, uncorrelated = o->constraint == JOINT_UNCORRELATED;
+    double sum = 0;
+    int uncorrelated = o->constraint == JOINT_UNCORRELATED;
     spca_int r = o->r;
     if (!o->constraint) return trace_of(r, G, H);
     for (spca_int a = 0; a < r; a++) {

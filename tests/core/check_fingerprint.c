@@ -59,7 +59,7 @@ void SPCA(check_whole)(trial_t *t)
 {
     static const int BYTES[] = {1, 1, 2, 2, 4, 8}, LEAST[] = {-128, 0, -2047, 0, -2047, -2047},
                      MOST[] = {127, 255, 2047, 2047, 2047, 2047};
-    static const double WRONG[] = {2048, -2048, 0.5, -1e-30, HUGE_VAL, NAN};
+    static const double WRONG[] = {2048, -2048, 0.5, -1e-30, HUGE_VAL, (double)NAN};
     int kind = (int)below(t, 6), row_major = chance(t, 50), wrong = kind > 1 && chance(t, 15);
     spca_int n = between(t, 1, 40), p = between(t, 1, 40);
     spca_int lines = row_major ? n : p, width = row_major ? p : n, ld = width + below(t, 5);

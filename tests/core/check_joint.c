@@ -159,6 +159,28 @@ static void check_select(trial_t *t)
     }
 }
 
+/* The best unit vector on three variables or fewer, of which steps see all directions. */
+static void check_fitted(trial_t *t)
+{
+    spca_int n = between(t, 1, 3), p = n + below(t, 3), index[3];
+    double *dense = zeros(t, p * p), x[3], size = 0, square = 0, form = 0, value, want, near;
+    joint_t o = {.p = p, .r = 1, .fit = zeros(t, n * n + 9 * n)};
+    o.A = SPCA(symmetric)(t, p, SPCA(style)(t, 1), 1, dense);
+    for (spca_int i = 0; i < p * p; i++) size = fmax(size, fabs(dense[i]));
+    for (spca_int a = 0; a < n; a++) {
+        index[a] = p - n + a;
+        x[a] = (double)(below(t, 1 << 20) - (1 << 19)) + 0.5;
+    }
+    want = largest_eigenvalue(t, p, dense, NULL, n, index);
+    value = SPCA(joint_fitted)(&o, n, index, 2, 0, x);
+    for (spca_int a = 0; a < n; a++) {
+        square += x[a] * x[a];
+        for (spca_int b = 0; b < n; b++) form += x[a] * x[b] * dense[index[a] * p + index[b]];
+    }
+    near = (1e-8 + 10 * EPSILON) * size;
+    CHECK(t, NEAR(square, 1, 1) && fabs(value - want) <= near && fabs(form - value) <= near);
+}
+
 void SPCA(check_joint)(trial_t *t)
 {
     spca_int p = between(t, 1, 9), r = between(t, 1, p < 3 ? p : 3), moves = below(t, 24),
@@ -225,4 +247,5 @@ void SPCA(check_joint)(trial_t *t)
     for (spca_int a = 0; a < again.state[2]; a++) check_member(t, &again, dense, size, a);
     check_units(t, s, moves);
     check_select(t);
+    check_fitted(t);
 }

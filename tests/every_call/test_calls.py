@@ -263,6 +263,9 @@ def test_progress_ends_with_what_is_found(call, monkeypatch):
     give(monkeypatch, seen.append, False)
     result = call.run(X)
     assert seen or call.function == "ppca"
+    begun = calls.R if call.function.endswith("extend") else 0
+    assert all(begun <= p.component < p.n_components for p in seen if hasattr(p, "component"))
+    assert call.function == "ppca" or getattr(seen[0], "component", begun) == begun
     values = getattr(result, PROGRESS.get(call.function, "value"), None)
     if values is not None:
         finished = [p.value for p in seen if p.value is not None]

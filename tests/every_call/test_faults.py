@@ -99,7 +99,7 @@ def test_no_memory(call, form):
 @pytest.mark.parametrize("lasting", [False, True], ids=["one", "all that follow"])
 @pytest.mark.parametrize(("call", "form"), every())
 def test_no_memory_at_any_point(call, form, lasting):
-    most = 20 if call.function == "refine" else 60 if lasting or form not in FEW else 1000
+    most = 20 if call.function == "refine" or form not in FEW else 60 if lasting else 250
     points = in_thread(refuse_in_turn, call, form, most, lasting)
     print(f"no memory: {call}, {form}: {points} allocations, {min(points, most)} refused")
 

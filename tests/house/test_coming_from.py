@@ -44,25 +44,16 @@ pytestmark = pytest.mark.filterwarnings("ignore:X is symmetric")  # as the page 
         ("rotated", "pitprops_root_epca_sca_k6_gamma9_loadings", 1e-3, 6),
         ("small", "small_epca_sca_k3_soft_gamma5_loadings", 1e-3, 3),
         ("power", "small_TPower_card4_4_4_V", 1e-6, 2),
+        ("generalized_power", "pitprops_GPower_l0_rho0.1_V", 1e-3, 1),
+        ("factominer", "small_FactoMineR_PCA_ncp3_coord", 1e-12, 3),
+        ("psych", "small_psych_principal_3_varimax", 2e-3, 3),  # whose varimax ends early
+        ("oblique", "small_psych_principal_3_oblimin", 1e-4, 3),
     ],
 )
 def test_loadings_are_those_of_the_other_program(page, name, file, atol, columns):
-    ours = page[name].loadings
-    theirs = reference(file)
-    assert ours.shape == theirs.shape
-    assert (difference(ours, theirs)[:columns] < atol).all()
-
-
-@pytest.mark.parametrize(
-    ("name", "file", "atol"),
-    [
-        ("factominer", "small_FactoMineR_PCA_ncp3_coord", 1e-12),
-        ("psych", "small_psych_principal_3_varimax", 2e-3),  # whose varimax ends early
-        ("oblique", "small_psych_principal_3_oblimin", 1e-4),
-    ],
-)
-def test_components_of_all_variables(page, name, file, atol):
-    assert (difference(page[name], reference(file)) < atol).all()
+    ours, theirs = page[name], reference(file)[:, :columns]
+    ours = getattr(ours, "loadings", getattr(ours, "loading", ours)).reshape(len(theirs), -1)
+    assert (difference(ours[:, :columns], theirs) < atol).all()
 
 
 @pytest.mark.parametrize(
@@ -80,8 +71,3 @@ def test_penalties_of_sparsepca_are_relative_and_its_columns_have_other_lengths(
     theirs = reference("small_sparsepca_spca_alpha0.01_beta1e-4_loadings")
     assert (difference(page["relative"].loadings, theirs / np.linalg.norm(theirs, axis=0)) < 1e-3).all()
     assert ((page["relative"].loadings != 0) == (theirs != 0)).all()
-
-
-def test_gpower(page):
-    theirs = reference("pitprops_GPower_l0_rho0.1_V")[:, :1]
-    assert difference(page["generalized_power"].loading[:, None], theirs) < 1e-3

@@ -352,9 +352,11 @@ def test_arguments_stay_and_sums_of_nothing_are_zero():
 
 
 def test_a_start_without_an_image_ends_no_other():
-    starts = np.arange(3)[:, None], np.ones((3, 1))
-    _, _, objective, _, _ = _core.truncated_power_of_matrix(np.diag([0.0, 1.0, 2.0]), *starts, 1, 9, 1e-9)
-    assert objective.tolist() == [-np.inf, 1, 2]
+    A = np.diag([0.0, 1.0, 2.0])
+    for order in ([0, 1, 2], [2, 1, 0]):
+        starts = np.array(order)[:, None], np.ones((3, 1))
+        _, _, objective, _, _ = _core.truncated_power_of_matrix(A, *starts, 1, 9, 1e-9)
+        assert objective[order].tolist() == [-np.inf, 1, 2]
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 12, 30])

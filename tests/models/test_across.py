@@ -49,6 +49,8 @@ def test_a_bound_holds_for_all_common_supports_and_all_splits(seed):
         one = Solution(np.arange(1), np.ones(1), 1.0, 0, True)  # a poor choice
         for name, bound in bounds_together(problem, [one, one], request).items():
             assert problem.in_units(bound) >= best * (1 - 1e-12), name
+        found = sparse_pca(A, 2, cardinality=cardinality, support=support, kind="covariance")
+        assert found.explained_variance.sum() == pytest.approx(best, rel=1e-12)
 
 
 @pytest.mark.share(2)

@@ -9,7 +9,7 @@ from in_turn import SEEDS, each_dtype, each_kind, each_order, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, orthogonalized
 
-from spcacore import deflate
+from spcacore import _core, deflate
 from spcacore.operators.deflation import DEFLATIONS
 
 PSD = [name for name in DEFLATIONS if not name.endswith("hotelling")]
@@ -126,8 +126,16 @@ def test_overwrite(kind, order, method):
     before = A.tobytes()
     assert not np.shares_memory(expected, A)
     assert A.tobytes() == before
+    S = np.flatnonzero(xs[:, 0])
+    part = np.zeros((A.shape[0] + 3, A.shape[1] + 5), order=order)[: A.shape[0], : A.shape[1]]
+    part[:] = A
+    given = method, part, S, xs[S, 0]
+    mean = A.mean(axis=0)
     assert deflate(A, xs[:, 0], method, kind=kind, overwrite=True) is A
     assert_array_equal(A, expected)
+    assert _core.deflate_covariance(*given) if kind == "covariance" else _core.deflate_data(*given, mean)
+    assert_allclose(part, expected, atol=1e-12)
+    assert not part.base[:, A.shape[1] :].any()
 
 
 def test_in_place_reads_only_what_it_touches():

@@ -64,7 +64,13 @@ def same(one, other):
 def test_a_partial_says_what_the_function_does_not():
     plain = partial(spcacore.sparse_pca, cardinality=4)
     same(spcacore.stability(X, plain, **FEW), spcacore.stability(X, partial(plain, n_components=1), **FEW))
-    same(spcacore.sparsity_path(X, spcacore.sparse_pca, [2, 4]), spcacore.sparsity_path(X, pca(), [2, 4]))
+    path = spcacore.sparsity_path(X, spcacore.sparse_pca, [2, 4])
+    same(path, spcacore.sparsity_path(X, pca(), [2, 4]))
+    weights = LABELS + 1
+    rows = spcacore.sparsity_path(np.repeat(X, weights, axis=0), pca(), [2, 4]).explained_variance_ratio
+    found = spcacore.sparsity_path(X, pca(), [2, 4], sample_weight=weights).explained_variance_ratio
+    np.testing.assert_allclose(found, rows, rtol=1e-12)
+    assert (abs(found / path.explained_variance_ratio - 1) > 1e-3).all()
 
 
 @pytest.mark.parametrize(

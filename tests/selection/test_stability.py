@@ -96,26 +96,21 @@ def test_discriminants_and_pairs_are_those_of_copies_of_the_rows():
     X, V = spiked()
     y = np.repeat(["a", "b"], 20)
     X = X + np.where(y == "a", 2.0, 0.0)[:, None] * V[:, 0]
-    seed = int(np.random.default_rng(1).integers(2**63))
-    options = {"cardinality": 3, "shrinkage": 0.3}
-    found = spcacore.stability(
-        X, partial(spcacore.sparse_lda, **flat.recorded("sparse_lda", options)), y, n_resamples=10, rng=1
-    )
-    weights = drawn_weights(40, "complementary", seed, (y == "b").astype(int))
-    kept = [repeated(weights(i)) for i in range(10)]
-    chosen = [flat.sparse_lda(X[i], y[i], 1, **options).loadings[:, 0] != 0 for i in kept]
-    assert_allclose(found.selection_frequency[:, 0], np.mean(chosen, axis=0))
-    assert found.explained_variance_ratio is None
-
     Y = X[:, ::-1][:, :20] + 0.1
-    found = spcacore.stability(X, partial(spcacore.sparse_cca, l1_bound=2.0), Y, n_resamples=10, rng=1)
-    weights = drawn_weights(40, "complementary", seed, None)
-    chosen = []
-    for i in range(10):
-        rows = repeated(weights(i))
-        pair = spcacore.sparse_cca(X[rows], Y[rows], 1, l1_bound=2.0)
-        chosen.append(np.concatenate([pair.loadings_x[:, 0], pair.loadings_y[:, 0]]) != 0)
-    assert_allclose(found.selection_frequency[:, 0], np.mean(chosen, axis=0))
+    seed = int(np.random.default_rng(1).integers(2**63))
+    for name, given, classes, options in (
+        ("sparse_lda", y, (y == "b").astype(int), {"cardinality": 3, "shrinkage": 0.3}),
+        ("sparse_cca", Y, None, {"l1_bound": 2.0}),
+    ):
+        model = partial(getattr(spcacore, name), **flat.recorded(name, options))
+        found = spcacore.stability(X, model, given, n_resamples=10, rng=1)
+        weights, chosen = drawn_weights(40, "complementary", seed, classes), []
+        for rows in [repeated(weights(i)) for i in range(10)]:
+            one = getattr(flat, name)(X[rows], given[rows], 1, **options)
+            both = [one.loadings] if name == "sparse_lda" else [one.loadings_x, one.loadings_y]
+            chosen.append(np.concatenate(both)[:, 0] != 0)
+        assert_allclose(found.selection_frequency[:, 0], np.mean(chosen, axis=0))
+        assert found.explained_variance_ratio is None
     assert found.names[0] == "x1"
     assert found.names[60] == "y1"
 

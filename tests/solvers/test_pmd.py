@@ -97,6 +97,7 @@ def test_pma_with_missing_entries():
 def test_ends_of_the_range():
     X = np.random.default_rng(0).standard_normal((30, 12)) * np.geomspace(3, 1, 12)
     s, V = np.linalg.svd(X - X.mean(axis=0))[1:]
+    assert np.count_nonzero(flat.pmd(X, 2, sample_l1_bound=1).sample_loading) == 1
     x = flat.pmd(X, 12**0.5, **TIGHT)
     assert up_to_sign(x.loading, V[0]) < 1e-6
     assert x.strength == pytest.approx(s[0])

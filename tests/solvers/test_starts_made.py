@@ -6,6 +6,8 @@ import pytest
 import scipy.sparse
 
 import spcacore
+from spcacore import _core
+from spcacore.solvers.starts import power_start
 
 
 def two_blocks(p=6, other=0.9):
@@ -31,6 +33,13 @@ def test_each_variable_leads_to_its_own_block():
         two_blocks(), 1, cardinality=3, kind="covariance", method=spcacore.TPower(n_starts=7)
     )
     assert counts(whole) == (starts, ends, best)
+
+
+def test_eight_power_steps_lead_to_the_leading_eigenvector():
+    """Those of an eigenvalue of 1 are 4^-8 of what they were beside that of 4."""
+    V, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((30, 30)))
+    v = power_start(_core.dense(np.eye(30) + 3 * np.outer(V[0], V[0]), True), np.random.default_rng(1))
+    assert abs(v @ V[0]) >= (1 - 1e-6) * np.linalg.norm(v)
 
 
 @pytest.mark.parametrize("n_starts", [1, 2, 5, 40])
