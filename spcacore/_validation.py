@@ -358,6 +358,12 @@ def positive(value: Any, name: str, high: float = math.inf, *, closed: bool = Fa
     return result
 
 
+def check_l1_bound(value: Any, name: str, size: int) -> float:
+    """Of a unit vector of so many entries, in [1, sqrt(size)]; what exceeds that by rounding is the root."""
+    root = math.sqrt(size)
+    return min(number(value, name, 1.0, root * (1 + 1e-12)), root)
+
+
 def several(values: Any, name: str, what: str = "numbers", why: str = "") -> list[Any]:
     """The members of a sequence, at least one."""
     if isinstance(values, (str, bytes, dict)) or not np.iterable(values):

@@ -18,10 +18,10 @@ from .._rendering import Part, table_of
 from .._types import AnyArray, Array, DType, Index, Names
 from .._validation import (
     as_dense,
+    check_l1_bound,
     check_sample_weight,
     column_names,
     is_sparse,
-    number,
     real_array,
 )
 from ..linalg.eigen import interruptible
@@ -494,12 +494,6 @@ def l1_threshold(a: Array, bound: float) -> Array:
     w = np.empty_like(a)
     _core.l1_threshold(a, bound, 2, w)
     return w
-
-
-def check_l1_bound(value: Any, name: str, p: int) -> float:
-    """A number in [1, sqrt(p)]."""
-    root = math.sqrt(p)
-    return min(number(value, name, 1.0, root * (1 + 1e-12)), root)
 
 
 def check_l1_bounds(values: Any, p: int) -> list[float]:

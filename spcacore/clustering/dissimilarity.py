@@ -36,6 +36,7 @@ from .._types import AnyArray, MatrixLike, Metric, Names
 from .._validation import (
     as_dense,
     check_choice,
+    check_l1_bound,
     column_names,
     integer,
     number,
@@ -51,7 +52,6 @@ from .columns import (
     Fit,
     WeightedResult,
     as_columns,
-    check_l1_bound,
     check_number_range,
     l1_threshold,
     warn_unless_converged,

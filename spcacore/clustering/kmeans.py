@@ -21,7 +21,7 @@ from .._limits import LLOYD_STEPS
 from .._messages import convergence, few
 from .._records import frozen_record, replaced
 from .._types import AnyArray, Index, MatrixLike, Names, RandomSource, Weights
-from .._validation import as_seed, integer, is_row_blocks, is_sparse
+from .._validation import as_seed, check_l1_bound, integer, is_row_blocks, is_sparse
 from ..linalg.scaling import eps_of
 from ..operators.blocks import SlicedRows, WholeRows
 from ..operators.partition import row_blocks
@@ -34,7 +34,6 @@ from .columns import (
     Step,
     WeightedResult,
     as_columns,
-    check_l1_bound,
     check_number_range,
     l1_threshold,
     renumbered,

@@ -5,19 +5,18 @@ from __future__ import annotations
 import copy
 import math
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .._labels import joined
+from .._labels import columns_of, joined
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
 from .._messages import quiet
 from .._records import record
-from .._types import AnyArray, Array, DType, Index, Names
-from .._validation import column_names, integer, is_row_blocks, is_sparse, real_array, refuse_products
+from .._types import AnyArray, Array, DType, Index
+from .._validation import check_l1_bound, integer, is_row_blocks, is_sparse, real_array, refuse_products
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign, sign_of
 from ..linalg.scaling import below_range
@@ -54,6 +53,11 @@ def pair_of(value: Any, name: str) -> tuple[Any, Any]:
     return values[0], values[1]
 
 
+def l1_bound_of(value: Any, name: str, side: Side) -> float:
+    """A bound on the l1 norm of the weights of a side."""
+    return check_l1_bound(value, name, side.p)
+
+
 def correlation(a: Array, b: Array) -> float:
     """The cosine of two centered vectors; 0 where one is zero."""
     size = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
@@ -78,12 +82,6 @@ def speaking_of_y(call: Callable[[], Any]) -> Any:
 def named(side: str, call: Callable[[], Any]) -> Any:
     """What is said of options of the variables is meant of those of a side."""
     return _in_words(call, r"(?<!')\b(include|exclude|groups|signs)\b", rf"\1 of {side.upper()}", 1)
-
-
-def names_of(X: Any) -> Names:
-    if not is_row_blocks(X):
-        return column_names(X)
-    return row_blocks(X).names
 
 
 def both_sides(
@@ -216,7 +214,9 @@ def _centered(X: Any, problem: Problem) -> Any:
 
 
 def _in_blocks(X: Any, name: str) -> RowBlocks:
-    return row_blocks(X if is_row_blocks(X) or is_sparse(X) else real_array(X, name, ndim=2))
+    if is_row_blocks(X) or is_sparse(X):
+        return row_blocks(X)
+    return row_blocks(real_array(X, name, ndim=2), names=columns_of(X))
 
 
 def _is_first(blocks: Any) -> bool:
@@ -253,14 +253,13 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Ar
 
 @record
 class CrossCovariance:
-    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away; nothing more once `stop` is set.
+    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away.
 
     With the units of both sides, it is diag(units) C diag(units).
     """
 
     x: Side
     y: Side
-    stop: threading.Event | None = None
     units: tuple[Array, Array] | None = None
 
     def __post_init__(self) -> None:
@@ -271,14 +270,12 @@ class CrossCovariance:
 
     def matvec(self, v: Array) -> Array:
         """C v, of one vector or several."""
-        self._refuse_stopped()
         given, v = v, self._in_units(v, 1)
         u = self.x.transpose_matvec(self.y.matvec(v)) if self.matrix is None else self.matrix @ v
         return self._in_units(u, 0) + self.removed.times(given)
 
     def transpose_matvec(self, u: Array) -> Array:
         """C' u."""
-        self._refuse_stopped()
         given, u = u, self._in_units(u, 0)
         v = self.y.transpose_matvec(self.x.matvec(u)) if self.matrix is None else self.matrix.T @ u
         return self._in_units(v, 1) + self.removed.T.times(given)
@@ -300,10 +297,6 @@ class CrossCovariance:
     def turned(self, starts: list[Array]) -> list[Array]:
         """Vectors of Y from which searches begin: where signs are given, either way round."""
         return [s * v for v in starts for s in ((1, -1) if self.signed else (1,))]
-
-    def _refuse_stopped(self) -> None:
-        if self.stop is not None and self.stop.is_set():
-            raise InterruptedError("another thread was interrupted")
 
 
 def leading_singular_vector(cross: CrossCovariance) -> Array | None:
@@ -348,6 +341,7 @@ class Pair:
     n_iter: int
     converged: bool
     bound: float = math.inf
+    correlation: float = 0.0
 
     def with_sign(self, given: bool) -> Pair:
         """The entry of u of largest magnitude becomes positive, unless signs are given; v turns with u."""

@@ -7,22 +7,20 @@ cca_alternation.py.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._docstrings import NO_PANDAS, filled
-from .._labels import joined
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted, few, warn
 from .._records import frozen_record
 from .._types import AnyArray, Array, Index, Mask, MatrixLike, Names, Weights
 from .._validation import (
     LARGEST,
-    Hook,
     aligned,
     check_bool,
     check_choice,
@@ -34,24 +32,22 @@ from .._validation import (
 from ..choice import Choice
 from ..linalg.scaling import beyond_range
 from ..operators.transform import scores
-from ..progress import Callback, Progress, check_callback
+from ..progress import Callback, check_callback
 from ..readable import HasLoadings, Side
-from ..solvers.base import hook_of_component, progress_hook
+from ..solvers.base import found_in_turn, progress_hook
 from ..solvers.certificates import OptimalityBound
-from ..solvers.solution import Ended
 from ..supports.admissible import knowledge
 from .canonical_sides import (
     Pair,
     both_sides,
     common_dtype,
-    correlation,
+    l1_bound_of,
     named,
-    names_of,
     one_of_each,
     pair_of,
     speaking_of_y,
 )
-from .cca_alternation import Alternation, PenalizedDecomposition, check_l1_bound
+from .cca_alternation import Alternation, PenalizedDecomposition
 from .eigen import DEFLATIONS
 from .ratio_bounds import refuse_many
 
@@ -294,7 +290,6 @@ def sparse_cca(
     known = tuple(named(side, partial(knowledge, one)) for side, one in zip("xy", choices, strict=True))
     if method == "pmd" and any(one is not None and one.count != "groups" for one in choices):
         raise ValueError("count='variables' says what a cardinality counts; 'pmd' takes l1_bound")
-    Y = joined(X, Y, "Y")
     x, y = sides = both_sides(X, Y, scale, known, sample_weight)
     if check_bool(certify, "certify"):
         if method == "pmd":
@@ -306,14 +301,21 @@ def sparse_cca(
     if deflation is None:
         deflation = "hotelling" if method == "pmd" else "projection"
     solver = _solver(sides, method, l1_bound, cardinality, ridge, deflation, certify, max_iter)
-    found, correlations = _pairs(solver, x, y, r, hook)
-    loadings = [
-        np.array([w / np.linalg.norm(w) + 0.0 for w in side])
-        .reshape(len(found), s.p)
-        .T.astype(common_dtype(x, y), order="F")
-        for side, s in (([f.u for f in found], x), ([f.v for f in found], y))
-    ]
-    own = [s.scores(V) for V, s in zip(loadings, sides, strict=True)]
+    found: list[Pair] = found_in_turn(
+        r, lambda _, report: solver.next(report), hook, "pair", attrgetter("correlation")
+    )
+    if not found:
+        warn("X and Y have nothing in common")
+    dtype, each = common_dtype(x, y), dict[str, Any]()
+    for letter, side, vectors in (("x", x, [f.u for f in found]), ("y", y, [f.v for f in found])):
+        unit = np.array([w / np.linalg.norm(w) + 0.0 for w in vectors])
+        loadings = unit.reshape(len(found), side.p).T.astype(dtype, order="F")
+        own = {
+            "loadings": loadings, "scores": side.scores(loadings),
+            "cardinality": np.count_nonzero(loadings, axis=0), "mean": side.problem.mean,
+            "scale": side.problem.scale, "names": side.problem.names,
+        }  # fmt: skip
+        each |= {f"{name}_{letter}": value for name, value in own.items()}
     strengths = np.array([f.strength for f in found])
     if method == "pmd":
         with beyond_range():
@@ -321,15 +323,9 @@ def sparse_cca(
         if not np.isfinite(strengths).all() or ((strengths == 0) & (inside > 0)).any():
             warn("strengths are beyond the number range, and given as inf or 0: rescale X or Y")
     return SparseCCAResult(
-        loadings_x=loadings[0], loadings_y=loadings[1], scores_x=own[0], scores_y=own[1],
-        correlations=np.array(correlations),
-        strengths=strengths,
-        cardinality_x=np.count_nonzero(loadings[0], axis=0),
-        cardinality_y=np.count_nonzero(loadings[1], axis=0),
-        mean_x=x.problem.mean, mean_y=y.problem.mean, scale_x=x.problem.scale, scale_y=y.problem.scale,
+        **each, correlations=np.array([f.correlation for f in found]), strengths=strengths,
         n_iter=np.array([f.n_iter for f in found], np.intp),
         converged=np.array([f.converged for f in found], bool), method=method, deflation=deflation,
-        names_x=names_of(X), names_y=names_of(Y),
         upper_bound=np.array([f.bound for f in found]) if certify else None,
     )  # fmt: skip
 
@@ -363,37 +359,11 @@ def _solver(
             raise ValueError("ridge requires method='generalized'")
         l1_bound = (math.sqrt(usual[0]), math.sqrt(usual[1])) if l1_bound is None else l1_bound
         return PenalizedDecomposition(
-            x, y, one_of_each(l1_bound, "l1_bound", check_l1_bound, sides), max_iter, tol, None, removal
+            x, y, one_of_each(l1_bound, "l1_bound", l1_bound_of, sides), max_iter, tol, removal
         )
     cardinality = usual if cardinality is None else cardinality
     counts = one_of_each(cardinality, "cardinality", lambda v, name, s: s.count(v, name), sides)
     return Alternation(x, y, counts, ridges, min(max_iter, CCA_ROUNDS), tol, removal, certify)
-
-
-def _pairs(
-    solver: PenalizedDecomposition | Alternation, x: Any, y: Any, r: int, hook: Hook | None
-) -> tuple[list[Pair], list[float]]:
-    """At most r pairs, and their correlations; a warning if there are fewer."""
-    found, correlations = list[Pair](), list[float]()
-    for t in range(r):
-        try:
-            pair = solver.next(hook_of_component(hook, t, r, whole=t > 0))
-        except Ended:
-            break
-        if pair is None:
-            if t == 0:
-                warn("X and Y have nothing in common")
-            else:
-                warn(f"found only {t} of {counted(r, 'pair')}: nothing is left")
-            break
-        found.append(pair)
-        correlations.append(correlation(x.matvec(pair.u), y.matvec(pair.v)))
-        if hook is not None and hook.ended:
-            found[-1] = replace(pair, converged=False)
-            break
-        if hook is not None and hook(Progress(t, r, pair.n_iter, correlations[-1])):
-            break
-    return found, correlations
 
 
 def sparse_cca_bound(

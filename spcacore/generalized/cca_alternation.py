@@ -13,11 +13,9 @@ from the metrics, too.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator
 from dataclasses import field, replace
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -41,7 +39,6 @@ from .._limits import (
 )
 from .._records import record
 from .._types import Array, Index
-from .._validation import number
 from ..linalg.orthogonal import orthogonal_part
 from ..linalg.pencil import whitening
 from ..linalg.scaling import descending
@@ -49,7 +46,7 @@ from ..objectives.regression import Regression
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
 from ..operators.submatrix import KeptRows
 from ..solvers.refitting import Step, Steps
-from ..solvers.solution import ProgressHook, Solution, ended
+from ..solvers.solution import ProgressHook, Report, Solution, ended
 from ..supports.admissible import Supports, Units
 from ..supports.search import forward, forward_ways, swap
 from .canonical_sides import (
@@ -57,6 +54,7 @@ from .canonical_sides import (
     Pair,
     Side,
     common_dtype,
+    correlation,
     leading_singular_vector,
     max_abs_per_column,
 )
@@ -146,7 +144,8 @@ class Alternation:
             best = replace(best, bound=max(best.strength, min(self.bounds().values())))
         self.cross.remove(self._removed(0, best.u), self._removed(1, best.v), self.deflation.update)
         u, v = (w * pencil.unit for w, pencil in zip((best.u, best.v), self.pencil, strict=True))
-        return replace(best, u=u, v=v, n_iter=n_iter).with_sign(self.cross.signed)
+        best = replace(best, u=u, v=v, n_iter=n_iter).with_sign(self.cross.signed)
+        return replace(best, correlation=correlation(self.x.matvec(best.u), self.y.matvec(best.v)))
 
     def _together(self, progress: ProgressHook | None) -> Iterator[Pair]:
         """Pairs whose supports grow together, from pairs of variables, with swaps; or the best of all."""
@@ -160,7 +159,8 @@ class Alternation:
             return
         part = np.repeat([0, 1], [p, q])
         both = Pencil(Form.of(A), Form.of(B), dtype=x.dtype, advice=x.advice)
-        objective = ratio_of(both, _Sided.of(part, counts))
+        supports = replace(_Sided.any_of(p + q, sum(counts)), counts=counts, part=part)
+        objective = ratio_of(both, supports)
         affordable = int(PENCIL_START_WORK / (4 / 3 * sum(counts) ** 3 * (p + q)))
         found: Iterator[Units]
         if few := math.comb(p, counts[0]) * math.comb(q, counts[1]) <= PENCIL_ENUMERATED:
@@ -311,12 +311,6 @@ class _Sided(Supports):
     counts: tuple[int, int] = (0, 0)
     part: Index = field(default_factory=lambda: np.zeros(0, np.intp))
 
-    @classmethod
-    def of(cls, part: Index, counts: tuple[int, int]) -> _Sided:
-        p = len(part)
-        none, one = np.zeros(p, bool), np.ones(p, np.intp)
-        return cls(np.arange(p), ~none, none, None, False, one, False, sum(counts), counts, part)
-
     def joining(self, units: Units) -> Units:
         full = np.bincount(self.part[units], minlength=2) >= self.counts
         return super().joining(units) & ~full[self.part]
@@ -334,12 +328,6 @@ def _better(best: Pair | None, pair: Pair) -> Pair:
 # of another deflation of C.
 
 
-def check_l1_bound(value: Any, name: str, side: Side) -> float:
-    """A number in [1, sqrt(p)]; what exceeds it by rounding is sqrt(p)."""
-    root = math.sqrt(side.p)
-    return min(number(value, name, 1, root * (1 + TIE.double)), root)
-
-
 @record
 class PenalizedDecomposition:
     """Pairs one after another, by soft thresholds at l1 bounds."""
@@ -349,16 +337,15 @@ class PenalizedDecomposition:
     bounds: tuple[float, float]
     max_iter: int
     tol: float
-    stop: threading.Event | None = None
     deflation: Deflation = DEFLATIONS["hotelling"]
 
     def __post_init__(self) -> None:
         self.first: float = 0.0
         self.bases: tuple[list[Array], list[Array]] = ([], [])
-        self.cross: CrossCovariance = CrossCovariance(self.x, self.y, self.stop)
+        self.cross: CrossCovariance = CrossCovariance(self.x, self.y)
         self.noise: float = CCA_LEFT.of(common_dtype(self.x, self.y))
 
-    def next(self, progress: ProgressHook | None, starts: list[Array] | None = None) -> Pair | None:
+    def next(self, progress: Report | None, starts: list[Array] | None = None) -> Pair | None:
         runs: list[Pair] = []
         for v in self.cross.turned(pair_starts(self.cross) if starts is None else starts):
             runs.append(self._run(v, progress))
@@ -373,7 +360,8 @@ class PenalizedDecomposition:
         best = best.with_sign(self.cross.signed)
         u, v = self._removed(0, best.u), self._removed(1, best.v)
         self.cross.remove((u, u), (v, v), self.deflation.update)
-        return replace(best, n_iter=sum(pair.n_iter for pair in runs))
+        together = correlation(self.x.matvec(best.u), self.y.matvec(best.v))
+        return replace(best, n_iter=sum(pair.n_iter for pair in runs), correlation=together)
 
     def _removed(self, side: int, w: Array) -> Array:
         """The unit vector that w is removed by; zero where it adds no direction."""
@@ -385,7 +373,7 @@ class PenalizedDecomposition:
         self.bases[side].append(q)
         return q
 
-    def _run(self, v: Array, progress: ProgressHook | None) -> Pair:
+    def _run(self, v: Array, progress: Report | None) -> Pair:
         u, strength, n_iter, converged = np.zeros(self.cross.x.p), 0.0, 0, False
         for n_iter in range(1, self.max_iter + 1):
             u = _l1_bounded(self.cross.matvec(v), self.bounds[0], self.x.supports)

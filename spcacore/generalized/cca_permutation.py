@@ -15,8 +15,8 @@ from .._validation import LARGEST, as_seed, check_bool, integer, number, require
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
-from .canonical_sides import CrossCovariance, both_sides, common_dtype, correlation, one_of_each
-from .cca_alternation import PenalizedDecomposition, check_l1_bound, pair_starts
+from .canonical_sides import CrossCovariance, both_sides, common_dtype, l1_bound_of, one_of_each
+from .cca_alternation import PenalizedDecomposition, pair_starts
 
 
 @frozen_record
@@ -156,7 +156,7 @@ def sparse_cca_permutation(
     sides = both_sides(X, Y, scale)
     x, y = sides
     given = several(l1_bounds, "l1_bounds", "bounds")
-    bounds = [one_of_each(b, f"l1_bounds[{i}]", check_l1_bound, sides) for i, b in enumerate(given)]
+    bounds = [one_of_each(b, f"l1_bounds[{i}]", l1_bound_of, sides) for i, b in enumerate(given)]
     count = integer(n_permutations, "n_permutations", 2)
     max_iter = integer(max_iter, "max_iter", 1, LARGEST)
     tol = CCA_TOL.of(common_dtype(x, y)) if tol is None else number(tol, "tol", 0)
@@ -165,12 +165,12 @@ def sparse_cca_permutation(
     orders = [None, *(generator.permutation(x.n) for _ in range(count))]
 
     def permuted_by(order: Index | None, report: Report) -> list[float]:
-        side, stop = x if order is None else x.permuted(order), report.stop
-        starts = pair_starts(CrossCovariance(side, y, stop))
+        side = x if order is None else x.permuted(order)
+        starts = pair_starts(CrossCovariance(side, y))
         values = []
         for bound in bounds:
-            pair = PenalizedDecomposition(side, y, bound, max_iter, tol, stop).next(None, starts)
-            values.append(0.0 if pair is None else correlation(side.matvec(pair.u), y.matvec(pair.v)))
+            pair = PenalizedDecomposition(side, y, bound, max_iter, tol).next(lambda _: report(), starts)
+            values.append(0.0 if pair is None else pair.correlation)
         report(max(values))
         return values
 

@@ -33,7 +33,7 @@ from .._limits import (
     TIE,
     USUAL_BACKWARD_ORDER,
 )
-from .._messages import counted, few, warn
+from .._messages import few
 from .._records import frozen_record, record
 from .._types import AnyArray, Array, DType, Index, Mask, MatrixLike, Names
 from .._validation import (
@@ -52,11 +52,11 @@ from ..methods import RatioSearch
 from ..objectives.ratio import RatioOfUnits
 from ..operators.covariance import Covariance
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
-from ..progress import Callback, Progress, check_callback
+from ..progress import Callback, check_callback
 from ..readable import Named
-from ..solvers.base import hook_of_component, progress_hook
+from ..solvers.base import found_in_turn, progress_hook
 from ..solvers.certificates import OptimalityBound
-from ..solvers.solution import Ended, ProgressHook, Solution
+from ..solvers.solution import ProgressHook, Solution, ended
 from ..supports.admissible import Supports, Units, knowledge, with_unit
 from ..supports.search import Clock, Steps, backward, forward, forward_ways, never, swap
 from ..supports.tree import prove
@@ -210,32 +210,22 @@ def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], DType]:
 def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEigenResult:
     """One direction after another."""
     r, p = len(options.cardinality), pencil.A.p
-    found: list[Solution] = []
-    bounds: list[float | None] = []
-    for t, k in enumerate(options.cardinality):
-        try:
-            room = min(k, len(pencil.active)) if options.supports.plain else k
-            x = search(pencil, room, options, hook_of_component(hook, t, r, whole=t > 0))
-        except Ended:
-            break
-        if found and not x.objective > max(
-            PENCIL_LEFT.of(pencil.dtype) * abs(found[0].objective), pencil.rounding(x)
-        ):
-            warn(f"found only {t} of {counted(r, 'direction')}: nothing is left")
-            break
-        if options.certify and not (hook is not None and hook.ended):
+
+    def find(earlier: list[Solution], progress: ProgressHook | None) -> Solution | None:
+        if earlier:
+            pencil.remove(earlier[-1], DEFLATIONS[options.deflation])
+        k = options.cardinality[len(earlier)]
+        x = search(pencil, min(k, len(pencil.active)) if options.supports.plain else k, options, progress)
+        least = [PENCIL_LEFT.of(pencil.dtype) * abs(one.objective) for one in earlier[:1]]
+        if earlier and not x.objective > max(*least, pencil.rounding(x)):
+            return None
+        if options.certify and not ended(progress):
             bound = min(_bounds(pencil, k, x, options), default=None)
         else:
             bound = pencil.bound()
-        bounds.append(None if bound is None else max(bound, x.objective))
-        found.append(x)
-        if hook is not None and hook.ended:
-            found[-1] = replace(x, converged=False)
-            break
-        if hook is not None and hook(Progress(t, r, x.n_iter, pencil.ratio(x)[0])):
-            break
-        if t + 1 < r:
-            pencil.remove(x, DEFLATIONS[options.deflation])
+        return replace(x, upper_bound=None if bound is None else max(bound, x.objective))
+
+    found: list[Solution] = found_in_turn(r, find, hook, "direction", lambda x: pencil.ratio(x)[0])
     loadings = np.zeros((p, len(found)), pencil.dtype, order="F")
     values, norms = np.zeros(len(found)), np.zeros(len(found))
     for t, x in enumerate(found):
@@ -247,7 +237,7 @@ def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEig
         values[t], square = pencil.ratio(x)
         norms[t] = math.sqrt(square) / size / math.ldexp(1.0, int(exponents.max()) - 1)
     scale = np.ldexp(1.0, pencil.exponent)
-    known = [bound for bound in bounds if bound is not None]
+    known = [x.upper_bound for x in found if x.upper_bound is not None]
     with below_range():
         deflated = np.array([x.objective for x in found]) * scale
         upper_bound = np.array(known) * scale if len(known) == len(found) else None

@@ -24,12 +24,12 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
-from ..progress import Callback, check_callback
+from ..progress import Callback, Progress, check_callback
 from ..results import SparseComponent
 from ..supports.admissible import Supports, knowledge
 from .in_working_set import Restrictable, search_from_each, search_in_working_set
 from .refitting import refit
-from .solution import Begin, ProgressHook, Report, Solution, ended
+from .solution import Begin, Ended, ProgressHook, Report, Solution, ended
 
 # ---- paragraphs that the docstrings of the solvers and of the models share ------------------------------
 
@@ -357,6 +357,31 @@ def check_start(problem: Problem, start: Any, n_starts: Any) -> tuple[Any, int |
 def hook_of_component(hook: Hook | None, t: int, r: int, whole: bool = False) -> ProgressHook | None:
     """The `ProgressHook` of a component, where there is a callback."""
     return None if hook is None else ProgressHook(hook, t, r, whole)
+
+
+def found_in_turn(
+    r: int, find: Callable[[list[Any], ProgressHook | None], Any], hook: Hook | None, noun: str,
+    value: Callable[[Any], float],
+) -> list[Any]:  # fmt: skip
+    """At most r of what `find` makes of those before: records with `n_iter` and `converged`, or None.
+
+    A warning where nothing is left after the first.
+    """
+    found = list[Any]()
+    for t in range(r):
+        try:
+            x = find(found, hook_of_component(hook, t, r, whole=t > 0))
+        except Ended:
+            break
+        if x is None:
+            if t > 0:
+                warn(f"found only {t} of {counted(r, noun)}: nothing is left")
+            break
+        over = hook is not None and hook.ended
+        found.append(replaced(x, converged=x.converged and not over))
+        if hook is not None and (over or hook(Progress(t, r, x.n_iter, value(x)))):
+            break
+    return found
 
 
 def progress_hook(callback: Callback | None) -> ProgressHook | None:

@@ -22,7 +22,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import AnyArray, Index, Kind, OperatorLike, Switch, Weights
-from .._validation import number
+from .._validation import check_l1_bound
 from ..choice import Choice
 from ..linalg.scaling import below_range
 from ..methods import PMD
@@ -36,12 +36,6 @@ from .column_starts import Columns, LargestEntries, begin_among
 from .refitting import Step, Steps, best_of_bounded, penalty_continuation
 from .solution import Report, Solution
 from .starts import Start, search_starts
-
-
-def check_bound(value: Any, name: str, size: int) -> float:
-    """Validate the bound on the l1 norm of a unit vector."""
-    root = math.sqrt(size)
-    return min(number(value, name, 1.0, root * (1 + 1e-12)), root)
 
 
 def fewest_nonzeros(l1_bound: float) -> int:
@@ -58,7 +52,7 @@ class BoundedSolver(IterativeSolver):
 
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
-        return check_bound(value, name, problem.p)
+        return check_l1_bound(value, name, problem.p)
 
     def candidates(
         self, problem: Problem, state: DeflatedOperator, l1_bound: float, seed: list[int]
@@ -104,7 +98,7 @@ class PenalizedDecomposition(BoundedSolver):
                 raise ValueError("sample_l1_bound needs data; a covariance has no samples")
             if problem.operator.symmetric_form:
                 raise ValueError("sample_l1_bound needs the data in memory, and X is in blocks of rows")
-            bound = check_bound(bound, "sample_l1_bound", problem.n_samples)
+            bound = check_l1_bound(bound, "sample_l1_bound", problem.n_samples)
         return cls(*cls.shared(problem, record), bound)
 
     @classmethod
