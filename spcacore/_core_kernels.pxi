@@ -75,8 +75,52 @@ def weighted_compressed(Py_ssize_t p, bint row_major, const floating[::1] data, 
     return out[:4]
 
 
-def symmetry(const floating[:, :] A):
-    """(largest |a_ij|, largest |a_ij - a_ji|, largest excess over a semidefinite 2 x 2 minor)."""
+def statistics(X, weight=None):
+    """Rows: mean, sum of squared deviations, lowest, highest entry of each column, of an array or of CSR or CSC.
+
+    Of the latter, lowest and highest only bound the magnitude, and tell whether a column is constant.
+    """
+    if not hasattr(X, "indptr"):
+        return dense_statistics(X, True)[0] if weight is None else weighted_statistics(X, weight)
+    row_major, arrays = X.format == "csr", (X.data, X.indices, X.indptr)
+    if weight is not None:
+        return weighted_compressed(X.shape[1], row_major, *arrays, weight)
+    mean, square, spread = compressed_statistics(*X.shape, row_major, *arrays)
+    return mean, square, np.where(spread == 0, mean, -spread), np.where(spread == 0, mean, spread)
+
+
+def symmetry(A):
+    """(largest |a_ij|, largest |a_ij - a_ji|, largest excess over a semidefinite 2 x 2 minor), of the same."""
+    return compressed_symmetry(A.data, A.indices, A.indptr) if hasattr(A, "indptr") else dense_symmetry(A)
+
+
+def line_order(Py_ssize_t length, Py_ssize_t stored, const index_t[::1] indptr, const index_t[::1] indices):
+    """Whether the lines of compressed storage are sound: 2, with ascending indices, 1, or 0 (spca_double.h)."""
+    cdef const void *i = &indices[0] if indices.shape[0] else NULL
+    cdef int order
+    with nogil:
+        order = spca_line_order(indptr.shape[0] - 1, length, stored, &indptr[0], i, sizeof(index_t) == 8)
+    return order
+
+
+def compressed_symmetry(const floating[::1] data, const index_t[::1] indices, const index_t[::1] indptr):
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t p = indptr.shape[0] - 1
+    cdef double largest = 0, asymmetry = 0, excess = 0
+    cdef double[::1] root = np.empty(p)
+    cdef Py_ssize_t[::1] following = np.empty(p, np.intp)
+    cdef const floating *x = &data[0] if data.shape[0] else NULL
+    cdef const void *i = &indices[0] if indices.shape[0] else NULL
+    cdef bint wide = sizeof(index_t) == 8
+    with nogil:
+        status = kernel_compressed_symmetry(p, x, &indptr[0], i, wide, on_stop, &call.c, &following[0], &root[0],
+                                            &largest, &asymmetry, &excess)
+    call.check(status)
+    return largest, asymmetry, excess
+
+
+def dense_symmetry(const floating[:, :] A):
     cdef Call call = Call()
     cdef spca_status status
     cdef double largest = 0, asymmetry = 0, excess = 0

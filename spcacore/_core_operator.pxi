@@ -585,6 +585,14 @@ def compressed(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] d
     return A
 
 
+def operator(X, bint symmetric_form=False, mean=None, weight=None, double range_=1, double factor=1):
+    """`dense` of an array, or `compressed` of a matrix in CSR or CSC."""
+    affine = symmetric_form, mean, weight, range_, factor
+    if not hasattr(X, "indptr"):
+        return dense(X, *affine)
+    return compressed(*X.shape, X.format == "csr", X.data, X.indices, X.indptr, *affine)
+
+
 def products(owner, Py_ssize_t n, Py_ssize_t p, bint symmetric_form, double factor, bint single):
     """owner.forward(v) -> F v (m) and, for data, owner.backward(f) -> F'f (p), in the operator's dtype.
 

@@ -8,6 +8,14 @@
 void spca_fingerprint(spca_int n, spca_int p, spca_int ld, int row_major, int size, const void *x,
                       const uint64_t *keys /* n */, uint64_t *sums /* p */);
 
+/* ---- compressed storage (lines.c) ------------------------------------------------------------ */
+
+/* Whether kernels may follow the lines of compressed storage, of which so many entries are stored:
+ * 2 where the indices of each ascend, all in [0, length), 1 where they do not ascend, and 0 where
+ * they or indptr (lines + 1) point outside. */
+int spca_line_order(spca_int lines, spca_int length, spca_int stored, const void *indptr,
+                    const void *indices, int wide);
+
 /* ---- whole numbers (whole.c) ----------------------------------------------------------------- */
 
 /* Bytes. */

@@ -292,6 +292,11 @@ spca_status SPCA(weighted_compressed)(spca_int n, spca_int p, const REAL *data, 
  * minor that is not positive semidefinite; largest is NaN when any entry is not finite. */
 spca_status SPCA(symmetry)(spca_int p, const REAL *A, spca_int ld, spca_stop stop, void *ctx,
                            double *largest, double *asymmetry, double *excess);
+/* The same of compressed storage, the indices of each line ascending.  next, root (p). */
+spca_status SPCA(compressed_symmetry)(spca_int p, const REAL *data, const void *indptr,
+                                      const void *indices, int wide, spca_stop stop, void *ctx,
+                                      spca_int *next, double *root, double *largest,
+                                      double *asymmetry, double *excess);
 
 /* ---- selection and thresholds --------------------------------------------------------------- */
 

@@ -87,6 +87,7 @@ CHECKS = {
     "tile_loops.h": "matrix_product operator",
     "exchange.c": "greedy early corners",
     "leading_eigenvector.c": "operator early greedy",
+    "lines.c": "lines",
     "passes.c": "few_reads ascent rotation rows",
     "principal.c": "principal_submatrix",
     "quick_swap.c": "greedy",

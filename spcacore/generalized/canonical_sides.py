@@ -21,7 +21,7 @@ from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign, sign_of
 from ..linalg.scaling import below_range
 from ..operators.base import Affine
-from ..operators.block_tasks import as_kernel_input, dense_rows, operator_of, sum_parts
+from ..operators.block_tasks import as_kernel_input, dense_rows, sum_parts
 from ..operators.blocks import RowBlocks
 from ..operators.deflation import LowRank
 from ..operators.inputs import as_problem
@@ -210,7 +210,7 @@ def _centered(X: Any, problem: Problem) -> Any:
     Z, rest = centered_rows(rows, np.zeros(n, np.intp), problem.mean[None], np.ones(n, dtype))
     mean = None if rest is None else rest.means[0].astype(dtype)
     affine = Affine(mean, problem.weight, problem.range, problem.operator.factor, problem.row_weight)
-    return affine.weighted(operator_of(Z, *affine[:4]))
+    return affine.operator(Z)
 
 
 def _in_blocks(X: Any, name: str) -> RowBlocks:

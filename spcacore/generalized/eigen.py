@@ -43,7 +43,6 @@ from .._validation import (
     column_names,
     default_cardinality,
     integer,
-    is_sparse,
     per_component,
 )
 from ..choice import Choice
@@ -51,9 +50,8 @@ from ..linalg.orthogonal import fix_sign
 from ..linalg.scaling import below_range, descending
 from ..methods import RatioSearch
 from ..objectives.ratio import RatioOfUnits
+from ..operators.covariance import Covariance
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
-from ..operators.dense import DenseCovariance
-from ..operators.sparse import CompressedCovariance
 from ..progress import Callback, check_callback
 from ..readable import Named
 from ..solvers.base import found_in_turn, progress_hook
@@ -199,10 +197,7 @@ def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], DType]:
     """Validate both matrices."""
     A = symmetric(A, None, "A")
     given = (A, "A"), (symmetric(B, columns_of(A), "B", "the variables of A"), "B")
-    stores = [
-        (CompressedCovariance if is_sparse(x) else DenseCovariance)(x, definite=False, called=name)
-        for x, name in given
-    ]
+    stores = [Covariance(x, definite=False, called=name) for x, name in given]
     for one in stores:
         one.largest()  # which refuses what is not finite or not symmetric
     x, y = stores

@@ -43,15 +43,15 @@ from .._limits import (
 )
 from .._records import record
 from .._types import AnyArray, Array, DType, Index, Mask
+from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.orthogonal import symmetrized
 from ..linalg.pencil import PencilBasis, border, bordered_values, largest_value, whitening
 from ..linalg.scaling import below_range, beyond_range, eps_of
 from ..operators.base import Affine
-from ..operators.block_tasks import operator_of
 from ..operators.deflation import Deflation, LowRank
 from ..operators.dense import blas_layout
-from ..operators.sparse import CompressedCovariance, squared_norms
+from ..operators.sparse import squared_norms
 from ..operators.statistics import entries
 from ..operators.submatrix import rows_of
 from ..solvers.solution import Solution
@@ -310,8 +310,8 @@ class Form:
     @classmethod
     def of_storage(cls, A: Any) -> Form:
         """A symmetric matrix, where it is."""
-        sparse = A if isinstance(A, CompressedCovariance) else None
-        return cls.of_operator(A.operator(Affine(None, None, 1.0, 1.0)), A.diagonal(), sparse=sparse)
+        sparse = A.matrix if is_sparse(A.matrix) else None
+        return cls.of_operator(A.operator(Affine()), A.diagonal(), sparse=sparse)
 
     @classmethod
     def of(cls, A: AnyArray, level: Array | float = 0.0) -> Form:
@@ -323,7 +323,7 @@ class Form:
     @classmethod
     def of_rows(cls, F: Any, factor: float = 1.0, ridge: Array | None = None) -> Form:
         """F'F factor + diag(ridge), F dense or sparse."""
-        op = operator_of(F, None, None, 1.0, factor)
+        op = _core.operator(F, False, None, None, 1.0, factor)
         return cls.of_operator(op, factor * squared_norms(F), ridge)
 
     @property
@@ -342,7 +342,7 @@ class Form:
     def magnitudes(self) -> Iterator[tuple[Array, Index, Any]]:
         """Of the entries of a matrix without terms, some at a time, with their rows and columns."""
         if self.sparse is not None:
-            for x, i, j in entries(self.sparse.row_major, *self.sparse.arrays):
+            for x, i, j in entries(self.sparse):
                 yield np.abs(x) * self.unit[i] * self.unit[j], i, j
             return
         for part in slices(self.p, self.p, CHUNK):

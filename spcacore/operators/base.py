@@ -10,13 +10,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._limits import CHUNK, slices
+from .._limits import SYMMETRY
 from .._records import replaced
 from .._types import AnyArray, Array, DType, Index, Names
+from .._validation import raise_not_finite, stored
 from ..linalg.scaling import below_range, beyond_range, exponent_of, power_of_two_scale
 from ..supports.admissible import Supports
 from .problem import Problem
-from .statistics import Standardization, Statistics, dense_statistics, unit_deviation, unit_of
+from .statistics import (
+    Standardization,
+    Statistics,
+    scaled_statistics,
+    statistics_of,
+    unit_deviation,
+    unit_of,
+)
 from .working_set import WorkingSet
 
 _TINY = 1e-280  # below this a sum of squares has lost terms to underflow
@@ -28,15 +36,16 @@ class Affine(NamedTuple):
     Of a covariance, A = factor range^2 diag(weight) X diag(weight). None stands for ones, and a mean of 0.
     """
 
-    mean: AnyArray | None
-    weight: AnyArray | None
-    range: float
-    factor: float
+    mean: AnyArray | None = None
+    weight: AnyArray | None = None
+    range: float = 1.0
+    factor: float = 1.0
     row_weight: AnyArray | None = None
 
-    def weighted(self, operator: _core.Operator) -> _core.Operator:
-        """The operator of all but the row weights, with them."""
-        return operator if self.row_weight is None else operator.row_weighted(self.row_weight, True)
+    def operator(self, X: Any, covariance: bool = False) -> _core.Operator:
+        """Of X in memory."""
+        A = _core.operator(X, covariance, *self[:4])
+        return A if self.row_weight is None else A.row_weighted(self.row_weight, True)
 
 
 class Storage(ABC):
@@ -110,13 +119,9 @@ class DataStorage(Storage):
     def raise_not_finite(self) -> None:
         """Raise and say where, if an entry is NaN or infinite."""
 
-    def columns(self, index: Index) -> Array:
-        """Some columns as a new float64 array, for `recompute`."""
-        raise NotImplementedError
-
-    def recompute(self, index: Index, treatment: Standardization) -> tuple[Array, Array]:
-        """Mean and deviation of columns whose squares left the number range."""
-        return recomputed_statistics(self, index, treatment)
+    @abstractmethod
+    def scaled_statistics(self, index: Index, unit: Array, weight: Array | None) -> Statistics:
+        """The same of columns whose squares left the number range, multiplied twice by their unit."""
 
     def problem(self, treatment: Standardization) -> Problem:
         return self.problem_with(self.statistics(treatment.sample_weight), treatment)
@@ -132,7 +137,6 @@ class CovarianceStorage(Storage):
     """A symmetric p x p matrix."""
 
     covariance = True
-    called = "X"  # in words of errors
 
     @abstractmethod
     def largest(self) -> float:
@@ -147,6 +151,44 @@ class CovarianceStorage(Storage):
         return covariance_problem(self, self.largest(), treatment)
 
 
+class InMemory(Storage):
+    """An array, or a matrix in CSR or CSC, of which nothing is copied: `matrix`."""
+
+    matrix: Any
+    called = "X"  # in words of errors
+
+    def raise_not_finite(self) -> None:
+        """Raise and say where, if an entry is NaN or infinite."""
+        data = stored(self.matrix)
+        raise_not_finite(data, self.called if data is self.matrix else f"{self.called}.data")
+
+    def operator(self, affine: Affine) -> _core.Operator:
+        return affine.operator(self.matrix, self.covariance)
+
+
+class DataInMemory(InMemory, DataStorage):
+    """Data of which the kernels read all rows at once."""
+
+    has_gram = True
+
+    def statistics(self, weight: Array | None) -> Statistics:
+        found = statistics_of(self.matrix, weight)
+        assert found is not None
+        return found
+
+    def scaled_statistics(self, index: Index, unit: Array, weight: Array | None) -> Statistics:
+        found = scaled_statistics(self.matrix, weight, index, unit)
+        assert found is not None
+        return found
+
+    def resembles_covariance(self) -> bool:
+        n, p = self.shape
+        if n != p or n == 1:
+            return False
+        largest, asymmetry, excess = _core.symmetry(self.matrix)
+        return 0 < largest < math.inf and max(asymmetry, excess) <= largest * SYMMETRY.of(self.dtype)
+
+
 # ---- from the statistics to the problem
 
 
@@ -154,12 +196,6 @@ def refuse_oblong(shape: tuple[int, ...], called: str = "X") -> None:
     if shape[0] != shape[1]:
         what, more = ("a covariance", "; use kind='data' for data") if called == "X" else (called, "")
         raise ValueError(f"{what} must be square, not of shape {shape}{more}")
-
-
-def refuse_asymmetric(asymmetry: float, most: float, called: str) -> None:
-    if asymmetry > most:
-        what = "a covariance" if called == "X" else called
-        raise ValueError(f"{what} must be symmetric; it differs from its transpose by up to {asymmetry:.3g}")
 
 
 def column_statistics(
@@ -183,25 +219,11 @@ def column_statistics(
     if len(odd):
         if unsound.any():
             storage.raise_not_finite()
-        mean = mean.copy()
+        size = np.minimum(np.maximum(-statistics.low, statistics.high), np.finfo(np.float64).max)
+        unit, mean = unit_of(size[odd], odd, treatment), mean.copy()
         with beyond_range():
-            mean[odd], deviation[odd] = storage.recompute(odd, treatment)
-    return mean, deviation
-
-
-def recomputed_statistics(
-    storage: DataStorage, odd: Index, treatment: Standardization
-) -> tuple[Array, Array]:
-    """Mean and deviation of columns, scaled by powers of two; to the bit those of data of another scale."""
-    mean, deviation = np.empty(len(odd)), np.empty(len(odd))
-    for part in slices(len(odd), storage.shape[0], CHUNK):
-        x = storage.columns(odd[part])
-        unit = unit_of(np.abs(x).max(axis=0), odd[part], treatment)
-        x *= unit
-        x *= unit
-        found = dense_statistics(x, treatment.sample_weight)
-        assert found is not None
-        mean[part], deviation[part] = unit_deviation(found, unit, odd[part], treatment)
+            scaled = storage.scaled_statistics(odd, unit, treatment.sample_weight)
+            mean[odd], deviation[odd] = unit_deviation(scaled, unit, odd, treatment)
     return mean, deviation
 
 
@@ -320,7 +342,7 @@ def covariance_problem(storage: CovarianceStorage, largest: float, treatment: St
         weight = treatment.without_excluded(weight, dtype)
         diagonal = np.where(treatment.excluded, 0, diagonal)
     return Problem(
-        operator=storage.operator(Affine(None, weight, range_, 1.0)),
+        operator=storage.operator(Affine(None, weight, range_)),
         n_samples=None,
         diagonal=diagonal,
         exponent=-2 * exponent_of(range_),

@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import CACHED_ENTRIES, slices
 from .._types import AnyArray, Array, Index
-from .._validation import as_dense, float_type, is_sparse, real_array, stored
+from .._validation import as_dense, float_type, is_sparse, stored
 from ..linalg.scaling import beyond_range
 from .base import Affine
-from .dense import blas_layout, is_small
-from .sparse import canonical_arrays, compressed
+from .dense import is_small
+from .sparse import compressed, in_memory
 from .statistics import (
     Statistics,
-    compressed_statistics,
-    dense_statistics,
     extreme_rows,
     from_whole,
     in_range,
     merged,
+    scaled_statistics,
+    statistics_of,
 )
 
 WHOLE = 2.0**53  # up to which a double holds every integer
@@ -34,13 +34,9 @@ WHOLE = 2.0**53  # up to which a double holds every integer
 
 def as_kernel_input(block: Any) -> Any:
     """A block that the tasks below read in place: of a float dtype, aligned, rows or columns contiguous."""
-    if is_sparse(block):
-        if block.shape[0] == 0:
-            return np.empty(block.shape, float_type(block.dtype))
-        X, arrays = canonical_arrays(block)
-        same = all(a is b for a, b in zip(arrays, (X.data, X.indices, X.indptr), strict=True))
-        return X if same else type(X)(arrays, shape=X.shape)
-    return blas_layout(real_array(block, "a block of X", ndim=2, finite=False, empty=True))
+    if is_sparse(block) and block.shape[0] == 0:
+        return np.empty(block.shape, float_type(block.dtype))
+    return in_memory(block, "X" if is_sparse(block) else "a block of X", empty=True)
 
 
 def finite(block: Any) -> Any:
@@ -57,26 +53,11 @@ def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, AnyArray
         yield part, as_dense(X[part])
 
 
-def operator_of(block: Any, *affine: Any) -> _core.Operator:
-    """X'X, or of X - 1 mean', or what else an `Affine` makes of X but for the weights of rows."""
-    if is_sparse(block):
-        arrays = block.data, block.indices, block.indptr
-        n, p = block.shape
-        affine = (*affine, *(None, None, 1.0, 1.0)[len(affine) :])
-        return _core.compressed(n, p, block.format == "csr", *arrays, False, *affine)
-    return _core.dense(block, False, *affine)
-
-
 def statistics(block: Any, weight: Array | None = None) -> Statistics | None:
     """Of a block; None where it has no rows, or no weight."""
     X = as_kernel_input(block)
-    if is_sparse(X):
-        arrays = X.data, X.indices, X.indptr
-        found = compressed_statistics(X.shape, X.format == "csr", *arrays, weight)
-        plain = np.may_share_memory(X.data, block.data)
-    else:
-        found = dense_statistics(X, weight)
-        plain = isinstance(block, np.ndarray) and np.may_share_memory(X, block)
+    found = statistics_of(X, weight)
+    plain = np.may_share_memory(stored(X), stored(block))
     return None if found is None else replace(found, plain=plain)
 
 
@@ -90,7 +71,7 @@ def moments(block: Any, weight: Array | None) -> tuple[Statistics | None, Array 
         return found, None
     X = as_kernel_input(block)
     mean = found.mean.astype(X.dtype)
-    op = operator_of(X, mean)
+    op = _core.operator(X, False, mean)
     if weight is not None:
         op = op.row_weighted(np.sqrt(weight).astype(X.dtype), True)
     M = op.gram()
@@ -108,7 +89,7 @@ def whole_sums(block: Any) -> tuple[AnyArray, ...] | None:
     found, X = statistics(block), as_kernel_input(block)
     if found is None or max(found.high.max(), -found.low.min()) >= WHOLE**0.5:
         return None
-    M = operator_of(X.astype(np.float64)).gram()
+    M = _core.operator(X.astype(np.float64)).gram()
     assert M is not None
     if M.diagonal().max() >= WHOLE:
         return None
@@ -171,11 +152,9 @@ def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
     return len(rows), (int(rows[0]) + start, int(columns[0])) if len(rows) else None
 
 
-def scaled_statistics(block: Any, weight: Array | None, index: Index, unit: Array) -> Statistics | None:
-    """`statistics` of some columns, multiplied twice by their unit."""
-    X = as_kernel_input(block)[:, index]
-    X = as_dense(X).astype(np.float64)
-    return statistics(np.ascontiguousarray(X * unit * unit), weight)
+def scaled_statistics_of(block: Any, *sides: Any) -> Statistics | None:
+    """`scaled_statistics` of a block."""
+    return scaled_statistics(as_kernel_input(block), *sides)
 
 
 def forward(block: Any, index: Index | None, W: AnyArray, shift: AnyArray, range_: float) -> AnyArray:
@@ -184,13 +163,13 @@ def forward(block: Any, index: Index | None, W: AnyArray, shift: AnyArray, range
     if X.shape[0] == 0:
         return np.zeros((0, len(shift)), W.dtype)
     if index is not None and W.shape == (len(index), 1):
-        U = operator_of(X).forward(index, np.ascontiguousarray(W[:, 0]))[:, None]
+        U = _core.operator(X).forward(index, np.ascontiguousarray(W[:, 0]))[:, None]
     elif is_sparse(X):
         if index is not None:
             full = np.zeros((X.shape[1], len(shift)), W.dtype, order="F")
             full[index] = np.diag(W) if W.ndim == 1 else W
             W = full
-        U = operator_of(X).forward_block(W)
+        U = _core.operator(X).forward_block(W)
     elif index is None:
         U = X @ W
     else:
@@ -225,9 +204,9 @@ def backward(block: Any, U: AnyArray) -> tuple[AnyArray, Array]:
     if X.shape[0] == 0:
         return np.zeros((X.shape[1], b), U.dtype), np.zeros(b)
     if is_sparse(X) and b == 1:  # by entries that lie side by side
-        Y = operator_of(X).backward(np.ascontiguousarray(U[:, 0]))[:, None]
+        Y = _core.operator(X).backward(np.ascontiguousarray(U[:, 0]))[:, None]
     else:
-        Y = operator_of(X).backward_block(U) if is_sparse(X) or b < 8 else X.T @ U
+        Y = _core.operator(X).backward_block(U) if is_sparse(X) or b < 8 else X.T @ U
     return Y, U.sum(axis=0, dtype=np.float64)
 
 
@@ -243,7 +222,7 @@ def submatrix(
 ) -> tuple[AnyArray]:
     """The first rows of U U', U' = range diag(row_weight) (X[:, index] diag(W) - 1 shift')."""
     X = as_kernel_input(block)
-    U = operator_of(X).columns(index) if X.shape[0] else np.zeros((len(index), 0), W.dtype)
+    U = _core.operator(X).columns(index) if X.shape[0] else np.zeros((len(index), 0), W.dtype)
     if double:
         U, W, shift = U.astype(np.float64), W.astype(np.float64), shift.astype(np.float64)
     U *= W[:, None]
@@ -261,9 +240,7 @@ def extreme_rows_of(
     X = as_kernel_input(block)
     if X.shape[0] == 0:
         return np.zeros(0), np.zeros(X.shape, X.dtype)
-    return extreme_rows(
-        affine._replace(row_weight=row_weight).weighted(operator_of(X, *affine[:4])), index, k, levels
-    )
+    return extreme_rows(affine._replace(row_weight=row_weight).operator(X), index, k, levels)
 
 
 def columns(block: Any, index: Index) -> AnyArray:

@@ -46,7 +46,7 @@ class Products(Storage):
         if covariance:
             refuse_oblong((n, p))
         self.shape, self.dtype, self.covariance = (n, p), float_type(dtype), covariance
-        self.cost, self.affine = n * p, Affine(None, None, 1.0, 1.0)
+        self.cost, self.affine = n * p, Affine()
 
     def entries(self) -> AnyArray:
         """The symmetric matrix, by its product with each unit vector; as it is where far from symmetric."""

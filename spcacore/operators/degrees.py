@@ -52,7 +52,7 @@ def _sums(X: Any) -> tuple[_Data, Array, Array]:
     """The data, and the sums of their rows and columns."""
     require_memory(X, "scale='degree' needs")
     data = CompressedData(X) if is_sparse(X) else DenseData(X)
-    matrix = data.matrix if isinstance(data, CompressedData) else data.array
+    matrix = data.matrix
     with beyond_range():
         rows, columns = (np.asarray(matrix.sum(axis=axis, dtype=np.float64)).ravel() for axis in (1, 0))
     if not (np.isfinite(rows).all() and np.isfinite(columns).all()):
@@ -66,7 +66,7 @@ def _sums(X: Any) -> tuple[_Data, Array, Array]:
 def _scaled(data: _Data, weight: AnyArray) -> _Data:
     """diag(weight) X, a copy."""
     if isinstance(data, DenseData):
-        return DenseData(data.array * weight[:, None])
+        return DenseData(data.matrix * weight[:, None])
     X = data.matrix
-    each = np.repeat(weight, np.diff(X.indptr)) if data.row_major else weight[X.indices]
+    each = np.repeat(weight, np.diff(X.indptr)) if X.format == "csr" else weight[X.indices]
     return CompressedData(type(X)((X.data * each, X.indices, X.indptr), shape=X.shape))

@@ -1,8 +1,7 @@
-"""Dense data and covariance matrices."""
+"""Dense data."""
 
 from __future__ import annotations
 
-import math
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -11,41 +10,25 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._labels import symmetric
-from .._limits import CHOLESKY_ORDER, CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, SYMMETRY, slices
-from .._types import AnyArray, Array, DType, Index, Names
+from .._limits import CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, slices
+from .._types import AnyArray, DType, Names
 from .._validation import column_names, float_type, raise_not_finite, real_array
 from ..linalg.scaling import below_range, beyond_range, eps_of, power_of_two_scales
 from . import screening as _screening
-from .base import Affine, CovarianceStorage, DataStorage, Storage, refuse_asymmetric, refuse_oblong
+from .base import DataInMemory
 from .gram import with_moments
 from .problem import MissingData, Problem
-from .statistics import Standardization, Statistics, dense_moments, dense_statistics, from_whole
+from .statistics import Standardization, Statistics, dense_moments, from_whole
 from .working_set import WorkingSet
 
 
-class _Dense(Storage):
-    """An array, of which nothing is copied."""
-
-    given: Any
-    called = "X"
-
-    @cached_property
-    def array(self) -> AnyArray:
-        """X as it is computed with."""
-        return blas_layout(real_array(self.given, self.called, ndim=2, finite=False))
-
-    def operator(self, affine: Affine) -> _core.Operator:
-        return affine.weighted(_core.dense(self.array, self.covariance, *affine[:4]))
-
-
-class DenseData(_Dense, DataStorage):
+class DenseData(DataInMemory):
     """An array, of which nothing is copied.
 
     `missing` allows NaN entries; `screening` is how its products are to be screened.
     """
 
-    has_gram = dense = True
+    dense = True
     working_set: Any = WorkingSet
     screening = "none"
     shape: tuple[int, int]
@@ -57,30 +40,26 @@ class DenseData(_Dense, DataStorage):
         self.given: Any = X
         self.missing: bool = missing
         self.small = is_small(X) and X.size >= GRAM_ENTRIES  # then a copy may not be needed
-        a = X if self.small else self.array
+        a = X if self.small else self.matrix
         self.shape, self.dtype, self.cost = a.shape, float_type(a.dtype), a.size
+
+    @cached_property
+    def matrix(self) -> AnyArray:
+        """X as it is computed with."""
+        return blas_layout(real_array(self.given, "X", ndim=2, finite=False))
 
     def resembles_covariance(self) -> bool:
         n, p = self.shape
-        return n == p and resembles_covariance(self.array)
+        with beyond_range():
+            alike = n == p and np.allclose(self.matrix[0], self.matrix[:, 0], 1e-5, 0)
+        return alike and super().resembles_covariance()
 
     def pairs(self) -> tuple[int, float]:
         n, p = self.shape
         return n * p, n * p * p / 2
 
-    def statistics(self, weight: Array | None) -> Statistics:
-        found = dense_statistics(self.array, weight)
-        assert found is not None
-        return found
-
-    def columns(self, index: Index) -> Array:
-        return columns_as_float64(self.array, index)
-
-    def raise_not_finite(self) -> None:
-        raise_not_finite(self.array, "X")
-
     def problem(self, treatment: Standardization) -> Problem:
-        a, plan, M = self.array, None, None
+        a, plan, M = self.matrix, None, None
         sums: Any = None
         size: Any = None
         if treatment.sample_weight is None and treatment.mean is None:
@@ -100,7 +79,7 @@ class DenseData(_Dense, DataStorage):
             return missing_problem(a, treatment, self.names)
         if treatment.center and a.dtype == np.float32 and _far_from_zero(found):
             double = copy(self)
-            double.array, double.dtype = a.astype(np.float64), np.dtype(np.float64)
+            double.matrix, double.dtype = a.astype(np.float64), np.dtype(np.float64)
             return _rounded(double.problem(treatment), a.dtype)
         problem = self.problem_with(found, treatment)
         if M is not None:
@@ -120,38 +99,6 @@ def _rounded(problem: Problem, dtype: DType) -> Problem:
     """The problem of entries that were rounded to a type."""
     data = None if problem.data is None else _rounded(problem.data, dtype)
     return replace(problem, rounding=eps_of(dtype), data=data)
-
-
-class DenseCovariance(_Dense, CovarianceStorage):
-    """A symmetric array; `definite` refuses an indefinite one."""
-
-    names: Names
-    shape: tuple[int, int]
-    dtype: DType
-    cost: int
-    definite: bool
-
-    def __init__(self, X: Any, definite: bool = True, called: str = "X") -> None:
-        self.called: str = called
-        self.given: Any = symmetric(X, None, called)
-        self.names = column_names(X)
-        a = self.array
-        self.shape, self.dtype, self.cost, self.definite = a.shape, a.dtype, len(a), definite
-        refuse_oblong(a.shape, called)
-
-    def largest(self) -> float:
-        a = self.array
-        largest, asymmetry, excess = _core.symmetry(a)
-        if not math.isfinite(largest):
-            raise_not_finite(a, self.called)
-        tolerance = largest * SYMMETRY.of(a.dtype)
-        refuse_asymmetric(asymmetry, tolerance, self.called)
-        if self.definite:
-            refuse_indefinite(a if len(a) <= CHOLESKY_ORDER else None, largest, excess, tolerance)
-        return largest
-
-    def diagonal(self) -> AnyArray:
-        return self.array.diagonal()
 
 
 def is_small(a: Any) -> bool:
@@ -213,35 +160,6 @@ def missing_problem(a: AnyArray, treatment: Standardization, names: Names) -> Pr
         )
 
 
-def resembles_covariance(a: AnyArray) -> bool:
-    """Whether an array is symmetric and its 2 x 2 minors are semidefinite, to rounding."""
-    if len(a) == 1:
-        return False
-    with beyond_range():
-        if not np.allclose(a[0], a[:, 0], 1e-5, 0):
-            return False
-    largest, asymmetry, excess = _core.symmetry(a)
-    return 0 < largest < math.inf and max(asymmetry, excess) <= largest * SYMMETRY.of(a.dtype)
-
-
-def refuse_indefinite(a: Any, largest: float, excess: float, tolerance: float) -> None:
-    """Raise unless `a` is positive semidefinite to rounding.
-
-    By Cholesky factorization of `a` where it is small, and by its 2 x 2 minors otherwise.
-    """
-    bad = excess > tolerance
-    if not bad and largest > 0 and a is not None:
-        with below_range():
-            scaled = a.astype(np.float64) / largest
-        scaled[np.diag_indices(len(a))] += tolerance / largest * np.abs(scaled).sum(axis=0).max()
-        try:
-            np.linalg.cholesky(scaled)
-        except np.linalg.LinAlgError:
-            bad = True
-    if bad:
-        raise ValueError("a covariance must be positive semidefinite, and X is not")
-
-
 def has_blas_layout(a: AnyArray) -> bool:
     """Whether rows or columns are contiguous and apart."""
     size = a.itemsize
@@ -258,8 +176,3 @@ def has_blas_layout(a: AnyArray) -> bool:
 def blas_layout(a: AnyArray) -> AnyArray:
     """`a` itself where rows or columns are contiguous and apart, else a copy."""
     return a if has_blas_layout(a) else np.ascontiguousarray(a)
-
-
-def columns_as_float64(a: AnyArray, columns: Any = slice(None)) -> Array:
-    """Columns as float64 in the order of `a`."""
-    return np.array(a[:, columns], np.float64, order="C" if a.strides[1] == a.itemsize else "F")

@@ -25,10 +25,11 @@ from . import gram
 from . import screening as _screening
 from .base import DataStorage, Storage
 from .callbacks import Products
-from .dense import DenseCovariance, DenseData
+from .covariance import Covariance
+from .dense import DenseData
 from .field import Ground
 from .problem import Problem
-from .sparse import CompressedCovariance, CompressedData
+from .sparse import CompressedData
 from .statistics import Standardization
 
 KINDS = ("data", "covariance")
@@ -197,10 +198,11 @@ def _storage(
         if blocks.summed:
             raise TypeError("X are moments of rows, which are taken as rows are: leave out kind='covariance'")
         X = blocks.whole()
-    if is_sparse(X):
-        return CompressedCovariance(X, definite) if covariance else CompressedData(X)
     if has_only_products(X):
         products = Products(X, covariance)
-        small = covariance and products.shape[1] <= CALLABLE_ORDER
-        return DenseCovariance(products.entries(), definite) if small else products
-    return DenseCovariance(X, definite) if covariance else DenseData(X, missing)
+        if not covariance or products.shape[1] > CALLABLE_ORDER:
+            return products
+        X = products.entries()
+    if covariance:
+        return Covariance(X, definite)
+    return CompressedData(X) if is_sparse(X) else DenseData(X, missing)

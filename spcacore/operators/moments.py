@@ -24,7 +24,7 @@ from .block_tasks import (
     statistics,
 )
 from .blocks import RowBlocks, locate_not_finite
-from .dense import DenseCovariance
+from .covariance import Covariance
 from .partition import row_blocks
 from .row_sources import own_names
 from .statistics import Statistics
@@ -102,7 +102,7 @@ class Moments(RowBlocks):
         if total <= 1 and size > 0:
             raise ValueError("n_samples must exceed 1 where scatter is not 0")
         if size > 0:
-            DenseCovariance(M / size, definite=True).largest()  # which refuses what is not semidefinite
+            Covariance(M / size, definite=True).largest()  # which refuses what is not semidefinite
         deviation = np.sqrt(square / total)
         found = Statistics(total, M.size, mean, square, mean - deviation, mean + deviation)
         self._take(max(int(total), 1), found, symmetrized(M), None, np.dtype(np.float64), names)

@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._limits import SUBMATRIX_ORDER
 from .._messages import refuse_no_array
-from .._types import AnyArray, Array, DType, Index, MatrixLike, Names
+from .._types import Array, DType, Index, MatrixLike, Names
 from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import matrix_product
 from ..linalg.scaling import below_range
@@ -22,7 +22,7 @@ from .block_operator import BlockOperator, BlocksWorkingSet, Gram
 from .block_tasks import (
     all_moments,
     backward,
-    scaled_statistics,
+    scaled_statistics_of,
     statistics,
     sum_parts,
 )  # fmt: skip
@@ -32,7 +32,7 @@ from .dense import DenseData
 from .problem import Problem
 from .row_sources import as_sliced, own_names
 from .sparse import CompressedData
-from .statistics import Standardization, Statistics, merged, unit_deviation, unit_of
+from .statistics import Standardization, Statistics, merged
 
 
 def row_blocks(
@@ -119,8 +119,6 @@ def row_blocks(
 class BlockData(DataStorage):
     """Data in blocks of rows, whose passes may run wherever the blocks are."""
 
-    size: AnyArray
-
     has_gram = dense = one_pass = True
     shape: tuple[int, int]
     dtype: DType
@@ -142,7 +140,7 @@ class BlockData(DataStorage):
         """What else the first pass tells."""
         if not found.plain:
             self.blocks = self.blocks.aligned()
-        self.cost, self.size = max(found.stored, self.shape[1]), np.maximum(-found.low, found.high)
+        self.cost = max(found.stored, self.shape[1])
         return found
 
     @property
@@ -150,11 +148,10 @@ class BlockData(DataStorage):
         """Whether there is room for A, as each block finds it."""
         return self.blocks.has_room(8 * self.shape[1] ** 2)
 
-    def recompute(self, index: Index, treatment: Standardization) -> tuple[Array, Array]:
-        unit = unit_of(self.size[index], index, treatment)
-        each = self.blocks.split_or_none(treatment.sample_weight)
-        scaled: Statistics = self.blocks.reduced(merged, scaled_statistics, index, unit, each=each)
-        return unit_deviation(scaled, unit, index, treatment)
+    def scaled_statistics(self, index: Index, unit: Array, weight: Array | None) -> Statistics:
+        each = self.blocks.split_or_none(weight)
+        scaled: Statistics = self.blocks.reduced(merged, scaled_statistics_of, index, unit, each=each)
+        return scaled
 
     def resembles_covariance(self) -> bool:
         n, p = self.shape

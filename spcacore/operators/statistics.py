@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._limits import CHUNK, EXTREME_COLUMNS, EXTREME_LEAST, EXTREME_SAMPLES
+from .._limits import CHUNK, EXTREME_COLUMNS, EXTREME_LEAST, EXTREME_SAMPLES, slices
 from .._messages import counted
 from .._records import record
 from .._types import AnyArray, Array, DType, Index, Mask
-from .._validation import check_sample_weight
+from .._validation import as_dense, check_sample_weight, stored
 from ..linalg.scaling import below_range, beyond_range, power_of_two_scales
 
 
@@ -144,30 +144,39 @@ def unit_of(size: Array, index: Index, treatment: Standardization) -> Array:
     return power_of_two_scales(size)
 
 
-def dense_statistics(x: AnyArray, weight: Array | None = None) -> Statistics | None:
-    """Of dense rows; None where they have no weight, or there are none."""
-    if len(x) == 0:
-        return None
+def statistics_of(X: Any, weight: Array | None = None) -> Statistics | None:
+    """Of the rows of an array, or of CSR or CSC; None where they have no weight, or there are none.
+
+    An entry that is not finite counts whatever its weight.
+    """
+    data, n = stored(X), X.shape[0]
     if weight is None:
-        sums, _ = _core.dense_statistics(x, True, None)
-        return Statistics(len(x), x.size, *sums[:4])
-    if not weight.any():
-        return _of_no_weight(x, x.shape)
-    return Statistics(float(weight.sum()), x.size, *_core.weighted_statistics(x, weight))
+        return Statistics(n, data.size, *_core.statistics(X)) if n else None
+    if weight.any():
+        return Statistics(float(weight.sum()), data.size, *_core.statistics(X, weight))
+    nothing = np.full(X.shape[1], np.nan)
+    finite = np.isfinite(data).all()
+    return None if finite else Statistics(0.0, data.size, nothing, nothing, nothing, nothing)
 
 
-def _of_no_weight(stored: AnyArray, shape: tuple[int, int]) -> Statistics | None:
-    """An entry that is not finite counts whatever its weight."""
-    nothing = np.full(shape[1], np.nan)
-    return (
-        None
-        if np.isfinite(stored).all()
-        else Statistics(0.0, stored.size, nothing, nothing, nothing, nothing)
-    )
+def scaled_statistics(X: Any, weight: Array | None, index: Index, unit: Array) -> Statistics | None:
+    """`statistics_of` some columns, multiplied twice by their unit; some columns at a time."""
+    parts = []
+    for part in slices(len(index), X.shape[0], CHUNK):
+        x = as_dense(X[:, index[part]]).astype(np.float64)
+        x *= unit[part]
+        x *= unit[part]
+        parts.append(statistics_of(x, weight))
+    whole = parts[0]
+    if whole is None:
+        return None
+    columns = ((one.mean, one.square, one.low, one.high) for one in parts if one is not None)
+    mean, square, low, high = map(np.concatenate, zip(*columns, strict=True))
+    return Statistics(whole.n, whole.stored, mean, square, low, high)
 
 
 def dense_moments(x: AnyArray) -> tuple[Statistics, Array | None]:
-    """`dense_statistics` of some rows, and (X - 1 mean')' (X - 1 mean') from the same read.
+    """`statistics_of` some rows, and (X - 1 mean')' (X - 1 mean') from the same read.
 
     None in place of that where squares in the precision of X leave the number range.
     """
@@ -194,28 +203,6 @@ def in_range(found: Statistics, dtype: DType) -> bool:
     return bool(np.isfinite(found.mean).all() and ((varies < most) & (varies > 1 / most)).all())
 
 
-def compressed_statistics(
-    shape: tuple[int, int],
-    row_major: bool,
-    data: AnyArray,
-    indices: AnyArray,
-    indptr: AnyArray,
-    weight: Array | None = None,
-) -> Statistics | None:
-    """Of sparse rows, as `dense_statistics`."""
-    n, p = shape
-    if n == 0:
-        return None
-    if weight is None:
-        mean, square, spread = _core.compressed_statistics(n, p, row_major, data, indices, indptr)
-        low, high = np.where(spread == 0, mean, -spread), np.where(spread == 0, mean, spread)
-        return Statistics(n, data.size, mean, square, low, high)
-    if not weight.any():
-        return _of_no_weight(data, shape)
-    sums = _core.weighted_compressed(p, row_major, data, indices, indptr, weight)
-    return Statistics(float(weight.sum()), data.size, *sums)
-
-
 def extreme_rows(op: Any, index: Index, k: int, levels: Array) -> tuple[Array, AnyArray]:
     """The s_ij = x_ij^2 / (n - 1) of the rows of F by which k variables of `index` may explain most, and
     bounds on how much: the least of k t + sum_j (s_ij - t)_+ of all levels t.  Only of those that may reach a
@@ -240,13 +227,13 @@ def most_extreme(parts: Iterable[tuple[Array, AnyArray]]) -> tuple[Array, AnyArr
     return bounds[chosen], rows[chosen]
 
 
-def entries(row_major: bool, data: AnyArray, indices: AnyArray, indptr: AnyArray) -> Any:
-    """Stored entries with their rows and columns, some lines at a time."""
-    first, lines = 0, len(indptr) - 1
+def entries(X: Any) -> Any:
+    """Stored entries of CSR or CSC with their rows and columns, some lines at a time."""
+    indptr, first, lines = X.indptr, 0, len(X.indptr) - 1
     while first < lines:
         last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + CHUNK // 4, "right")) - 1)
         part = slice(indptr[first], indptr[last])
         line = np.repeat(np.arange(first, last), np.diff(indptr[first : last + 1]))
-        other = indices[part]
-        yield data[part].astype(np.float64), *((line, other) if row_major else (other, line))
+        other = X.indices[part]
+        yield X.data[part].astype(np.float64), *((line, other) if X.format == "csr" else (other, line))
         first = last

@@ -43,7 +43,7 @@ from ..models.rotated import sca, sma
 from ..models.structured import oppca, soppca
 from ..models.variance import GivenLoadings, from_loadings
 from ..operators.partition import row_blocks
-from ..operators.sparse import canonical_arrays
+from ..operators.sparse import compressed
 
 # The functions that fit, and the parameters that say how sparse their loadings are, by default the first.
 FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
@@ -344,7 +344,7 @@ def as_rows(X: Any, name: str, needed: str, finite: bool = True) -> Any:
     if is_row_blocks(X):
         return row_blocks(X)
     if is_sparse(X):
-        return canonical_arrays(X)[0].tocsr()
+        return compressed(X).tocsr()
     return NamedArray(real_array(X, name, ndim=2, finite=finite), column_names(X))
 
 

@@ -48,8 +48,8 @@ from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out, symmetrized
 from ..linalg.scaling import EPS
+from ..operators.covariance import refuse_indefinite
 from ..operators.deflation import DeflatedOperator
-from ..operators.dense import refuse_indefinite
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost, product_error, symmetric_submatrix

@@ -283,3 +283,42 @@ spca_status SPCA(symmetry)(spca_int p, const real *A, spca_int ld, spca_stop sto
     *excess = over;
     return SPCA_OK;
 }
+
+/* Where the line j goes on is next[j]: what is before has been compared with its opposite, which
+ * stands in an earlier line, or is missing there. */
+spca_status SPCA(compressed_symmetry)(spca_int p, const real *data, const void *indptr,
+                                      const void *indices, int wide, spca_stop stop, void *ctx,
+                                      spca_int *next, double *root, double *largest,
+                                      double *asymmetry, double *excess)
+{
+    double most = 0, apart = 0, over = 0, bad = 0;
+    for (spca_int i = 0; i < p; i++) {
+        spca_int q = at(indptr, wide, i), last = at(indptr, wide, i + 1), d;
+        d = place_of(indices, wide, q, last, i);
+        next[i] = q;
+        root[i] = d < last && at(indices, wide, d) == i ? sqrt(fmax((double)data[d], 0)) : 0;
+    }
+    for (spca_int i = 0; i < p; i++) {
+        if (i % TILE_ROWS == 0 && asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        for (spca_int q = at(indptr, wide, i), last = at(indptr, wide, i + 1); q < last; q++) {
+            spca_int j = at(indices, wide, q), end = at(indptr, wide, j + 1);
+            double a = (double)data[q], size = fabs(a), opposite = 0;
+            bad += a - a; /* NaN unless it is finite */
+            most = size > most ? size : most;
+            over = size - root[i] * root[j] > over ? size - root[i] * root[j] : over;
+            if (j == i || (j < i && q < next[i])) continue;
+            for (; j > i && next[j] < end && at(indices, wide, next[j]) <= i; next[j]++) {
+                double b = (double)data[next[j]];
+                if (at(indices, wide, next[j]) == i)
+                    opposite = b;
+                else
+                    apart = fabs(b) > apart ? fabs(b) : apart;
+            }
+            apart = fabs(a - opposite) > apart ? fabs(a - opposite) : apart;
+        }
+    }
+    *largest = bad == 0 ? most : (double)NAN;
+    *asymmetry = apart;
+    *excess = over;
+    return SPCA_OK;
+}

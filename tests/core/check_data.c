@@ -238,6 +238,23 @@ void SPCA(check_symmetry)(trial_t *t)
         }
     CHECK(t, finite ? largest == most && asymmetry == apart && excess == over : isnan(largest));
     digest(t, &asymmetry, sizeof asymmetry);
+    /* the same of some of these entries, as compressed storage */
+    real *B = WORK(t, p * p), *data = WORK(t, p * p);
+    int32_t *indptr = SCRATCH(t, p + 1, int32_t), *indices = SCRATCH(t, p * p, int32_t);
+    int density = (int)below(t, 101);
+    for (spca_int i = 0, q = indptr[0] = 0; i < p; indptr[++i] = (int32_t)q)
+        for (spca_int j = 0; j < p; j++) {
+            B[i * p + j] = chance(t, density) ? A[i * ld + j] : 0;
+            if (B[i * p + j] == 0) continue;
+            data[q] = B[i * p + j];
+            indices[q++] = (int32_t)j;
+        }
+    CHECK(t, SPCA(symmetry)(p, B, p, NULL, NULL, &most, &apart, &over) == SPCA_OK);
+    CHECK(t, SPCA(compressed_symmetry)(p, data, indptr, indices, 0, NULL, NULL,
+                                       SCRATCH(t, p, spca_int), SCRATCH(t, p, double), &largest,
+                                       &asymmetry, &excess) == SPCA_OK);
+    CHECK(t, isnan(most) ? isnan(largest) : largest == most);
+    CHECK(t, isnan(most) || (asymmetry == apart && excess == over));
 }
 
 /* A unit vector: what is deflated by. */

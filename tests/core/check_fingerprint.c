@@ -35,6 +35,39 @@ void SPCA(check_fingerprint)(trial_t *t)
     digest(t, sums, (size_t)p * sizeof *sums);
 }
 
+void SPCA(check_lines)(trial_t *t)
+{
+    spca_int lines = between(t, 1, 20), length = between(t, 1, 20), stored = 0, q = 0;
+    int32_t *indptr = SCRATCH(t, lines + 1, int32_t);
+    int32_t *indices = SCRATCH(t, lines * length + 1, int32_t);
+    int64_t *wide_indptr = SCRATCH(t, lines + 1, int64_t);
+    int64_t *wide_indices = SCRATCH(t, lines * length + 1, int64_t);
+    int order = 2, wrong = chance(t, 50), falls = chance(t, 50);
+    for (spca_int l = indptr[0] = 0; l < lines; indptr[++l] = (int32_t)stored)
+        for (spca_int j = below(t, length); j < length; j += between(t, 1, 3))
+            indices[stored++] = (int32_t)j;
+    if (falls) /* an index that is that of the one before */
+        for (spca_int l = 0; l < lines && order == 2; l++)
+            if (indptr[l + 1] > indptr[l] + 1) {
+                indices[indptr[l] + 1] = indices[indptr[l]];
+                order = 1;
+            }
+    if (wrong) {
+        int32_t outside = chance(t, 50) ? -1 : (int32_t)(chance(t, 50) ? length : INT32_MAX);
+        if (stored && chance(t, 50))
+            indices[below(t, stored)] = outside;
+        else if (chance(t, 50) && stored)
+            q = 1; /* one fewer is stored than indptr says */
+        else
+            indptr[chance(t, 50) ? 0 : lines] = chance(t, 50) ? -1 : (int32_t)stored + 1;
+        order = 0;
+    }
+    for (spca_int l = 0; l <= lines; l++) wide_indptr[l] = indptr[l];
+    for (spca_int a = 0; a < stored; a++) wide_indices[a] = indices[a];
+    CHECK(t, spca_line_order(lines, length, stored - q, indptr, indices, 0) == order);
+    CHECK(t, spca_line_order(lines, length, stored - q, wide_indptr, wide_indices, 1) == order);
+}
+
 static void put(void *X, int kind, spca_int at, double x)
 {
     if (kind == SPCA_INT8) ((int8_t *)X)[at] = (int8_t)x;

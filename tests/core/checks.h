@@ -60,6 +60,7 @@
     ROW(unit_ascent, 400)                                                                          \
     ROW(signed_vector, 400)                                                                        \
     ROW(fingerprint, 200)                                                                          \
+    ROW(lines, 200)                                                                                \
     ROW(whole, 200)                                                                                \
     ROW(guesses, 400)                                                                              \
     ROW(dspca, 60)                                                                                 \

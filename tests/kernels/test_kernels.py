@@ -293,9 +293,19 @@ def test_statistics_of_symmetry(dtype, order):
                 max((largest - np.outer(root, root)).max(), 0),
             )
             assert_allclose(_core.symmetry(A), expected, rtol=1e-12, atol=1e-15)
+            few = np.where(rng.random((p, p)) < 0.2, A, 0).astype(dtype)
+            few += np.triu(few, 1).T * (rng.random((p, p)) < 0.9)
+            for form, integers in ((sp.csr_array, np.int32), (sp.csc_array, np.int64)):
+                M = form(few)
+                arrays = M.data, M.indices.astype(integers), M.indptr.astype(integers)
+                assert _core.compressed_symmetry(*arrays) == _core.symmetry(few)
+                assert _core.line_order(p, M.nnz, *arrays[:0:-1]) == 2
+                falls = M.nnz > 0 and (np.diff(M.indptr) > 1).any()
+                assert _core.line_order(p, M.nnz, arrays[2], arrays[1][::-1].copy()) in (1, 2 - falls)
             for value in (np.nan, np.inf, -np.inf):
                 A[i, j] = value
                 assert np.isnan(_core.symmetry(A)[0])
+                assert np.isnan(_core.symmetry(sp.csr_array(A))[0])
 
 
 # ---- small matrices and matrices in memory ----------------------------------------------------------

@@ -1,0 +1,70 @@
+"""A covariance matrix in memory, dense or sparse."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._labels import symmetric
+from .._limits import CHOLESKY_ORDER, SYMMETRY
+from .._types import AnyArray, DType, Names
+from .._validation import as_dense, column_names, is_sparse
+from ..linalg.scaling import below_range
+from .base import CovarianceStorage, InMemory, refuse_oblong
+from .sparse import in_memory
+
+
+class Covariance(InMemory, CovarianceStorage):
+    """A symmetric matrix; `definite` refuses an indefinite one."""
+
+    shape: tuple[int, int]
+    dtype: DType
+    cost: int
+
+    def __init__(self, X: Any, definite: bool = True, called: str = "X") -> None:
+        self.matrix: Any = in_memory(symmetric(X, None, called), called)
+        self.names: Names = column_names(X)
+        self.called: str = called
+        self.definite: bool = definite
+        self.shape, self.dtype = self.matrix.shape, self.matrix.dtype
+        self.cost = max(self.matrix.data.size, self.shape[1]) if is_sparse(X) else self.shape[0]
+        refuse_oblong(self.shape, called)
+
+    def largest(self) -> float:
+        largest, asymmetry, excess = _core.symmetry(self.matrix)
+        if not math.isfinite(largest):
+            self.raise_not_finite()
+        tolerance = largest * SYMMETRY.of(self.dtype)
+        if asymmetry > tolerance:
+            what = "a covariance" if self.called == "X" else self.called
+            raise ValueError(
+                f"{what} must be symmetric; it differs from its transpose by up to {asymmetry:.3g}"
+            )
+        if self.definite:
+            small = self.shape[0] <= CHOLESKY_ORDER
+            refuse_indefinite(as_dense(self.matrix) if small else None, largest, excess, tolerance)
+        return largest
+
+    def diagonal(self) -> AnyArray:
+        return np.asarray(self.matrix.diagonal())
+
+
+def refuse_indefinite(a: Any, largest: float, excess: float, tolerance: float) -> None:
+    """Raise unless `a` is positive semidefinite to rounding.
+
+    By Cholesky factorization of `a` where it is small, and by its 2 x 2 minors otherwise.
+    """
+    bad = excess > tolerance
+    if not bad and largest > 0 and a is not None:
+        with below_range():
+            scaled = a.astype(np.float64) / largest
+        scaled[np.diag_indices(len(a))] += tolerance / largest * np.abs(scaled).sum(axis=0).max()
+        try:
+            np.linalg.cholesky(scaled)
+        except np.linalg.LinAlgError:
+            bad = True
+    if bad:
+        raise ValueError("a covariance must be positive semidefinite, and X is not")
