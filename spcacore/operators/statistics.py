@@ -160,10 +160,13 @@ def statistics_of(X: Any, weight: Array | None = None) -> Statistics | None:
 
 
 def scaled_statistics(X: Any, weight: Array | None, index: Index, unit: Array) -> Statistics | None:
-    """`statistics_of` some columns, multiplied twice by their unit; some columns at a time."""
-    parts = []
+    """`statistics_of` some columns, multiplied twice by their unit; some columns at a time.
+
+    In the order of X, by which sums have the same bits.
+    """
+    parts, by_columns = [], stored(X) is X and X.strides[1] != X.itemsize
     for part in slices(len(index), X.shape[0], CHUNK):
-        x = as_dense(X[:, index[part]]).astype(np.float64)
+        x = np.array(as_dense(X[:, index[part]]), np.float64, order="F" if by_columns else "C")
         x *= unit[part]
         x *= unit[part]
         parts.append(statistics_of(x, weight))
