@@ -34,6 +34,13 @@ def other_words(of: str) -> dict[str, Any]:
     return {one: here for theirs, here in rows.items() for one in theirs.split()}
 
 
+def warn_not_converged(converged: Iterable[bool], limit: str) -> None:
+    """Which components are not converged, if any."""
+    some = [str(t) for t, one in enumerate(converged) if not one]
+    if some:
+        warn(f"component{'s' * (len(some) > 1)} {', '.join(some)} not converged in {limit}")
+
+
 def convergence(converged: object, n_iter: int) -> str:
     return f"{'converged' if converged else 'not converged'} in {counted(n_iter, 'iteration')}"
 

@@ -396,14 +396,14 @@ AFTER_ERRORS: list[Callable[[], None]] = []  # what must not wait until the trac
 
 
 class Hook:
-    """The caller's callback, for one call: True, then and ever after, once it raised StopIteration."""
+    """The caller's callback, or none, for one call: True ever after, once it raised StopIteration."""
 
-    def __init__(self, callback: Callable[..., object]):
-        self.callback: Callable[..., object] = callback
+    def __init__(self, callback: Callable[..., object] | None):
+        self.callback: Callable[..., object] | None = callback
         self.ended: bool = False
 
     def __call__(self, progress: Any) -> bool:
-        if not self.ended:
+        if not (self.ended or self.callback is None):
             try:
                 self.callback(progress)
             except StopIteration:

@@ -95,11 +95,11 @@ Callback: TypeAlias = Callable[[Progress], object] | Literal[True]
 SelectionCallback: TypeAlias = Callable[[SelectionProgress], object] | Literal[True]
 
 
-def check_callback(callback: Callback | SelectionCallback | Hook | None) -> Hook | None:
-    """A callback that may end the search by StopIteration, a bar for True, or None."""
-    if callback is None or isinstance(callback, Hook):
+def check_callback(callback: Callback | SelectionCallback | Hook | None) -> Hook:
+    """A callback that may end the search by StopIteration, a bar for True, or what says nothing."""
+    if isinstance(callback, Hook):
         return callback
-    if callback is not True and not callable(callback):
+    if not (callback is None or callback is True or callable(callback)):
         raise TypeError(f"callback must be callable, True or None, not {callback!r}")
     return Hook(ProgressBar() if callback is True else callback)
 
@@ -108,17 +108,17 @@ def check_callback(callback: Callback | SelectionCallback | Hook | None) -> Hook
 class ProgressCounter:
     """Calls the hook with the number of searches done."""
 
-    hook: Hook | None
+    hook: Hook
     total: int
     done: int = 0
 
     @property
     def ended(self) -> bool:
-        return self.hook is not None and self.hook.ended
+        return self.hook.ended
 
     def __call__(self, value: float) -> bool:
         self.done += 1
-        return self.hook is not None and self.hook(SelectionProgress(self.done, self.total, value))
+        return self.hook(SelectionProgress(self.done, self.total, value))
 
 
 def refuse_ended(done: int, what: str, least: int = 2) -> None:

@@ -46,6 +46,11 @@ class WhenAsked:
         return value
 
 
+def when_asked() -> Any:
+    """The default of such an attribute, of any type."""
+    return WhenAsked()
+
+
 class Result:
     """What every public function returns.
 

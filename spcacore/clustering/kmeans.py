@@ -179,17 +179,16 @@ def sparse_kmeans(
     hook, done = check_callback(callback), count(1)
 
     def tell() -> bool:
-        return hook is not None and hook(Progress(0, 1, next(done)))
+        return hook(Progress(0, 1, next(done)))
 
     fit = best_partition(columns, n_clusters, bound, starts, max_iter, generator, tell)
-    stopped = hook is not None and hook.ended
-    if not stopped:
+    if not hook.ended:
         warn_unless_converged(fit.converged, max_iter)
     labels, order = renumbered(columns.labels(fit.partition))
     centers = columns.centers(fit.partition, n_clusters)[order]
     trace = np.ldexp(np.array(fit.trace), 2 * columns.exponent)
-    if hook is not None:
-        hook(Progress(0, 1, len(trace), float(trace[-1])))
+    stopped = hook.ended
+    hook(Progress(0, 1, len(trace), float(trace[-1])))
     weights = fit.weights.astype(columns.dtype)
     if columns.kept is not None:
         own, labels = labels, nearest_clusters(X, centers, weights)

@@ -207,7 +207,7 @@ def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], DType]:
     return (Form.of_storage(x), Form.of_storage(y)), np.dtype(np.float32 if single else np.float64)
 
 
-def directions(pencil: Pencil, options: Options, hook: Hook | None) -> SparseEigenResult:
+def directions(pencil: Pencil, options: Options, hook: Hook) -> SparseEigenResult:
     """One direction after another."""
     r, p = len(options.cardinality), pencil.A.p
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._limits import EXACT_ORDER, EXACT_SLACK, REFINEMENT_ROUNDS, RISE
-from .._messages import counted, warn
+from .._messages import counted, warn, warn_not_converged
 from .._records import replaced
 from .._types import Index
 from .._validation import Hook, integer, per_component, require_entries
@@ -124,7 +124,7 @@ def search(
     request: Request,
     known: list[Solution],
     r: int,
-    hook: Hook | None,
+    hook: Hook,
     near: Sequence[Solution] = (),
     quick: bool = False,
 ) -> list[Solution]:
@@ -139,7 +139,7 @@ def search(
             lacking = search_together(problem, solver, request, r, hook, found)
         elif solver.solves_block:
             lacking = _all_at_once(problem, solver, request, r, hook, found)
-            if hook is not None and hook.ended:
+            if hook.ended:
                 limit = counted(max((x.n_iter for x in found), default=0), "iteration")
         else:
             state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint_in_turn(r))
@@ -153,15 +153,12 @@ def search(
             problem.filled.restore()
     if lacking is not None:
         warn(lacking)
-    some = [t for t, x in enumerate(found) if not x.converged]
-    if some:
-        which = f"component{'s' * (len(some) > 1)} {', '.join(map(str, some))}"
-        warn(f"{which} not converged in {limit}")
+    warn_not_converged([x.converged for x in found], limit)
     return refine_all(problem, found, request, hook) if request.attempts and found else found
 
 
 def _all_at_once(
-    problem: Problem, solver: Solver, request: Request, r: int, hook: Hook | None,
+    problem: Problem, solver: Solver, request: Request, r: int, hook: Hook,
     found: list[Solution],
 ) -> str | None:  # fmt: skip
     """Append to `found` what a block solver finds; a warning if that is less than r components."""
@@ -176,7 +173,7 @@ def _all_at_once(
 
 def _in_turn(
     state: DeflatedOperator, solvers: list[Solver], request: Request,
-    known: list[Solution], hook: Hook | None, found: list[Solution],
+    known: list[Solution], hook: Hook, found: list[Solution],
 ) -> str | None:  # fmt: skip
     """Append to `found` one component after another, each removed; a warning where nothing is left."""
     r, first_order, problem = len(solvers), state.deflation.first_order, state.problem
@@ -213,20 +210,14 @@ def _in_turn(
             own = min(own, solver.bound(state, k))
             new = _certified(state, new, asked, own)
         found.append(new)
-        if total is not None and total.reached_with(new):
-            if hook is not None and t >= len(known):
-                hook(Progress(t, r, new.n_iter, float(problem.in_units(new.objective))))
+        done = total is not None and total.reached_with(new)
+        if t >= len(known):
+            done |= hook(Progress(t, r, new.n_iter, float(problem.in_units(new.objective))))
+        if done:
             return None
         if t + 1 < r:
             state = _without(state, solver, new)
-        if hook is not None and t >= len(known):
-            variance = float(problem.in_units(new.objective))
-            if hook(Progress(t, r, new.n_iter, variance)):
-                break
-    else:
-        if total is not None:
-            return f"there are no more than {counted(r, 'component')}: {total}"
-    return None
+    return None if total is None else f"there are no more than {counted(r, 'component')}: {total}"
 
 
 def _without(state: DeflatedOperator, solver: Solver, x: Solution) -> DeflatedOperator:
@@ -251,7 +242,7 @@ def refine_all(
     problem: Problem,
     found: list[Solution],
     request: Request,
-    hook: Hook | None,
+    hook: Hook,
 ) -> list[Solution]:
     """The components solved again, each given all the others."""
     sizes = tuple(problem.supports.cardinality_with(x.index) for x in found)
@@ -259,12 +250,12 @@ def refine_all(
         sizes = (request.cardinality or sizes)[: len(found)]
     start = [(x.index, x.entries) for x in found]
     loadings, converged = start, False
-    if hook is None or not hook.ended:
+    if not hook.ended:
         loadings, converged = refined(
             problem, start, sizes, request.constraint, max(request.attempts - 1, 0), REFINEMENT_ROUNDS,
             request.seed, hook,
         )  # fmt: skip
-    if not (converged or (hook is not None and hook.ended)):
+    if not (converged or hook.ended):
         warn(NOT_CONVERGED.format(REFINEMENT_ROUNDS))
     uncorrelated = request.constraint == "uncorrelated"  # whose variances add up
     removal = DEFLATIONS["projection" if uncorrelated else "generalized"]

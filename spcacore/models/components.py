@@ -30,12 +30,11 @@ from .._validation import integer
 from ..choice import Choice, Explained, Total
 from ..linalg.scaling import eps_of
 from ..methods import Method
-from ..operators.gram import formed, is_rounding, shares_when_asked
+from ..operators.gram import formed, is_rounding
 from ..operators.inputs import as_fitted
 from ..operators.problem import Problem, Screening
-from ..operators.transform import fitted_scores
 from ..progress import Callback, check_callback
-from ..readable import WhenAsked
+from ..readable import when_asked
 from ..solvers.base import hook_of_component
 from ..solvers.solution import Solution, Tally
 from ..solvers.table import SOLVERS
@@ -119,7 +118,7 @@ class SparsePCAResult(VariancesResult):
     options: Request = field(repr=False)
     upper_bound: Array | None = None
     gap: Array | None = None
-    dense_ratio: Any = WhenAsked()
+    dense_ratio: Any = when_asked()
     joint_bound: float | None = None
     joint_gap: float | None = None
     missing_entries: int = 0
@@ -204,8 +203,7 @@ class SparsePCAResult(VariancesResult):
         solver.check_together(request.sparsity)
         problem = formed(problem, hook_of_component(hook, before, before + more))
         found = search(problem, solver, request, known, before + more, hook)
-        read, problem = problem.screening(), problem.unscreened()
-        return components_result(problem, found, read, request, rows=X)
+        return components_result(problem, found, request, X)
 
     def _facts(self) -> list[str]:
         return [f"method={self.method!r}", f"deflation={self.deflation!r}", *self._sizes(), *self._share()]
@@ -368,8 +366,7 @@ def sparse_pca(
     hook = check_callback(callback)
     problem = formed(problem, hook_of_component(hook, 0, r))
     found = search(problem, solver, request, [], r, hook)
-    read, problem = problem.screening(), problem.unscreened()  # frees the shadow
-    return components_result(problem, found, read, request, rows=X)
+    return components_result(problem, found, request, X)
 
 
 def loadings_of(problem: Problem, solutions: list[Solution]) -> AnyArray:
@@ -381,14 +378,10 @@ def loadings_of(problem: Problem, solutions: list[Solution]) -> AnyArray:
 
 
 def components_result(
-    problem: Problem,
-    found: list[Solution],
-    screening: Screening,
-    request: Request,
-    rows: Any = None,
+    problem: Problem, found: list[Solution], request: Request, rows: Any = None
 ) -> SparsePCAResult:
     """The result of what was found, with the scores of these rows."""
-    method = request.method.name
+    screening, problem, method = problem.screening(), problem.unscreened(), request.method.name
     V = loadings_of(problem, found)
     definition = DEFINITIONS[SOLVERS[method].objective]
     variances = operator_variances(problem, V, definition)
@@ -409,26 +402,21 @@ def components_result(
         gap = 1 - np.array([f.objective for f in found]) / bounds
         hidden = variances <= bounds * (1 + 64 * eps_of(problem.operator.dtype))  # by rounding
         upper_bound = np.asarray(problem.in_units(np.maximum(bounds, variances, out=bounds, where=hidden)))
+    tallies = np.array([f.tally for f in found], np.intp).reshape(-1, 3).T.copy()
     return SparsePCAResult.of(
         problem,
         V,
         variances,
-        problem.reported(variances),
+        rows,
         n_iter=np.array([f.n_iter for f in found], np.intp),
         converged=np.array([f.converged for f in found], np.bool_),
         method=method,
         deflation=request.constraint or request.removal,
-        kind=request.kind,
         screening=screening,
         options=request,
         upper_bound=upper_bound,
         gap=gap,
-        dense_ratio=shares_when_asked(problem, len(found)),
         joint_bound=joint_bound,
         joint_gap=joint_gap,
-        scores=None if rows is None else fitted_scores(rows, problem, V),
-        missing_entries=problem.missing_entries,
-        n_starts=np.array([f.tally.starts for f in found], np.intp),
-        n_ends=np.array([f.tally.ends for f in found], np.intp),
-        n_best=np.array([f.tally.best for f in found], np.intp),
+        **dict(zip(("n_starts", "n_ends", "n_best"), tallies, strict=True)),
     )

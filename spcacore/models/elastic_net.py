@@ -30,11 +30,11 @@ from .._validation import (
 from ..choice import Choice
 from ..linalg.orthogonal import fix_signs, procrustes, unit_columns
 from ..linalg.scaling import below_range, beyond_range
-from ..operators.gram import cheap_dense_shares, leading_vectors
+from ..operators.gram import leading_vectors
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, usual_cardinality
-from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
+from ..readable import when_asked
 from ..solvers.base import shared_parameters
 from ..supports.admissible import knowledge
 from .joint_search import Sizes, as_matrix, in_turn
@@ -91,7 +91,7 @@ class SPCAResult(VariancesResult):
     objective: Array
     n_iter: int
     converged: bool
-    dense_ratio: Array | None = None
+    dense_ratio: Array | None = when_asked()
     missing_entries: int = 0
 
     def _facts(self) -> list[str]:
@@ -240,12 +240,11 @@ def elastic_nets(
         V = V * np.where([supports.sides(c) for c in op.apply_block(V).T.astype(np.float64)], 1, -1)
     nets = Thresholds(wanted, supports) if lam == math.inf else ElasticNets(op, space, wanted, lam, supports)
     found = _alternated(problem, V, space, nets, lam, max_iter, tol, hook)
-    if refine and not (hook is not None and hook.ended):
+    if refine and not hook.ended:
         found = _refined(problem, found, tuple(w.limit for w in wanted[: V.shape[1]]), start is None)
     if lam == math.inf:  # B has the units of X'X, and not those of loadings
         found = replace(found, objective=_from_operator_units(problem, found.objective))
-    result = _result(problem, found, lam, kind, ridge)
-    return replace(result, scores=fitted_scores(X, problem, result.loadings))
+    return _result(problem, X, found, lam, ridge)
 
 
 # ---- the search -------------------------------------------------------------------------------------
@@ -265,7 +264,7 @@ class _Found:
 
 def _alternated(
     problem: Problem, V: Array, space: Space, nets: Thresholds | ElasticNets, ridge: float,
-    max_iter: int, tol: float, hook: Hook | None,
+    max_iter: int, tol: float, hook: Hook,
 ) -> _Found:  # fmt: skip
     """B and V in turn. Where the objective may rise, so that they need not converge, the best on the way.
 
@@ -296,7 +295,7 @@ def _alternated(
                     supports.clear()
                 best, most = _Found(unit_B, levels, objective, False), value
         alternating = len(supports) == ALTERNATIONS and len({*supports}) > 1
-        if (hook is not None and hook(Progress(0, V.shape[1], n_iter))) or converged or alternating:
+        if hook(Progress(0, V.shape[1], n_iter)) or converged or alternating:
             break
     if best is None or converged:
         return _Found(unit_B, levels, objective, converged)
@@ -375,7 +374,7 @@ def _start(problem: Problem, r: int, start: Any) -> Array:
     return procrustes(S, S)[0]
 
 
-def _result(problem: Problem, found: _Found, ridge: float, kind: str, given: Any) -> SPCAResult:
+def _result(problem: Problem, X: Any, found: _Found, ridge: float, given: Any) -> SPCAResult:
     B, objective, converged = found.B, found.objective, found.converged
     signed = problem.supports.signs is not None
     loadings = (B if signed else fix_signs(B)) + 0.0  # no zero with a sign
@@ -391,7 +390,7 @@ def _result(problem: Problem, found: _Found, ridge: float, kind: str, given: Any
         problem,
         loadings,
         variances[0],
-        problem.reported(variances[0]),
+        X,
         adjusted_variance=problem.in_units(variances[1]),
         penalty=_from_operator_units(problem, 2 * found.levels),
         ridge=float(_from_operator_units(problem, ridge) if given is None else given),
@@ -399,7 +398,4 @@ def _result(problem: Problem, found: _Found, ridge: float, kind: str, given: Any
         n_iter=len(objective),
         converged=converged,
         method="spca",
-        kind=kind,
-        dense_ratio=cheap_dense_shares(problem, loadings.shape[1]),
-        missing_entries=problem.missing_entries,
     )

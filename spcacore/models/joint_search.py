@@ -163,7 +163,7 @@ class JointSearch:
 
 def searched(
     problem: Problem, start: Loadings, sizes: Sizes, attempts: int, max_iter: int, seed: int,
-    hook: Hook | None, constraint: str | None = None,
+    hook: Hook, constraint: str | None = None,
 ) -> tuple[Loadings, bool]:  # fmt: skip
     """The best loadings of so many searches from these, and whether the first came to its end; none where
     none meet the constraint."""
@@ -179,11 +179,11 @@ def searched(
                 if search.best and search.best[0][0] > most:
                     most, best = search.best[0]
                 now = Progress(attempt, attempts, n_iter + 1, float(problem.in_units(most)), refining=True)
-                told = hook is not None and hook(now)
+                told = hook(now)
                 if told or n_iter + 1 == max_iter:
                     ended = ended and attempt > 0
                     break
-            told = told or (hook is not None and hook(replace(now, refining=False)))
+            told = told or hook(replace(now, refining=False))
             if told:
                 break
         found, kept = (

@@ -92,13 +92,13 @@ def check_sizes(
 
 
 def search_together(
-    problem: Problem, solver: Any, request: Request, r: int, hook: Hook | None,
+    problem: Problem, solver: Any, request: Request, r: int, hook: Hook,
     found: list[Solution],
 ) -> str | None:  # fmt: skip
     """Append to `found` the components; a warning where that is less than r."""
     problem = problem.unscreened()
     sizes, exact = request.cardinality, request.method.name == "branch_and_bound"
-    if hook is not None and hook.ended:
+    if hook.ended:
         return None
     if not problem.variances.any():
         return problem.exhausted(0, r)
@@ -161,11 +161,10 @@ def _leading(problem: Problem, A: Array, S: Index, index: Index, r: int) -> Load
     return [(S, v) for v, keep in zip(V[:, ::-1].T[:r], left, strict=True) if keep]
 
 
-def tell_found(problem: Problem, found: list[Solution], r: int, hook: Hook | None) -> None:
+def tell_found(problem: Problem, found: list[Solution], r: int, hook: Hook) -> None:
     """Progress of components that were found together."""
     for t, x in enumerate(found):
-        if hook is not None:
-            hook(Progress(t, r, x.n_iter, float(problem.in_units(x.objective))))
+        hook(Progress(t, r, x.n_iter, float(problem.in_units(x.objective))))
 
 
 def _solution(problem: Problem, x: Loading, n_iter: int, done: bool, upper: float | None) -> Solution:

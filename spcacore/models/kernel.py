@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,21 +29,21 @@ from .._validation import (
     as_seed,
     check_choice,
     check_sample_weight,
+    check_shape,
     column_names,
     float_type,
     framed,
     integer,
-    is_row_blocks,
     is_sparse,
     number,
     positive,
     require_memory,
     stored,
 )
-from ..linalg.orthogonal import fix_signs
+from ..linalg.orthogonal import fix_signs, sign_of
 from ..linalg.scaling import beyond_range, eps_of, exponent_above, largest_magnitude
 from ..operators.blocks import naming_not_finite
-from ..operators.partition import column_means, row_blocks
+from ..operators.partition import column_means
 from ..operators.problem import warn_out_of_range
 from ..readable import Listing, Tabular
 from ..results import check_scores
@@ -63,7 +64,6 @@ from .random_features import (
     drawn_features,
     feature_moments,
     feature_scores,
-    map_rows,
     median_distance,
     merge_moments,
     of_block,
@@ -172,20 +172,16 @@ class KernelPCAResult(Tabular):
         >>> np.allclose(result.transform(X), result.scores)
         True
         """
-        given, X = X, aligned(X, self.names)
+        rows = as_rows(aligned(X, self.names))
+        dtype = float_type(rows.dtype)
         if self.features is not None:
-            scores = map_rows(
-                self.features, feature_scores, X, "X", self.n_components, self.kernel_mean, self.coefficients
-            )
-            return framed(given, scores)
-        assert self._samples is not None
-        kernel, rows = self._samples
-        if is_row_blocks(X):
-            by_rows = row_blocks(X)
-            dtype = np.result_type(float_type(by_rows.dtype), self.coefficients)
-            tail = (self.n_components,)
-            return by_rows.mapped(_expanded, tail, dtype, kernel, rows, self.kernel_mean, self.coefficients)
-        return framed(given, expanded(kernel, rows, as_kernel_input(X), self.kernel_mean, self.coefficients))
+            check_shape(rows, "X", "n", len(self.features.weights))
+            task = partial(feature_scores, self.features)
+        else:
+            assert self._samples is not None
+            dtype, task = np.result_type(dtype, self.coefficients), partial(expanded, *self._samples)
+        by = self.kernel_mean, self.coefficients
+        return framed(X, rows.mapped(of_block, (self.n_components,), dtype, task, *by))
 
     def inverse_transform(self, scores: ArrayLike) -> AnyArray:
         """Approximate pre-images: rows whose scores are near the given ones.
@@ -351,9 +347,7 @@ def kernel_pca(
     limit = KERNEL_BYTES if memory_limit is None else number(memory_limit, "memory_limit", 0)
     if random_features is not None:
         _check_feature_options(name, ridge=ridge, solver=solver, memory_limit=memory_limit)
-        return _kernel_pca_by_features(
-            X, n_components, random_features, options["bandwidth"], sample_weight, rng
-        )
+        return _kernel_pca_by_features(X, n_components, random_features, options, sample_weight, rng)
     instead = ": use random_features, which read one block at a time" if name == "rbf" else ""
     require_memory(X, "a kernel matrix of all pairs of rows needs", instead=instead)
     seed = as_seed(rng)
@@ -383,10 +377,7 @@ def kernel_pca(
         eigenvalues=eigenvalues,
         explained_variance_ratio=values / trace if trace > 0 else None,
         kernel=name if isinstance(name, str) else getattr(name, "__name__", type(name).__name__),
-        bandwidth=k.bandwidth,
-        degree=k.degree,
-        gamma=k.gamma,
-        coef0=k.coef0,
+        **options,
         solver=used,
         coefficients=coefficients,
         kernel_mean=mean,
@@ -474,11 +465,6 @@ def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any
     return Kernel(name, data.shape[1], **options, shift=shift, factor=factor, sparse=sparse)
 
 
-def _expanded(block: Any, kernel: Kernel, rows: Rows, *arguments: Any) -> AnyArray:
-    """`expanded` of a block of rows."""
-    return of_block(block, lambda new: expanded(kernel, rows, new, *arguments))
-
-
 # ---- random features --------------------------------------------------------------------------------
 
 
@@ -506,9 +492,9 @@ def _moments_of_block(block: Any, weight: Any, features: RandomFeatures) -> Any:
 
 
 def _kernel_pca_by_features(
-    X: Any, n_components: Any, random_features: Any, bandwidth: Any, sample_weight: Any, rng: Any
+    X: Any, n_components: Any, random_features: Any, options: dict[str, Any], sample_weight: Any, rng: Any
 ) -> KernelPCAResult:
-    given = isinstance(random_features, RandomFeatures)
+    given, bandwidth = isinstance(random_features, RandomFeatures), options["bandwidth"]
     if given and bandwidth is not None:
         raise ValueError("random_features have a bandwidth of their own; give one of the two")
     given_rows = as_rows(X, len(random_features.weights) if given else None)
@@ -527,14 +513,13 @@ def _kernel_pca_by_features(
         values, V, solver = leading(C, r, not large(m, r), 0)
         rounding = 100 * eps_of(float_type(rows.dtype))
         _check_rank(values, rounding * max(values.max(initial=0), math.sqrt(n)))
-        scores = rows.stacked(of_block, feature_scores, features, mean, V)
+        scores = rows.stacked(of_block, partial(feature_scores, features), mean, V)
     heavy = scores if weight is None else scores[weight > 0]
-    largest = np.array([z[np.abs(z).argmax()] for z in heavy.T])
-    sign = np.where(largest < 0, -1, 1).astype(scores.dtype)
+    sign = np.array([sign_of(z) for z in heavy.T], scores.dtype)
     scores *= sign
     return KernelPCAResult(
         scores=scores, eigenvalues=values, explained_variance_ratio=values / trace, kernel="rbf",
-        bandwidth=features.bandwidth, degree=None, gamma=None, coef0=None, solver=solver,
+        **options | {"bandwidth": features.bandwidth}, solver=solver,
         coefficients=V * sign, kernel_mean=mean, features=features, _samples=None, _preimages=None,
         names=rows.names, total_weight=None if weight is None else n,
     )  # fmt: skip

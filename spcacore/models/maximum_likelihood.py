@@ -21,10 +21,8 @@ from .._types import AnyArray, Array, DType, Index, Mask
 from .._validation import Hook, is_operator, is_sparse, real_array, refuse_not_finite
 from ..linalg.eigen import (
     interruptible,
-    largest_eigenpairs,
     leading_eigenpairs,
     leading_eigenvectors,
-    products_of,
 )
 from ..linalg.orthogonal import inner_products, tall_product, unit_columns
 from ..linalg.scaling import EPS, below_range, beyond_range, eps_of
@@ -118,7 +116,7 @@ class Fit(NamedTuple):
     mean: AnyArray | None
 
 
-def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, hook: Hook | None) -> Fit:
+def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, hook: Hook) -> Fit:
     """EM for the likelihood of the observed entries, with an expanded model.
 
     Given the posteriors of z, each variable is regressed on the expected z and 1 over the rows that observe
@@ -143,11 +141,11 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
     values = np.sum((Y @ U) ** 2, axis=0) / n
     floor = float(np.sum(Y**2)) / count
     noise = max((float(np.sum(Y**2)) / n - values.sum()) / p, 1e-3 * floor)
-    W, mu = U * np.sqrt(np.maximum(values, noise)), np.zeros(p)
+    T = np.column_stack([U * np.sqrt(np.maximum(values, noise)), *np.zeros((int(center), p))])
     trace: list[float] = []
     converged = False
     for _ in range(max_iter):
-        likelihood, W, mu, s2 = _em_step(Y, seen, masks, which, W, mu, noise, center)
+        likelihood, T, s2 = _em_step(Y, seen, masks, which, T, noise, r)
         trace.append(likelihood)
         fell = len(trace) > 1 and trace[-1] < trace[-2] and noise < 1e-8 * floor  # by rounding
         if fell or not s2 > 1e-13 * floor:
@@ -156,70 +154,60 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
                 "these leave no noise, and the likelihood is unbounded; use fewer"
             )
         noise = s2
-        stop = hook is not None and hook(Progress(0, 1, len(trace)))
         converged = len(trace) > 1 and trace[-1] - trace[-2] <= tol * count
-        if converged or stop:
+        if hook(Progress(0, 1, len(trace))) or converged:
             break
     if not converged:
         warn(f"not converged in {counted(len(trace), 'iteration')}")
     if ddof:
-        W, noise = W * math.sqrt(n / (n - 1)), noise * n / (n - 1)
-    likelihood = _em_step(Y, seen, masks, which, W, mu, noise, center)[0]
+        T[:, :r] *= math.sqrt(n / (n - 1))
+        noise *= n / (n - 1)
+    likelihood = _em_step(Y, seen, masks, which, T, noise, r)[0]
     shift = 0.5 * problem.exponent * math.log(2) * count
     if problem.scale is not None:
         shift += float(seen.sum(axis=0) @ np.log(problem.scale.astype(np.float64)))
-    U, s, _ = linalg.svd(W, full_matrices=False)
+    U, s, _ = linalg.svd(T[:, :r], full_matrices=False)
     mean = None
     if center:
         assert problem.mean is not None
-        change = np.ldexp(mu, problem.exponent // 2)
+        change = np.ldexp(T[:, r], problem.exponent // 2)
         mean = problem.mean + change * (1 if problem.scale is None else problem.scale)
         mean = mean.astype(problem.operator.dtype)
     return Fit(U, s**2 + noise, noise, n, likelihood - shift, np.array(trace) - shift, converged, mean)
 
 
 def _em_step(
-    Y: Array,
-    seen: Array,
-    masks: Array,
-    which: Index,
-    W: Array,
-    mu: Array,
-    noise: float,
-    center: bool,
-) -> tuple[float, Array, Array, float]:
-    """The log-likelihood of (W, mu, noise), and the next W, mu and noise."""
-    n, p = Y.shape
-    r = W.shape[1]
-    q = r + center
-    M = (masks @ (W[:, :, None] * W[:, None, :]).reshape(p, r * r)).reshape(-1, r, r) + noise * np.eye(r)
+    Y: Array, seen: Array, masks: Array, which: Index, T: Array, noise: float, r: int
+) -> tuple[float, Array, float]:
+    """The log-likelihood of T = (W, mu), or W alone, and noise; the next T and noise."""
+    (n, p), q, W = Y.shape, T.shape[1], T[:, :r]
+
+    def by_pattern(V: AnyArray) -> Array:
+        """V_o'V_o of the observed variables of each pattern."""
+        return (masks @ (V[:, :, None] * V[:, None, :]).reshape(p, r * r)).reshape(-1, r, r)
+
+    M = by_pattern(W) + noise * np.eye(r)
     inverse = np.linalg.inv(M)
-    right = Y @ W - seen @ (mu[:, None] * W)
-    Z = np.einsum("ia,iab->ib", right, inverse[which])
-    left = Y - seen * (Z @ W.T + mu)
-    observed = masks.sum(axis=1)
-    determinant = (observed - r) * math.log(noise) + np.linalg.slogdet(M)[1]
-    square = np.sum(left**2) / noise + np.sum(Z**2)
+    right = Y @ W - seen @ (T[:, r:].sum(axis=1, keepdims=True) * W)
+    full = np.ones((n, q))
+    full[:, :r] = Z = np.einsum("ia,iab->ib", right, inverse[which])
+    determinant = (masks.sum(axis=1) - r) * math.log(noise) + np.linalg.slogdet(M)[1]
+    square = np.sum((Y - seen * (full @ T.T)) ** 2) / noise + np.sum(Z**2)
     likelihood = -0.5 * (LOG_2PI * seen.sum() + determinant[which].sum() + square)
 
-    moment, b = np.zeros((p, q * q)), np.zeros((p, q))
-    whole = np.zeros((r, r))
+    moment, whole = np.zeros((p, q * q)), np.zeros((r, r))
     for rows in slices(n, q * q + p, COPIED_ENTRIES):
-        z, covariance = Z[rows], noise * inverse[which[rows]]
-        full = np.concatenate((z, np.ones((len(z), 1))), axis=1) if center else z
-        outer = full[:, :, None] * full[:, None, :]
-        outer[:, :r, :r] += covariance
+        outer = full[rows, :, None] * full[rows, None, :]
+        outer[:, :r, :r] += noise * inverse[which[rows]]
         whole += outer[:, :r, :r].sum(axis=0)
-        moment += seen[rows].T @ outer.reshape(len(z), q * q)
-        b += Y[rows].T @ full
-    theta = np.linalg.solve(moment.reshape(p, q, q), b[:, :, None])[:, :, 0]
-    V, shift = theta[:, :r], theta[:, r] if center else mu
-    left = Y - seen * (Z @ V.T + shift)
-    covariance = noise * (masks @ (V[:, :, None] * V[:, None, :]).reshape(p, r * r)).reshape(-1, r, r)
-    rest = np.sum(left**2) + np.sum(covariance * inverse, axis=(1, 2))[which].sum()
-    mean = Z.mean(axis=0) if center else np.zeros(r)
-    root = np.linalg.cholesky(whole / n - np.outer(mean, mean))
-    return float(likelihood), V @ root, shift + V @ mean, float(rest / seen.sum())
+        moment += seen[rows].T @ outer.reshape(-1, q * q)
+    theta = np.linalg.solve(moment.reshape(p, q, q), (Y.T @ full)[:, :, None])[:, :, 0]
+    rest = np.sum((Y - seen * (full @ theta.T)) ** 2)
+    rest += noise * np.sum(by_pattern(theta[:, :r]) * inverse, axis=(1, 2))[which].sum()
+    turn, mean = np.eye(q), Z.mean(axis=0) if q > r else np.zeros(r)
+    turn[:r, :r] = np.linalg.cholesky(whole / n - np.outer(mean, mean))
+    turn[:r, r:] = mean[:, None]
+    return float(likelihood), theta @ turn, float(rest / seen.sum())
 
 
 # ---- all entries are known ----------------------------------------------------------------------------
@@ -236,7 +224,7 @@ def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Ar
     dense = not (op.symmetric_form or is_sparse(X) or is_operator(X))
     order = p if op.symmetric_form else min(op.n, p)
     if order > PPCA_ORDER or not (dense or p == order):
-        values, U = _by_lanczos(op, r)
+        values, U = leading_eigenvectors(op, r)
     elif not dense:
         values, U = _eigenvectors(op.submatrix(np.arange(p)).astype(np.float64), r)
     else:
@@ -296,15 +284,6 @@ def _by_products(problem: Problem, X: Any, r: int, dtype: DType) -> tuple[Array,
         return values, Z
     U = [inner_products((block(part) if len(parts) > 1 else F).T, Z) for part in parts]
     return values, unit_columns(np.concatenate(U))
-
-
-def _by_lanczos(op: Any, r: int) -> tuple[Array, Array]:
-    """By ARPACK from products with the operator."""
-    if r >= op.p - 1:
-        raise ValueError(f"n_components must be below {op.p - 1} for so large a matrix, not {r}")
-    start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
-    values, U = largest_eigenpairs(products_of(op), r, v0=start)
-    return values[::-1].astype(np.float64), U[:, ::-1].astype(np.float64)
 
 
 def _centered(problem: Problem, X: Any, rows: slice, columns: slice, dtype: DType) -> AnyArray:

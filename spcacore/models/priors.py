@@ -151,32 +151,22 @@ class Sparse:
     def solve(
         self, a: float, V: Array, guess: Array | None = None, residual: float = GRADIENT_RESIDUAL
     ) -> Array:
-        """By the factor, or conjugate gradients for all columns at once, preconditioned by the diagonal."""
+        """By the factor, or conjugate gradients for each column, preconditioned by the diagonal."""
         if self.factor is not None:
             solved = np.empty_like(V)
             solved[self.order] = linalg.cho_solve_banded((self.factor(a), True), V[self.order])
             return solved
-        B = V.reshape(self.p, -1)
-        X = np.zeros_like(B) if guess is None else guess.reshape(self.p, -1).copy()
-        scale = (1 / (a + self.diagonal))[:, None]
-        R = B - (a * X + self.matrix @ X)
-        Z = scale * R
-        D, rz = Z, np.sum(R * Z, axis=0)
-        goal = residual * np.linalg.norm(B, axis=0)
-        for _ in range(GRADIENT_STEPS):
-            if (np.linalg.norm(R, axis=0) <= goal).all():
-                break
-            KD = a * D + self.matrix @ D
-            step = np.sum(D * KD, axis=0)
-            step = np.where(step > 0, rz / np.where(step > 0, step, 1), 0)
-            X += step * D
-            R -= step * KD
-            Z = scale * R
-            before, rz = rz, np.sum(R * Z, axis=0)
-            D = Z + np.where(before > 0, rz / np.where(before > 0, before, 1), 0) * D
-        else:
-            warn("the precision is so ill-conditioned that its systems are solved only roughly")  # fmt: skip
-        return X.reshape(V.shape)
+        from scipy.sparse import diags_array
+        from scipy.sparse.linalg import cg
+
+        K, M = self.matrix + diags_array(np.full(self.p, a)), diags_array(1 / (a + self.diagonal))
+        columns = V.reshape(self.p, -1).T
+        near = columns * 0 if guess is None else guess.reshape(self.p, -1).T
+        options = {"rtol": residual, "M": M, "maxiter": GRADIENT_STEPS}
+        found = [cg(K.tocsr(), v, x, **options) for v, x in zip(columns, near, strict=True)]
+        if any(left for _, left in found):
+            warn("the precision is so ill-conditioned that its systems are solved only roughly")
+        return np.stack([x for x, _ in found], axis=1).reshape(V.shape)
 
     def product(self, v: Array) -> Array:
         return self.matrix @ v

@@ -181,8 +181,7 @@ class RandomFeatures(Result):
         >>> features.transform([[0.0, 1.0, 2.0]]).shape
         (1, 100)
         """
-        features = map_rows(self, _feature_matrix, X, "X", self.n_features)
-        return framed(X, features, [f"feature_{j + 1}" for j in range(self.n_features)])
+        return framed(X, self._matrix(X, "X"), [f"feature_{j + 1}" for j in range(self.n_features)])
 
     def kernel(self, X: MatrixLike, Y: MatrixLike | None = None) -> AnyArray:
         """The approximate kernel between the rows of X and the rows of Y.
@@ -204,9 +203,12 @@ class RandomFeatures(Result):
         >>> features.kernel([[0.0, 0.0, 0.0]], [[1.0, 1.0, 1.0]]).round(1)  # exp(-3 / 8) = 0.69
         array([[0.7]])
         """
-        Z = map_rows(self, _feature_matrix, X, "X", self.n_features)
-        other = None if Y is None else map_rows(self, _feature_matrix, Y, "Y", self.n_features)
-        return matrix_product(Z, other)
+        return matrix_product(self._matrix(X, "X"), None if Y is None else self._matrix(Y, "Y"))
+
+    def _matrix(self, X: Any, name: str) -> Any:
+        """The features of all rows, block by block."""
+        rows = as_rows(aligned(X, self.names, name), len(self.weights), name)
+        return rows.mapped(of_block, (self.n_features,), float_type(rows.dtype), _feature_matrix, self)
 
     def _write(self, rows: Any, out: AnyArray) -> None:
         """out = sqrt(2 / m) cos((rows - shift) weights + offset)."""
@@ -225,14 +227,6 @@ class RandomFeatures(Result):
     def _facts(self) -> list[str]:
         p, m = self.weights.shape
         return [f"p={p}", f"n_features={m}", f"bandwidth={self.bandwidth:.6g}"]
-
-
-def map_rows(
-    features: RandomFeatures, task: Callable[..., Any], X: Any, name: str, width: int, *arguments: Any
-) -> Any:
-    """`task` of the rows of X and these features, block by block."""
-    rows = as_rows(aligned(X, features.names, name), len(features.weights), name)
-    return rows.mapped(of_block, (width,), float_type(rows.dtype), task, features, *arguments)
 
 
 def random_fourier_features(
@@ -369,7 +363,7 @@ def _feature_matrix(rows: Any, features: RandomFeatures) -> AnyArray:
     return out
 
 
-def feature_scores(rows: Any, features: RandomFeatures, mean: AnyArray, coefficients: AnyArray) -> AnyArray:
+def feature_scores(features: RandomFeatures, rows: Any, mean: AnyArray, coefficients: AnyArray) -> AnyArray:
     """(Z - mean) @ coefficients."""
     mean, coefficients = mean.astype(rows.dtype), coefficients.astype(rows.dtype)
     out = np.empty((rows.shape[0], coefficients.shape[1]), rows.dtype)

@@ -151,7 +151,7 @@ def refine(
     hook = check_callback(callback)
     start = nonzeros_of(V.astype(problem.operator.dtype))
     best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, seed, hook)
-    if not (converged or (hook is not None and hook.ended)):
+    if not (converged or hook.ended):
         warn(NOT_CONVERGED.format(max_iter))
     V = as_matrix(problem.p, [(index, with_sign(problem, index, value)) for index, value in best])
     return V.astype(problem.operator.dtype)
@@ -197,7 +197,7 @@ def refined(
     n_restarts: int,
     max_iter: int,
     seed: int,
-    hook: Hook | None,
+    hook: Hook,
 ) -> tuple[Loadings, bool]:
     """The best loadings over all attempts, and whether the first, without restarts, came to its end."""
     start = _made_feasible(problem, start, sizes)
@@ -254,9 +254,7 @@ def _ordered(problem: Problem, loadings: Loadings, sizes: Sizes) -> Loadings:
     return out
 
 
-def _alone(
-    problem: Problem, now: Loading, size: int, attempts: int, seed: int, hook: Hook | None
-) -> Loadings:
+def _alone(problem: Problem, now: Loading, size: int, attempts: int, seed: int, hook: Hook) -> Loadings:
     """A loading sought again from itself, and from all starts, by the search of one component."""
     state, solver = DeflatedOperator.from_problem(problem), TruncatedPower.from_record(problem, TPower())
     index, value = now[0], now[1] / np.linalg.norm(now[1])
@@ -271,7 +269,7 @@ def _alone(
             if new is not None and new.objective > best.objective * (1 + _rounding(problem)):
                 best = new
         told = Progress(attempt, attempts, 1, float(problem.in_units(best.objective)))
-        if hook is not None and hook(told):
+        if hook(told):
             break
     return [(best.index, best.entries)]
 

@@ -52,10 +52,6 @@ class Residual:
         self.near: Array = np.zeros((problem.p, 0))  # what explained most beside the last component
         self.shifted: ShiftedInverse | None = None
 
-    @property
-    def basis(self) -> Array:
-        return self.M
-
     def product(self, v: Array) -> Array:
         if v.ndim > 1:
             products = self.op.apply_block(np.asfortranarray(v, self.op.dtype))
@@ -124,8 +120,9 @@ class Residual:
         else:
             b = (m - self.B @ (self.M.T @ m)) / energy
         Ab = self.product(b)
-        self.M, self.AB, self.FB, self._term = _appended(self.M, m), _appended(self.AB, Ab), None, None
-        self.B = self.M if self.orthogonal else _appended(self.B, b)
+        self.M, self.AB = np.column_stack([self.M, m]), np.column_stack([self.AB, Ab])
+        self.B = self.M if self.orthogonal else np.column_stack([self.B, b])
+        self.FB = self._term = None
         self.inner, self.MM = _bordered(self.inner, self.B.T @ Ab), _bordered(self.MM, self.M.T @ m)
         self.crossed += float(m @ Ab)
         self.square = self.total + float(np.sum(self.MM * self.inner)) - 2 * self.crossed
@@ -137,17 +134,6 @@ class Residual:
             one, sides = np.eye(len(self.inner)), np.hstack([self.M, self.AB])
             self._term = LowRank(sides, np.block([[self.inner, -one], [-one, 0 * one]]), sides)
         return self._term
-
-
-def _appended(A: Array, column: Array) -> Array:
-    """A with a column more, in room behind it where there is some."""
-    p, t = A.shape
-    held = A.base
-    if held is None or held.shape[1] == t:
-        held = np.empty((p, 2 * t + 8), order="F")
-        held[:, :t] = A
-    held[:, t] = column
-    return held[:, : t + 1]
 
 
 def _bordered(A: Array, column: Array) -> Array:

@@ -25,11 +25,11 @@ from .._validation import (
 from ..linalg.orthogonal import inner_products, inverse_root, polar_factor, symmetrized
 from ..linalg.scaling import TINY, below_range, descending
 from ..operators.degrees import degree_problem, degree_weight, row_shift
-from ..operators.gram import cheap_dense_shares, leading_vectors, negligible
+from ..operators.gram import leading_vectors, negligible
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.transform import fitted_scores
 from ..progress import Callback, Progress, check_callback
+from ..readable import when_asked
 from ..solvers.base import shared_parameters
 from ..tools.rotation import l1_rotate, orthomax
 from .variance import VariancesResult, operator_variances
@@ -89,7 +89,7 @@ class RotatedResult(VariancesResult):
     converged: bool
     middle: Array | None = None
     row_shift: float | None = None
-    dense_ratio: Array | None = None
+    dense_ratio: Array | None = when_asked()
     missing_entries: int = 0
 
     @property
@@ -262,19 +262,16 @@ def sca(
     variances = np.einsum("ij,ij->j", Y, op.apply_block(Y))
     order = descending(variances)
     Y = (Y * np.where(np.einsum("ij,ij,ij->j", Y, Y, Y) < 0, -1, 1))[:, order]
-    return _result(problem, "sca", Y, fitted_scores(X, problem, (Y + 0.0).astype(op.dtype)), ended)
+    return _result(problem, "sca", Y, ended, X)
 
 
 def _result(
-    problem: Problem, method: str, Y: Array, scores: AnyArray | None, ended: tuple[int, bool],
-    middle: Array | None = None,
+    problem: Problem, method: str, Y: Array, ended: tuple[int, bool], rows: Any = None, **more: Any
 ) -> RotatedResult:  # fmt: skip
     variances = operator_variances(problem, Y, "cumulative")
     return RotatedResult.of(
-        problem, Y + 0.0, variances, np.asarray(problem.in_units(variances)),  # no zero with a sign
-        scores=scores, n_iter=ended[0], converged=ended[1], method=method, middle=middle,
-        row_shift=row_shift(problem), dense_ratio=cheap_dense_shares(problem, Y.shape[1]),
-        kind="covariance" if problem.n_samples is None else "data", missing_entries=problem.missing_entries,
+        problem, Y + 0.0, variances, rows,  # no zero with a sign
+        n_iter=ended[0], converged=ended[1], method=method, row_shift=row_shift(problem), **more,
     )  # fmt: skip
 
 
@@ -354,7 +351,7 @@ def sma(
     Y, Z, B = _ordered(Y, Z, Z.T @ op.forward_block(Y))
     with below_range():
         B = B * math.ldexp(1.0, problem.exponent // 2)
-    return _result(problem, "sma", Y, (Z + 0.0).astype(op.dtype), ended, B)
+    return _result(problem, "sma", Y, ended, scores=(Z + 0.0).astype(op.dtype), middle=B)
 
 
 def _iterate(
@@ -362,13 +359,13 @@ def _iterate(
     r: int,
     max_iter: int,
     tol: float,
-    hook: Hook | None,
+    hook: Hook,
 ) -> tuple[int, bool]:
     """Steps until none rotates a column by a sine above `tol`: their number, and whether that was reached."""
     n_iter = 0
     for n_iter in range(1, max_iter + 1):
         sine = step()
-        stop = hook is not None and hook(Progress(0, r, n_iter))
+        stop = hook(Progress(0, r, n_iter))
         if sine <= tol:
             return n_iter, True
         if stop:
@@ -390,9 +387,7 @@ def _problem(
     if has_only_products(X):
         raise TypeError("X must be an array or a sparse matrix; the total variance of an operator is unknown")
     if not isinstance(scale, str):
-        problem = as_problem(X, kind, center, scale, sample_weight, **options)
-        problem.reported(problem.trace)
-        return problem
+        return as_problem(X, kind, center, scale, sample_weight, **options)
     check_choice(kind, "kind", Kind)
     if scale != "degree":
         raise ValueError(f"scale must be True, False or 'degree', not {scale!r}")

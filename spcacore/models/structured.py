@@ -22,7 +22,7 @@ at once, without deflation, are in `under_prior`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from .._limits import PRIOR_UNIT, STRUCTURED_TOL
-from .._messages import counted, warn
+from .._messages import counted, warn, warn_not_converged
 from .._records import frozen_record
 from .._types import AnyArray, Array, Index, Kind, Mask, MatrixLike, Weights
 from .._validation import (
@@ -45,12 +45,13 @@ from .._validation import (
     per_component,
 )
 from ..choice import Choice, Prior
-from ..linalg.orthogonal import column_span, symmetrized
+from ..linalg.orthogonal import column_span, symmetrized, unit_columns
 from ..operators.inputs import as_fitted, as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality
 from ..operators.transform import scores
 from ..progress import Callback, check_callback
 from ..solvers.base import shared_parameters
+from ..solvers.solution import ProgressHook
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
 from .priors import as_prior, independent, variances_of
@@ -235,20 +236,15 @@ class StructuredPCAResult(VariancesResult):
             )
         elif cardinality is not None:
             raise TypeError("oppca takes no cardinality")
-        problem = _problem_of(X, self.kind, options)
-        rows = p if self.kind == "covariance" else self.n_samples
-        shape = problem.p if problem.n_samples is None else problem.n_samples, problem.p
-        if shape != (rows, p):
-            raise ValueError(f"X has shape {shape}; this result came from data of shape {(rows, p)}")
         known = [
             Component(
                 self.means[:, t], float(self.posterior_precision[t]), float(self.posterior_trace[t]),
-                float(problem.from_units(self.noise_variances[t])), self.free_energy[t],
-                bool(self.converged[t]), float(self.gain[t]),
+                float(self.noise_variances[t]), self.free_energy[t], bool(self.converged[t]),
+                float(self.gain[t]),
             )
             for t in range(before)
         ]  # fmt: skip
-        return _fit(X, before + more, sizes, self.method, self.deflation, self.kind, options, known, callback)
+        return _fit(X, before + more, sizes, callback, known, **options)
 
     def _facts(self) -> list[str]:
         sizes = self._sizes()[: 2 if self.method == "oppca" else None]
@@ -341,10 +337,11 @@ def oppca(
     >>> [round(float(bump @ v / np.linalg.norm(bump)), 2) for v in (smooth.loadings[:, 0], plain.loadings[:, 0])]
     [0.94, 0.66]
     """  # noqa: E501
-    check_choice(deflation, "deflation", _Dense)
-    options = _checked(prior, max_iter=max_iter, tol=tol, center=center, scale=scale, n_samples=n_samples)
-    options["sample_weight"] = sample_weight
-    return _fit(X, n_components, None, "oppca", deflation, kind, options, [], callback)
+    return _fit(
+        X, n_components, None, callback, method="oppca",
+        deflation=check_choice(deflation, "deflation", _Dense), prior=prior, max_iter=max_iter, tol=tol,
+        kind=kind, center=center, scale=scale, sample_weight=sample_weight, n_samples=n_samples,
+    )  # fmt: skip
 
 
 def soppca(
@@ -412,49 +409,45 @@ def soppca(
     >>> bool(((result.loadings != 0) == (planted != 0)).all())
     True
     """
-    check_choice(deflation, "deflation", _Sparse)
-    options = _checked(prior, max_iter=max_iter, tol=tol, center=center, scale=scale, n_samples=n_samples)
-    options |= {"sample_weight": sample_weight, "choice": knowledge(choice)}
-    if options["choice"].get("signs") is not None and deflation == "constrained":
+    known = knowledge(choice)
+    if check_choice(deflation, "deflation", _Sparse) == "constrained" and known.get("signs") is not None:
         raise ValueError(
             "signs cannot be combined with deflation='constrained': orthogonal loadings of the same "
             "variables cannot all have given signs"
         )
-    return _fit(X, n_components, cardinality, "soppca", deflation, kind, options, [], callback)
-
-
-def _checked(prior: Any, **options: Any) -> dict[str, Any]:
-    """Options, the prior among them, and a number in place of its source of random numbers, which further
-    components repeat."""
-    if prior is not None and not isinstance(prior, Prior):
-        raise TypeError(f"prior must be Prior(covariance=...) or Prior(precision=...), not {prior!r:.60}")
-    return options | {"prior": prior, "seed": as_seed(None if prior is None else prior.rng)}
+    return _fit(
+        X, n_components, cardinality, callback, method="soppca", deflation=deflation, choice=known,
+        prior=prior, max_iter=max_iter, tol=tol, kind=kind, center=center, scale=scale,
+        sample_weight=sample_weight, n_samples=n_samples,
+    )  # fmt: skip
 
 
 # ---- several components -----------------------------------------------------------------------------
 
 
-def _problem_of(X: Any, kind: str, options: dict[str, Any]) -> Problem:
-    treatment = {name: options[name] for name in ("center", "scale", "sample_weight")}
-    return as_problem(X, kind=kind, choice=options.get("choice"), form=True, **treatment)
-
-
 def _fit(
-    X: Any, n_components: Any, cardinality: Any, method: str, deflation: str, kind: str,
-    options: dict[str, Any], known: list[Component], callback: Callback | None,
+    X: Any, n_components: Any, cardinality: Any, callback: Callback | None, known: Sequence[Component] = (),
+    **options: Any,
 ) -> StructuredPCAResult:  # fmt: skip
-    """The components after the known ones, and the result of all."""
+    """The components after the known ones, and the result of all, whose options further ones repeat."""
+    given, method, deflation = options["prior"], options["method"], options["deflation"]
+    if given is not None and not isinstance(given, Prior):
+        raise TypeError(f"prior must be Prior(covariance=...) or Prior(precision=...), not {given!r:.60}")
+    if "seed" not in options:  # in place of a source of random numbers
+        options["seed"] = as_seed(None if given is None else given.rng)
     names = ("center", "scale", "sample_weight")
-    options = options | dict(zip(names, in_order(X, *(options[name] for name in names)), strict=True))
-    problem = _problem_of(X, kind, options)
-    options = options | {"choice": problem.supports}
+    treatment = dict(zip(names, in_order(X, *(options[name] for name in names)), strict=True))
+    problem = as_problem(X, kind=options["kind"], choice=options.get("choice"), form=True, **treatment)
+    shape = problem.p if problem.n_samples is None else problem.n_samples, problem.p
+    if options.setdefault("shape", shape) != shape:
+        raise ValueError(f"X has shape {shape}; this result came from data of shape {options['shape']}")
+    options |= {**treatment, "choice": problem.supports}
     if options["sample_weight"] is not None:
         options["sample_weight"] = np.array(options["sample_weight"])  # the caller's may change
     max_iter = integer(options["max_iter"], "max_iter", 1)
     tol = options["tol"]
     tol = STRUCTURED_TOL.of(problem.operator.dtype) if tol is None else number(tol, "tol", 0)
     hook = check_callback(callback)
-    seed = options["seed"]
     n = samples_of(problem, options["n_samples"])
     if n is None:
         raise ValueError("kind='covariance' needs n_samples, to weigh the data against the prior")
@@ -469,7 +462,7 @@ def _fit(
         sizes = per_component(
             cardinality, "cardinality", r, partial(TruncatedPower.check_sparsity, problem=problem)
         )
-    prior, unit = as_prior(options["prior"], problem.p, problem.names, seed)
+    prior, unit = as_prior(given, problem.p, problem.names, options["seed"])
     if not 1 / PRIOR_UNIT < unit < PRIOR_UNIT:
         raise ValueError(
             f"the precision of the prior is about {unit:.0e}: rescale it; multiples give the same loadings"
@@ -480,53 +473,43 @@ def _fit(
             "has no closed form"
         )
 
-    def start_search(residual: Residual, t: int, report: Callable[[], None]) -> Search:
-        return Search(problem, residual, prior, n, max_iter, tol, [seed, t + 1], report)
-
     if deflation == "joint":
         components = fit_at_once(problem, n, r, prior, unit, max_iter, tol, hook)
     else:
         basis = prior if sizes is None else None
         residual = Residual(problem, n, deflation != "naive", 8 if stop else r, basis)
-        components = fit_in_turn(residual, r, stop, sizes, deflation, unit, start_search, known, hook)
+        search = Search(residual, prior, max_iter, tol, [options["seed"]], ProgressHook(hook, 0, r))
+        components = fit_in_turn(search, r, stop, sizes, deflation, unit, known, hook)
     if stop and components and not components[0].gain > 0:
         warn("not even the first component raises the free energy")
-    unconverged = [t for t, c in enumerate(components) if not c.converged]
-    if unconverged:
-        warn(f"component{'s' * (len(unconverged) > 1)} {', '.join(map(str, unconverged))} not converged in "
-            f"{counted(max_iter, 'iteration')}")  # fmt: skip
-    return _result(X, problem, components, n, method, deflation, kind, options | {"cardinality": sizes})
+    warn_not_converged([c.converged for c in components], counted(max_iter, "iteration"))
+    return _result(X, problem, components, n, options | {"cardinality": sizes})
 
 
 def _result(
-    X: Any, problem: Problem, components: list[Component], n: float, method: str, deflation: str, kind: str,
-    options: dict[str, Any],
-) -> StructuredPCAResult:  # fmt: skip
-    op, p, r = problem.operator, problem.p, len(components)
-    means, loadings = np.zeros((p, r)), np.zeros((p, r), op.dtype)
-    for t, c in enumerate(components):
-        means[:, t] = c.m
-        loadings[:, t] = (c.m / np.linalg.norm(c.m)).astype(op.dtype)
+    X: Any, problem: Problem, components: list[Component], n: float, options: dict[str, Any]
+) -> StructuredPCAResult:
+    op, r = problem.operator, len(components)
+    means = np.array([c.m for c in components]).reshape(r, problem.p).T.copy()
+    numbers = np.array([(c.a, c.trace, c.noise, c.gain) for c in components]).reshape(r, 4).T.copy()
+    loadings = unit_columns(means).astype(op.dtype) if r else means.astype(op.dtype)
     variances = operator_variances(problem, loadings.astype(np.float64), "cumulative")
-    noises = np.array([float(problem.in_units(c.noise)) for c in components])
     total = problem.total_variance or 0.0
     result = StructuredPCAResult.of(
         problem,
         loadings,
         variances,
-        problem.reported(variances),
         means=means,
-        posterior_precision=np.array([c.a for c in components]),
-        posterior_trace=np.array([c.trace for c in components]),
-        noise_variance=float(noises[-1] if r else total * (n - 1) / (n * problem.n_variables)),
-        noise_variances=noises,
+        posterior_precision=numbers[0],
+        posterior_trace=numbers[1],
+        noise_variance=float(numbers[2, -1] if r else total * (n - 1) / (n * problem.n_variables)),
+        noise_variances=numbers[2],
         free_energy=tuple(c.free_energy for c in components),
-        gain=np.array([c.gain for c in components]),
+        gain=numbers[3],
         n_iter=np.array([len(c.free_energy) for c in components], np.intp),
         converged=np.array([c.converged for c in components], np.bool_),
-        method=method,
-        deflation=deflation,
-        kind=kind,
+        method=options["method"],
+        deflation=options["deflation"],
         n_samples=int(n) if problem.n_samples is None else problem.n_samples,
         options=options,
     )

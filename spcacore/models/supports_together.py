@@ -20,6 +20,7 @@ from .._limits import (
     SMALL_ORDER,
 )
 from .._types import Array
+from .._validation import Hook
 from ..linalg.eigen import leading_eigenpairs
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..objectives.partition import Partition
@@ -211,7 +212,7 @@ def best_budget(
         return begin[-1][0], 0.0
     best, value, sizes = max(ends, key=lambda one: one[1])
     while not (again or steps.over) and problem.p <= SMALL_ORDER:
-        new, _ = refined(problem, _without_zeros(best), sizes, None, 0, REFINEMENT_ROUNDS, seed, None)
+        new, _ = refined(problem, _without_zeros(best), sizes, None, 0, REFINEMENT_ROUNDS, seed, Hook(None))
         new, more = quickly_refined(problem, _without_zeros(new), sizes)
         if not more > value * (1 + RISE):
             break

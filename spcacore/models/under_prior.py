@@ -15,7 +15,7 @@ X = T B needs T'T alone. Two steps accelerate it: the rows of W may covary, whic
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -37,11 +37,10 @@ from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.submatrix import KeptRows
 from ..progress import Progress
-from ..solvers.solution import Ended
+from ..solvers.solution import Ended, ProgressHook
 from ..supports.admissible import Supports
 from ..supports.search import forward_ways
 from .priors import Diagonal, PriorMatrix, Spectral
-from .residual import Residual
 from .variational import Component, Search
 
 _LOG_2PI = math.log(2 * math.pi)
@@ -138,19 +137,17 @@ def _continued(before: _Point, middle: _Point, after: _Point) -> _Point:
 
 
 def fit_in_turn(
-    residual: Residual, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str,
-    unit: float, start_search: Callable[[Residual, int, Callable[[], None]], Search], known: list[Component],
-    hook: Hook | None,
+    search: Search, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str, unit: float,
+    known: Sequence[Component], hook: Hook,
 ) -> list[Component]:  # fmt: skip
     """Up to r components, each in the scale of the caller's prior, whose precision is `unit` times L.
 
     With `stop`, no more than raise the free energy, but one at least.
     """
-    problem, n, root = residual.problem, residual.n, math.sqrt(unit)
-    op = problem.operator
+    residual, problem = search.residual, search.problem
+    op, k = problem.operator, problem.p
     removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
-    state = DeflatedOperator.from_problem(problem, removal)
-    sparse_state: DeflatedOperator | None = state
+    state: DeflatedOperator | None = DeflatedOperator.from_problem(problem, removal)
     rounding = (30 if op.single else 1e3) * eps_of(op.dtype)
     components: list[Component] = []
     for t in range(r):
@@ -161,34 +158,34 @@ def fit_in_turn(
         if t < len(known):
             new = known[t]
         else:
+            search = replace(
+                search, seed=[search.seed[0], t + 1], report=ProgressHook(hook, t, r, whole=True)
+            )
             try:
-                search = start_search(residual, t, _step_counter(hook, t, r))
                 if sizes is None:
-                    new = search.on_all(
-                        residual.basis if deflation == "orthogonal" else residual.basis[:, :0]
-                    )
+                    new = search.on_all(residual.M if deflation == "orthogonal" else residual.M[:, :0])
                 else:
-                    new = search.on_support(sizes[t], sparse_state, deflation == "constrained")
+                    k = sizes[t]
+                    new = search.on_support(k, state, deflation == "constrained")
             except Ended:
                 break
-            new = replace(new, gain=search.gain(new, problem.p if sizes is None else sizes[t]))
-            new = _in_units(new, problem, n, unit)
+            new = _in_units(replace(new, gain=search.gain(new, k)), problem, residual.n, unit)
         if stop and components and not new.gain > 0:
             break
         components.append(new)
-        residual.remove(new.m * root, (float(new.m @ new.m) + new.trace) * unit)
-        if sizes is not None and sparse_state is not None and t + 1 < r:
+        residual.remove(new.m * math.sqrt(unit), (float(new.m @ new.m) + new.trace) * unit)
+        if sizes is not None and state is not None and t + 1 < r:
             index = np.flatnonzero(new.m)
             loading = new.m[index] / np.linalg.norm(new.m[index])
-            sparse_state = sparse_state.deflate(index, loading.astype(op.dtype))
+            state = state.deflate(index, loading.astype(op.dtype))
         if t >= len(known) and _told(hook, problem, new, t, r):
             break
     return components
 
 
-def _told(hook: Hook | None, problem: Problem, new: Component, t: int, r: int) -> bool:
+def _told(hook: Hook, problem: Problem, new: Component, t: int, r: int) -> bool:
     """Tell the callback of a finished component; whether it ends the fit."""
-    if hook is None:
+    if hook.callback is None:  # and so nobody asks for the variance
         return False
     loading = (new.m / np.linalg.norm(new.m)).astype(problem.operator.dtype)
     variance = float(problem.in_units(loading @ problem.operator.apply(None, loading)))
@@ -200,19 +197,20 @@ def _in_units(new: Component, problem: Problem, n: float, unit: float) -> Compon
     m = fix_sign(new.m) if problem.supports.signs is None else new.m
     return replace(
         new, m=m / math.sqrt(unit), a=new.a * unit, trace=new.trace / unit,
+        noise=float(problem.in_units(new.noise)),
         free_energy=new.free_energy - n * problem.n_variables * problem.exponent * math.log(2) / 2,
     )  # fmt: skip
 
 
 def fit_at_once(
     problem: Problem, n: float, r: int, prior: PriorMatrix, unit: float, max_iter: int, tol: float,
-    hook: Hook | None,
+    hook: Hook,
 ) -> list[Component]:  # fmt: skip
     """All r components by EM, those that explain most first; none where the callback ends it.
 
     Each has the log-density of all after each step.
     """
-    model, report = _JointModel(problem, n, prior), _step_counter(hook, 0, r)
+    model = _JointModel(problem, n, prior)
     entries = model.entries
     best = model.step(model.start(r))
     path, converged, idle = [best.log_density], False, 0
@@ -222,9 +220,7 @@ def fit_at_once(
             new = model.step(steps[-1].next)
             steps.append(new)
             path.append(max(new.log_density, path[-1]))
-            try:
-                report()
-            except Ended:
+            if hook(Progress(0, r, len(path) - 1)):
                 return []
             idle = idle + 1 if path[-1] - path[-2] <= 1e-15 * entries else 0
             converged = new.at.apart(new.next) <= tol**2 or idle == 3
@@ -248,19 +244,6 @@ def fit_at_once(
         if _told(hook, problem, one, t, r):
             break
     return components
-
-
-def _step_counter(hook: Hook | None, t: int, r: int) -> Callable[[], None]:
-    """To be called after each iteration of component t."""
-    steps = 0
-
-    def report() -> None:
-        nonlocal steps
-        steps += 1
-        if hook is not None and hook(Progress(t, r, steps)):
-            raise Ended
-
-    return report
 
 
 def information_projection(

@@ -19,12 +19,12 @@ from .._types import AnyArray, Array, Definition, Index, Kind, Names, OperatorLi
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, symmetrized, unit_columns
 from ..linalg.scaling import eps_of
-from ..operators.gram import cheap_dense_shares
+from ..operators.gram import shares_when_asked
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..operators.transform import fitted_scores, used_variables
-from ..readable import as_result, loadings_in
+from ..readable import as_result, loadings_in, when_asked
 from ..results import LoadingsResult, check_names
 from ..solvers.refitting import leading_vector
 from ..solvers.solution import Solution
@@ -239,20 +239,12 @@ class TotalShare:
 
 def _adjusted(op: _core.Operator, V: AnyArray) -> Array:
     """Squared diagonal of R in A^(1/2) V = QR; 0 where a score lies in the span of the earlier ones."""
-    out = np.zeros(V.shape[1])
-    images = images_of(op, V)
+    images, out = images_of(op, V), np.zeros(V.shape[1])
     if not op.symmetric_form:
-        basis: list[AnyArray] = []
-        for t, f in enumerate(images):
-            q = orthogonal_part(f, basis)
-            if q is not None:
-                out[t] = (q @ f) ** 2 / max(op.n - 1, 1)
-                basis.append(q)
-        return out
-    M = images @ V  # Cholesky elimination of V'AV
-    M = symmetrized(M)
-    rounding = VARIANCE_LEFT.of(op.dtype)
-    tiny = rounding * M.diagonal() * len(M)
+        Q = orthonormal(images.T, eps_of(op.dtype))
+        return (Q.T * images).sum(axis=1) ** 2 / max(op.n - 1, 1)
+    M = symmetrized(images @ V)  # Cholesky elimination of V'AV
+    tiny = VARIANCE_LEFT.of(op.dtype) * M.diagonal() * len(M)
     for t in range(len(M)):
         if M[t, t] > tiny[t]:
             out[t] = M[t, t]
@@ -336,18 +328,24 @@ class VariancesResult(LoadingsResult):
     scores: AnyArray | None = None
 
     @classmethod
-    def of(cls, problem: Problem, V: Array, inside: Array, explained: Array, **more: Any) -> Self:
-        """Of loadings that explain so much, in the operator's units and in the caller's."""
-        ratio = None
+    def of(cls, problem: Problem, V: Array, variances: Array, rows: Any = None, **more: Any) -> Self:
+        """Of loadings that explain so much, in the operator's units, with the scores of these rows."""
+        V, ratio = V.astype(problem.operator.dtype, copy=False), None
         if problem.diagonal is not None:
             trace = problem.trace
-            ratio = inside / trace if trace > 0 else inside
-        common = {
-            "loadings": V.astype(problem.operator.dtype, copy=False), "explained_variance": explained,
+            ratio = variances / trace if trace > 0 else variances
+        common: dict[str, Any] = {
+            "loadings": V, "explained_variance": problem.reported(variances),
             "explained_variance_ratio": ratio, "total_variance": problem.total_variance,
             "cardinality": np.array([np.count_nonzero(v) for v in V.T], np.intp), "mean": problem.mean,
             "scale": problem.scale, "n_samples": problem.n_samples, "names": problem.names,
+            "kind": "covariance" if problem.n_samples is None else "data",
+            "scores": None if rows is None else fitted_scores(rows, problem, V),
         }  # fmt: skip
+        if hasattr(cls, "missing_entries"):
+            common["missing_entries"] = problem.missing_entries
+        if hasattr(cls, "dense_ratio"):
+            common["dense_ratio"] = shares_when_asked(problem, V.shape[1])
         return cls(**common | more)
 
 
@@ -375,7 +373,7 @@ class GivenLoadings(VariancesResult):
     ('planted', [5, 5], (100, 2))
     """
 
-    dense_ratio: Array | None
+    dense_ratio: Array | None = when_asked()
 
 
 def from_loadings(
@@ -443,21 +441,14 @@ def from_loadings(
     contributions, % of the sum of magnitudes
     1: topdiam 50.0, length 50.0
     """
-    problem = as_problem(
-        X, kind, center, scale, sample_weight,
-        definite=False,
-    )  # fmt: skip
+    problem = as_problem(X, kind, center, scale, sample_weight, definite=False)
     if not isinstance(label, str):
         raise TypeError(f"label must be a string, not {label!r}")
     own = problem.names if names is None else check_names(names, problem.p)
     V = checked_loadings(loadings, problem.p, own, (1, 2))
     own = _names_of(loadings) if own is None else own
     variances = operator_variances(problem, V, "cumulative")
-    V = V.astype(problem.operator.dtype)
-    return GivenLoadings.of(
-        problem, V, variances, problem.reported(variances), kind=kind, names=own, method=label,
-        dense_ratio=cheap_dense_shares(problem, V.shape[1]), scores=fitted_scores(X, problem, V),
-    )  # fmt: skip
+    return GivenLoadings.of(problem, V, variances, X, names=own, method=label)
 
 
 def _names_of(loadings: Any) -> Names:

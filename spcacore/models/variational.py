@@ -19,6 +19,7 @@ from ..linalg.orthogonal import append_orthonormal, column_span, project_out, sy
 from ..linalg.scaling import eps_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
+from ..solvers.solution import Report
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import Supports
 from .priors import (
@@ -46,7 +47,7 @@ class Component:
     m: Array
     a: float
     trace: float
-    noise: float  # in the operator's units
+    noise: float  # in the operator's units, or the caller's
     free_energy: Array
     converged: bool
     gain: float = 0.0  # of the free energy, over noise alone, less what the weights of the samples cost
@@ -180,9 +181,7 @@ class ExpectationMaximization:
             return x
         return x.scaled(self.dimension)
 
-    def run(
-        self, v: Array, max_iter: int, tol: float, report: Callable[[], None]
-    ) -> tuple[Posterior, Component]:
+    def run(self, v: Array, max_iter: int, tol: float, report: Report) -> tuple[Posterior, Component]:
         """From the direction v: the posterior, and the component of it, with F after each iteration."""
         x = self.start(v if self.U is None else self.U.T @ v)
         x = self.best_combination(replace(x, a=self.m_step(x)[2]))
@@ -211,7 +210,7 @@ class ExpectationMaximization:
                 self.correct(best, len(path))
             least = min(least, step)
             path.append(max([after, *path[-1:]]))
-            report()
+            report(len(path))
             x = y if converged else y.scaled(self.dimension)
             F = self.m_step(x)[3]
         _, noise, _, F = self.m_step(x)
@@ -348,18 +347,20 @@ class OnSupport:
 class Search:
     """The search for one component."""
 
-    problem: Problem
     residual: Residual
     prior: PriorMatrix
-    n: float
     max_iter: int
     tol: float
     seed: list[int]
-    report: Callable[[], None]
+    report: Report
+
+    @property
+    def problem(self) -> Problem:
+        return self.residual.problem
 
     @property
     def entries(self) -> float:
-        return self.n * self.problem.n_variables
+        return self.residual.n * self.problem.n_variables
 
     def _best_support(self, r: Array, a: float, k: int) -> Index:
         return chosen_support(self.prior, self.problem.supports.within(k), r, a)
@@ -447,7 +448,10 @@ class Search:
         noise = self.residual.square / self.entries
         alone = -0.5 * self.entries * (_LOG_2PI + math.log(noise) + 1)
         return (
-            float(new.free_energy[-1]) - alone - 0.5 * self.n * math.log(self.problem.n_variables) - choices
+            float(new.free_energy[-1])
+            - alone
+            - 0.5 * self.residual.n * math.log(self.problem.n_variables)
+            - choices
         )
 
     def _em_on_support(self, S: Index, k: int, constrained: bool) -> tuple[Component, float] | None:
@@ -488,8 +492,8 @@ class Search:
     def _em_within(self, S: Index, start: Array, constrained: bool, tol: float) -> OnSupport | None:
         """EM on one support; from the leading eigenvector where the start is empty."""
         Q = np.zeros((len(S), 0))
-        if constrained and self.residual.basis.shape[1]:
-            Q = column_span(self.residual.basis[S])
+        if constrained and self.residual.M.shape[1]:
+            Q = column_span(self.residual.M[S])
             if Q.shape[1] >= len(S):
                 return None
         Y = self.residual.factor(S)

@@ -202,12 +202,6 @@ def _shares(values: Array, total: float, r: int) -> Array:
     return shares
 
 
-def cheap_dense_shares(problem: Problem, r: int) -> Array | None:
-    """The same where they take some milliseconds, else None."""
-    later = shares_when_asked(problem, r)
-    return None if later is None else later()
-
-
 def shares_when_asked(problem: Problem, r: int) -> Callable[[], Array] | None:
     """What computes them, where that takes some milliseconds, else None."""
     order = min(problem.p, problem.n_samples or problem.p)

@@ -12,7 +12,7 @@ from .._limits import HELD_OUT_ENTRIES, slices
 from .._messages import counted, quiet, warn
 from .._records import record
 from .._types import AnyArray, Array, Index
-from .._validation import as_dense, as_seed, integer, is_row_blocks, is_sparse
+from .._validation import Hook, as_dense, as_seed, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import unit_columns
 from ..linalg.scaling import EPS, beyond_range
 from ..linalg.threads import Report, in_threads
@@ -25,13 +25,12 @@ from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..operators.sparse import permuted_columns
 from ..operators.transform import scores as row_scores
-from ..progress import check_callback
 from ..solvers.solution import Solution
 from ..solvers.table import SOLVERS
 from .model import Model, grid_of, plain_rows
 from .tuning import SparsityPath
 
-Hook = Callable[[Any], object]
+Told = Callable[[Any], object]
 
 
 def plan_of(X: Any, model: Model, grid: Any, rng: Any) -> Plan:
@@ -78,7 +77,7 @@ class Plan:
         """Other rows, and their components at each value."""
         raise NotImplementedError
 
-    def fitted(self, hook: Hook) -> tuple[tuple[Any, ...], Array | None]:
+    def fitted(self, hook: Told) -> tuple[tuple[Any, ...], Array | None]:
         """The results of all the data at each value, and their shares of the variance."""
         raise NotImplementedError
 
@@ -96,7 +95,7 @@ class Plan:
             out[i, : len(components)] = variances / total if total > 0 else 0.0
         return out
 
-    def path(self, hook: Hook) -> SparsityPath:
+    def path(self, hook: Told) -> SparsityPath:
         """Of all the data."""
         results, shares = self.fitted(hook)
         problem, m, r = self.problem, len(results), self.r
@@ -114,7 +113,7 @@ class Plan:
         )  # fmt: skip
 
     def cross_validated(
-        self, n_folds: int, n_repeats: int, threads: int, hook: Hook, full: Sequence[AnyArray] | None = None
+        self, n_folds: int, n_repeats: int, threads: int, hook: Told, full: Sequence[AnyArray] | None = None
     ) -> Array:
         """Scores (folds, m) of left-out entries; where components are counted, of the first 0, 1, ..., r.
 
@@ -156,7 +155,7 @@ class Plan:
 
         return np.array(in_threads(score, folds, threads, hook))
 
-    def permuted(self, count: int, threads: int, hook: Hook) -> Array:
+    def permuted(self, count: int, threads: int, hook: Told) -> Array:
         """Shares (1 + count, m, r), or (1 + count, r) of counted components: as X is, then permuted."""
         X = plain_rows(self.X)
         definition = DEFINITIONS[SOLVERS[self.method].objective] if self.method in SOLVERS else "cumulative"
@@ -221,14 +220,14 @@ class SearchPlan(Plan):
 
     @quiet()
     def search_values(
-        self, problem: Problem, hook: Hook | None, report: Report | None = None
+        self, problem: Problem, hook: Told | None, report: Report | None = None
     ) -> list[list[Solution]]:
         """The components of each value, from the densest value to the sparsest.
 
         The solution of one value is a start for the next. Where the first component of a denser value then
         explains less than that of a sparser one, or all refined ones do, it is searched for again from there.
         """
-        tell = None if report is None else check_callback(lambda progress: report())
+        tell = Hook(None if report is None else lambda progress: report())
         solutions: list[list[Solution]] = [[] for _ in self.requests]
         ended = False
 
@@ -256,7 +255,7 @@ class SearchPlan(Plan):
             self.solutions = solutions
         return solutions
 
-    def fitted(self, hook: Hook) -> tuple[tuple[SparsePCAResult, ...], Array | None]:
+    def fitted(self, hook: Told) -> tuple[tuple[SparsePCAResult, ...], Array | None]:
         solutions = self.search_values(self.problem, hook)
         results = tuple(self.result(f, s) for f, s in zip(solutions, self.requests, strict=True))
         if self.problem.diagonal is None:
@@ -269,8 +268,7 @@ class SearchPlan(Plan):
 
     @quiet()
     def result(self, solutions: list[Solution], request: Request) -> SparsePCAResult:
-        read, problem = self.problem.screening(), self.problem.unscreened()
-        return components_result(problem, solutions, read, request)
+        return components_result(self.problem, solutions, request)
 
     def warn(self, results: Sequence[SparsePCAResult]) -> None:
         by_value = list(zip(self.values.tolist(), self.solutions, strict=True))
@@ -329,7 +327,7 @@ class FitPlan(Plan):
                     report(self.values[i].item())
         return problem, out
 
-    def fitted(self, hook: Hook) -> tuple[tuple[Any, ...], Array | None]:
+    def fitted(self, hook: Told) -> tuple[tuple[Any, ...], Array | None]:
         results: list[Any] = []
         for i in range(len(self.values) - 1, -1, -1):
             results.insert(0, self.model_of(i).fit(self.X))

@@ -28,7 +28,7 @@ from .._limits import (
 )
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Names
-from .._validation import is_row_blocks, is_sparse
+from .._validation import Hook, is_row_blocks, is_sparse
 from ..linalg.scaling import EPS, TINY, descending, eps_of
 from ..linalg.threads import Report
 from ..methods import TPower
@@ -401,10 +401,9 @@ class ComponentRefits(Refits):
         problem, self.solver, self.r, (self.request,) = model.prepared(X)
         self.X, self.warm, self.kept = X, warm, None
         problem = formed(problem)
-        found = search(problem, self.solver, self.request, [], self.r, None)
-        read, problem = problem.screening(), problem.unscreened()
-        self.result: Any = components_result(problem, found, read, self.request)
-        self.found = found
+        found = search(problem, self.solver, self.request, [], self.r, Hook(None))
+        self.result: Any = components_result(problem, found, self.request)
+        self.found, problem = found, problem.unscreened()
         quick = {"swaps": 0.0} if warm and hasattr(self.solver, "swaps") else {}
         if getattr(self.request.method, "swaps", None) is None and quick:
             self.solver = replace(self.solver, **quick)
@@ -431,8 +430,7 @@ class ComponentRefits(Refits):
         problem = formed(problem_of(self.X, request))
         near: Sequence[Solution] = self.found if self.warm else ()
         found = search(problem, self.solver, request, [], self.r, tell, near, quick=self.warm)
-        result = components_result(problem.unscreened(), found, problem.screening(), request)
-        return self.refit(result)
+        return self.refit(components_result(problem, found, request))
 
 
 class WeightedRefits(Refits):

@@ -172,7 +172,7 @@ def stability(
 
     with quiet():  # of each resample
         found = [one for batch in in_threads(fit, batches, threads, tell) for one in batch]
-    if hook is not None and hook.ended:
+    if hook.ended:
         found = found[: counter.done - counter.done % (1 + (resampling == "complementary"))]
     refuse_ended(len(found), "resamples")
     return assembled(

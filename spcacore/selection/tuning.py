@@ -13,7 +13,7 @@ from .._types import AnyArray, Array, Index, MatrixLike, ModelLike, Names
 from ..choice import Prior
 from ..models.components import SparsePCAResult
 from ..models.structured import StructuredPCAResult
-from ..progress import Callback, Progress, check_callback, refuse_ended
+from ..progress import Callback, check_callback, refuse_ended
 from ..readable import Judged, Listing, Tabular
 from .model import as_model, takes_model
 
@@ -246,14 +246,10 @@ def select_prior(
             raise TypeError(f"priors[{name!r}] must be None or Prior(...), not {prior!r:.60}")
     hook, results = check_callback(callback), dict[str, StructuredPCAResult]()
 
-    def tell(progress: Progress) -> None:
-        if hook is not None and hook(progress):
-            raise StopIteration
-
     for name, prior in priors.items():
         with quiet("not even the first"):  # as the evidence says
-            found = asked.having(prior=prior).fit(X, callback=None if hook is None else tell)
-        if found.n_components == 0 or (hook is not None and hook.ended):
+            found = asked.having(prior=prior).fit(X, callback=hook)
+        if found.n_components == 0 or hook.ended:
             break
         results[name] = found
     refuse_ended(len(results), "priors", min(2, len(priors)))

@@ -343,13 +343,13 @@ def check_start(problem: Problem, start: Any, n_starts: Any) -> tuple[Any, int |
     return start, n_starts
 
 
-def hook_of_component(hook: Hook | None, t: int, r: int, whole: bool = False) -> ProgressHook | None:
+def hook_of_component(hook: Hook, t: int, r: int, whole: bool = False) -> ProgressHook | None:
     """The `ProgressHook` of a component, where there is a callback."""
-    return None if hook is None else ProgressHook(hook, t, r, whole)
+    return None if hook.callback is None else ProgressHook(hook, t, r, whole)
 
 
 def found_in_turn(
-    r: int, find: Callable[[list[Any], ProgressHook | None], Any], hook: Hook | None, noun: str,
+    r: int, find: Callable[[list[Any], ProgressHook | None], Any], hook: Hook, noun: str,
     value: Callable[[Any], float],
 ) -> list[Any]:  # fmt: skip
     """At most r of what `find` makes of those before: records with `n_iter` and `converged`, or None.
@@ -366,9 +366,9 @@ def found_in_turn(
             if t > 0:
                 warn(f"found only {t} of {counted(r, noun)}: nothing is left")
             break
-        over = hook is not None and hook.ended
+        over = hook.ended
         found.append(replaced(x, converged=x.converged and not over))
-        if hook is not None and (over or hook(Progress(t, r, x.n_iter, value(x)))):
+        if over or (hook.callback is not None and hook(Progress(t, r, x.n_iter, value(x)))):
             break
     return found
 

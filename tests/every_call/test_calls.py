@@ -297,7 +297,7 @@ def test_stop_iteration_returns_what_was_found(call, monkeypatch):
 def test_stop_iteration_before_the_first_step(call, monkeypatch):
     """What no clock can bring about in a short call: the search is ended when it begins."""
     whole = call.run(call.clean())
-    give(monkeypatch, None, True)
+    give(monkeypatch, lambda progress: None, True)
     result = ended(call, "nothing is chosen")
     if result is None:
         return
