@@ -359,7 +359,7 @@ def least_threshold(q: float, p: int, count: int, assumption: str, max_false: fl
 # ---- matching
 
 
-def matched(refit: Refit, reference: Array) -> tuple[list[Sparse], list[int], Array]:
+def matched(refit: Refit, reference: Array) -> tuple[list[Sparse], Index, Array]:
     """The components in the order and with the signs of those of all the data, unit or empty.
 
     Which came to each place, -1 for none, and their |cosines|.
@@ -367,93 +367,90 @@ def matched(refit: Refit, reference: Array) -> tuple[list[Sparse], list[int], Ar
     from scipy.optimize import linear_sum_assignment
 
     r = reference.shape[1]
-    empty = np.zeros(0, np.intp), np.zeros(0)
-    out: list[Sparse] = [empty] * r
-    place, cosine = [-1] * r, np.zeros(r)
-    unit: list[Sparse] = []
-    for index, entries in refit.components:
-        norm = float(np.linalg.norm(entries))
-        unit.append((index, entries / norm) if norm > 0 else empty)
+    out: list[Sparse] = [(np.zeros(0, np.intp), np.zeros(0))] * r
+    place, cosine = np.full(r, -1), np.zeros(r)
+    unit = [(index, entries / (np.linalg.norm(entries) or 1.0)) for index, entries in refit.components]
     products = np.array([reference[index].T @ entries for index, entries in unit]).reshape(-1, r)
     for s, t in zip(*linear_sum_assignment(-np.abs(products)), strict=True):
         index, entries = unit[s]
         out[t] = index, entries if products[s, t] >= 0 else -entries
-        place[t], cosine[t] = int(s), abs(products[s, t])
+        place[t], cosine[t] = s, abs(products[s, t])
     return out, place, cosine
+
+
+def _side_by_side(components: list[Sparse], p: int) -> Any:
+    """A sparse matrix with these columns."""
+    from scipy.sparse import csc_array
+
+    index, entries = (np.concatenate(each) for each in zip(*components, strict=True))
+    ends = np.cumsum([0, *(len(own) for own, _ in components)])
+    return csc_array((entries, index, ends), shape=(p, len(components))).tocsr()
 
 
 def rotated(components: list[Sparse], reference: Array) -> list[Sparse]:
     """L Q for the orthogonal Q that brings the loadings L nearest to the reference."""
-    used = np.unique(np.concatenate([index for index, _ in components]))
-    L = np.zeros((len(used), len(components)))
-    for t, (index, entries) in enumerate(components):
-        L[np.searchsorted(used, index), t] = entries
+    matrix = _side_by_side(components, len(reference))
+    used = np.flatnonzero(np.diff(matrix.indptr))
+    L = matrix[used].toarray()
     U, _, Vt = np.linalg.svd(L.T @ reference[used])
-    L = L @ (U @ Vt)
-    return [(used, v) for v in L.T]
+    return [(used, v) for v in (L @ (U @ Vt)).T]
 
 
-def quantiles(components: list[list[Sparse]], t: int, p: int, level: float) -> Array:
-    """Those of the loadings of each variable in component t, zeros where it was not chosen, (p, 2)."""
-    out = np.zeros((p, 2))
-    ever = np.unique(np.concatenate([one[t][0] for one in components]))
+def quantiles(components: list[Sparse], p: int, level: float) -> Array:
+    """Those of the loadings of each variable in a component, zeros where it was not chosen, (p, 2)."""
+    out, matrix = np.zeros((p, 2)), _side_by_side(components, p)
+    ever = np.flatnonzero(np.diff(matrix.indptr))
     for some in slices(len(ever), len(components), QUANTILE_ENTRIES):
-        part = ever[some]
-        entries = np.zeros((len(components), len(part)))
-        for b, one in enumerate(components):
-            index, value = one[t]
-            inside = (index >= part[0]) & (index <= part[-1])
-            entries[b, np.searchsorted(part, index[inside])] = value[inside]
-        out[part] = np.quantile(entries, [(1 - level) / 2, (1 + level) / 2], axis=0).T
+        out[ever[some]] = _interval(matrix[ever[some]].toarray().T, level)
     return out
 
 
+def _interval(values: Array, level: float) -> Array:
+    """The quantiles between which this share of each column is."""
+    return np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0).T
+
+
 def assembled(
-    found: list[Refit], refits: Refits, *, model: str, resampling: str, assumption: str, level: float,
-    max_false: float, threshold: float | None, alignment: str, n_samples: int,
+    found: list[Refit], refits: Refits, *, resampling: str, assumption: str, level: float, max_false: float,
+    threshold: float | None, alignment: str, **told: Any,
 ) -> Stability:  # fmt: skip
     """The result, from the components of all resamples."""
     R = unit_columns(refits.reference())
     (p, r), count = R.shape, len(found)
-    frequency, anywhere, sizes = np.zeros((p, r)), np.zeros(p), np.zeros(count)
     cosine, shares = np.zeros((count, r)), np.full((count, r), np.nan)
     components, chosen = [], []
     for b, refit in enumerate(found):
         own, place, cosine[b] = matched(refit, R)
-        for t, (index, _) in enumerate(own):
-            frequency[index, t] += 1
-        union = np.unique(np.concatenate([index for index, _ in own]))
-        anywhere[union] += 1
-        sizes[b] = len(union)
         if refit.shares is not None:
-            shares[b] = [refit.shares[s] if s >= 0 else 0.0 for s in place]
+            shares[b] = np.append(refit.shares, 0.0)[place]
         components.append(rotated(own, R) if alignment == "procrustes" else own)
         chosen.append(tuple(index for index, _ in own))
-    selected = frequency.sum(axis=0) / count
-    levels, bounds = [], []
-    for q in (*selected, float(sizes.mean())):
-        if threshold is not None:
-            level_of, bound = threshold, math.nan
-            if resampling != "bootstrap" and threshold > 0.5:
-                bound = false_selections(threshold, q, p, count, assumption)
-        elif resampling == "bootstrap":
-            level_of, bound = STABLE_FREQUENCY, math.nan
-        else:
-            level_of, bound = least_threshold(q, p, count, assumption, max_false)
-        levels.append(level_of)
-        bounds.append(bound)
-    cut = np.array(levels[:r])
+    unions = [np.unique(np.concatenate(supports)) for supports in chosen]
+    *times, anywhere = (
+        np.bincount(np.concatenate(one), minlength=p) for one in [*zip(*chosen, strict=True), unions]
+    )
+    frequency, average = np.stack(times, axis=1) / count, np.mean([len(union) for union in unions])
+
+    def cut(q: float) -> tuple[float, float]:
+        """The frequency from which on a variable is stable, and the bound on false ones, if there is one."""
+        if threshold is None and resampling != "bootstrap":
+            return least_threshold(q, p, count, assumption, max_false)
+        given = STABLE_FREQUENCY if threshold is None else threshold
+        bounded = resampling != "bootstrap" and given > 0.5
+        return given, false_selections(given, q, p, count, assumption) if bounded else math.nan
+
+    selected = np.sum(times, axis=1) / count
+    levels, bounds = np.array([cut(q) for q in (*selected.tolist(), float(average))]).T
     known = all(refit.shares is not None for refit in found)
-    interval = None
-    if known:
-        interval = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2], axis=0).T
     return Stability(
-        selection_frequency=frequency / count, any_frequency=anywhere / count, average_selected=selected,
-        average_any=float(sizes.mean()), threshold=cut, any_threshold=float(levels[r]),
-        expected_false=None if math.isnan(bounds[0]) else np.array(bounds[:r]),
-        stable=frequency / count >= cut,
-        loading_interval=np.stack([quantiles(components, t, p, level) for t in range(r)], axis=1),
-        explained_variance_ratio=shares if known else None, explained_interval=interval, cosine=cosine,
-        loadings=R, result=refits.result, names=refits.names(), chosen=tuple(chosen), model=model,
-        resampling=resampling, assumption=assumption, level=level, max_false=max_false, n_samples=n_samples,
+        selection_frequency=frequency, any_frequency=anywhere / count, average_selected=selected,
+        average_any=float(average), threshold=levels[:r], any_threshold=float(levels[r]),
+        expected_false=None if math.isnan(bounds[0]) else bounds[:r], stable=frequency >= levels[:r],
+        loading_interval=np.stack(
+            [quantiles([*one], p, level) for one in zip(*components, strict=True)], axis=1
+        ),
+        explained_variance_ratio=shares if known else None,
+        explained_interval=_interval(shares, level) if known else None, cosine=cosine, loadings=R,
+        result=refits.result, names=refits.names(), chosen=tuple(chosen), resampling=resampling,
+        assumption=assumption, level=level, max_false=max_false, **told,
     )  # fmt: skip
