@@ -164,7 +164,7 @@ class DeflatedOperator:
     seed : tuple of int
         Of what is random in the search.
     hook : callable or None
-        Told the number of iterations; what it returns is true where the search is to end.
+        Called with the number of iterations; the search ends where it returns true.
     """
 
     problem: Problem
