@@ -58,8 +58,8 @@ def test_the_support_of_least_divergence():
 
 @pytest.mark.parametrize("signs", [1, -1, [1, -1, 0, 1, 0]])
 def test_the_mode_of_given_signs(signs):
-    """Of all sets of zeros that leave the signs as given."""
-    for seed in range(examples(12)):
+    """Of all sets of zeros that leave the signs as given; of 10 the solver's entries pass 0 by rounding."""
+    for seed in {*range(examples(12)), 10}:
         mean, C, _ = drawn(seed)
         a, B, _ = information_projection(mean, C, signs=signs)
         assert_allclose(B, C)
