@@ -47,6 +47,18 @@ class Screen:
         references: bool,
     ) -> Self: ...
 
+def screen_bounds(
+    n: int,
+    single: bool,
+    range: float,
+    statistics: _Double,
+    size: NDArray[np.float32] | None,
+    mean: _Double | None,
+    weight: _Double | None,
+    diagonal: _Double,
+    moment: _Double,
+) -> tuple[NDArray[np.float32] | None, NDArray[np.float32], NDArray[np.float32], float, float, float]: ...
+
 @disjoint_base
 class UnitRule:
     def __init__(
@@ -194,6 +206,7 @@ def weighted_compressed(
     p: int, row_major: bool, data: _Real, indices: NDArray[Any], indptr: NDArray[Any], weight: _Double
 ) -> _Double: ...
 def statistics(X: Any, weight: _Double | None = None) -> Any: ...
+def fill_missing(X: _Real, center: bool, scale: bool) -> tuple[_Double, _Double, _Real, int]: ...
 def symmetry(A: Any) -> tuple[float, float, float]: ...
 def dense_symmetry(A: _Real) -> tuple[float, float, float]: ...
 def compressed_symmetry(
@@ -308,6 +321,7 @@ def elastic_net(
 def unit_net(
     rule: UnitRule, K: _Double, c: _Double, start: _Double, near: float = 0
 ) -> tuple[_Double, float, _Double]: ...
+def best_pairs(A: _Double, B: _Double, least: float, most: int, part: _Index | None = None) -> _Index: ...
 def prior_support(indptr: _Index, indices: _Index, data: _Double, r: _Double, a: float, k: int) -> _Index: ...
 def branch(
     N: _Real,

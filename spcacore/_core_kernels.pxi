@@ -89,6 +89,23 @@ def statistics(X, weight=None):
     return mean, square, np.where(spread == 0, mean, -spread), np.where(spread == 0, mean, spread)
 
 
+def fill_missing(const floating[:, :] X, bint center, bint scale):
+    """(mean, deviation, filled, bad): bad is the first column that is not finite, or p (spca_proto.h)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t n = X.shape[0], p = X.shape[1], bad = 0
+    cdef bint row_major = X.strides[1] == sizeof(floating)
+    cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
+    cdef double[::1] work = np.empty(16 * n), mean = np.zeros(p), deviation = np.ones(p)
+    cdef floating[::1, :] filled = np.empty((n, p), np.float32 if floating is float else np.float64, order="F")
+    with nogil:
+        status = kernel_fill_missing(n, p, &X[0, 0], ld, row_major, center, scale, on_stop, &call.c, &work[0], &mean[0],
+                                     &deviation[0], &filled[0, 0], &bad)
+    if status != SPCA_NONFINITE:
+        call.check(status)
+    return np.asarray(mean), np.asarray(deviation), np.asarray(filled), bad
+
+
 def symmetry(A):
     """(largest |a_ij|, largest |a_ij - a_ji|, largest excess over a semidefinite 2 x 2 minor), of the same."""
     return compressed_symmetry(A.data, A.indices, A.indptr) if hasattr(A, "indptr") else dense_symmetry(A)
@@ -562,6 +579,25 @@ def unit_net(UnitRule rule, const double[:, ::1] K, const double[::1] c, const d
             status = spca_unit_net(o, &K[0, 0], &c[0], level, on_stop, &call.c, &work[0], &iwork[0], &out[0])
     call.check(status)
     return b, level, more
+
+
+# ---- pencils ---------------------------------------------------------------------------------------
+
+def best_pairs(const double[:, ::1] A, const double[:, ::1] B, double least, Py_ssize_t most,
+               const Py_ssize_t[::1] part=None):
+    """Rows: the pairs of variables with the largest values, the best first (spca_double.h)."""
+    cdef Call call = Call()
+    cdef spca_status status
+    cdef Py_ssize_t p = A.shape[0], count = 0
+    cdef const Py_ssize_t *of = NULL if part is None else &part[0]
+    cdef double[::1] work = np.empty(max(p * (p - 1) // 2, 1))
+    cdef Py_ssize_t[::1] used = np.empty(p, np.intp)
+    cdef Py_ssize_t[:, ::1] pair = np.empty((most + 1, 2), np.intp)
+    with nogil:
+        status = spca_best_pairs(p, &A[0, 0], &B[0, 0], least, of, most, on_stop, &call.c, &work[0], &used[0],
+                                 &pair[0, 0], &count)
+    call.check(status)
+    return np.asarray(pair)[:count]
 
 
 # ---- supports under a prior ------------------------------------------------------------------------

@@ -3,10 +3,27 @@
 SHADOW_BLOCK = <int> SPCA_QUANTIZED_BLOCK
 
 
+def screen_bounds(Py_ssize_t n, bint single, double range, const double[:, ::1] statistics, const float[::1] size,
+                  const double[::1] mean, const double[::1] weight, const double[::1] diagonal,
+                  const double[::1] moment):
+    """(step, norm, slack, widest, smallest, greatest) of dense data; no step without size (spca_double.h)."""
+    cdef Py_ssize_t p = diagonal.shape[0]
+    cdef float[:, ::1] out = np.empty((3, p), np.float32)
+    cdef double[::1] limits = np.empty(3)
+    cdef const float *length = NULL if size is None else &size[0]
+    cdef const double *m = NULL if mean is None else &mean[0]
+    cdef const double *w = NULL if weight is None else &weight[0]
+    with nogil:
+        spca_screen_bounds(n, p, single, range, &statistics[0, 0], length, m, w, &diagonal[0], &moment[0], &out[0, 0],
+                           &out[1, 0], &out[2, 0], &limits[0])
+    step, norm, slack = np.asarray(out)
+    return None if size is None else step, norm, slack, *np.asarray(limits).tolist()
+
+
 cdef class Screen:
     """What exact screening keeps of dense data (spca.h); made for one call, and not to be shared by threads.
 
-    slack (p) and, with a shadow, norm and step are the caller's; see `_screen` of operators/screening.
+    step, norm, slack and the three numbers after them are those of `screen_bounds`.
     """
     cdef spca_screen s
     cdef spca_column_cache cache    # of C order

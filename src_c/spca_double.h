@@ -16,6 +16,30 @@ void spca_fingerprint(spca_int n, spca_int p, spca_int ld, int row_major, int si
 int spca_line_order(spca_int lines, spca_int length, spca_int stored, const void *indptr,
                     const void *indices, int wide);
 
+/* ---- what a screen is made from (screen_bounds.c) -------------------------------------------- */
+
+/* The step, norm and slack of each column (spca_screen) of dense data of one precision, as the
+ * operator centers and scales them: from the rows of shared_statistics, of which the last two are
+ * read with `size` (p), the norms of quantized columns, or NULL where there are none.  mean, weight
+ * (p) or NULL; diagonal and moment (p): of the operator.  limits (3): widest, smallest, greatest.
+ */
+void spca_screen_bounds(spca_int n, spca_int p, int single, double range,
+                        const double *statistics /* 4 or 6 x p */, const float *size,
+                        const double *mean, const double *weight, const double *diagonal,
+                        const double *moment, float *step, float *norm, float *slack,
+                        double *limits);
+
+/* ---- pencils (best_pairs.c) ------------------------------------------------------------------ */
+
+/* The pairs of variables whose x'Ax/x'Bx (both p x p) is largest, at most so many, the best first,
+ * ties to the first, each variable in two of them at most; those where B is singular, to the share
+ * least, are left out, and with `part` (p), or NULL, those of one part.  work (p (p - 1)/2), used
+ * (p). */
+spca_status spca_best_pairs(spca_int p, const double *A, const double *B, double least,
+                            const spca_int *part, spca_int most, spca_stop stop, void *ctx,
+                            double *work, spca_int *used, spca_int *pair /* most x 2 */,
+                            spca_int *count);
+
 /* ---- whole numbers (whole.c) ----------------------------------------------------------------- */
 
 /* Bytes. */

@@ -288,6 +288,14 @@ spca_status SPCA(weighted_compressed)(spca_int n, spca_int p, const REAL *data, 
                                       const void *indices, int wide, int row_major,
                                       const double *weight, spca_stop stop, void *ctx, double *mean,
                                       double *square, double *low, double *high, double *work);
+/* X (n x p, as above; NaN where an entry is missing) less the means of what is observed in each
+ * column, if `center`, and over the standard deviations, if `scale` (1 where that is 0); 0 where an
+ * entry is missing, and in a column whose entries are all the same.  SPCA_NONFINITE: column *bad
+ * has an infinite entry, or none that is observed (missing.c).  work (16n). */
+spca_status SPCA(fill_missing)(spca_int n, spca_int p, const REAL *X, spca_int ld, int row_major,
+                               int center, int scale, spca_stop stop, void *ctx, double *work,
+                               double *mean, double *deviation,
+                               REAL *filled /* n x p, by columns */, spca_int *bad);
 /* Largest |a_ij|, largest |a_ij - a_ji|, the largest excess |a_ij| - sqrt(a_ii a_jj) of a 2 x 2
  * minor that is not positive semidefinite; largest is NaN when any entry is not finite. */
 spca_status SPCA(symmetry)(spca_int p, const REAL *A, spca_int ld, spca_stop stop, void *ctx,

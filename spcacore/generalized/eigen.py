@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import _core
 from .._asked import as_record
 from .._labels import columns_of, symmetric
 from .._limits import (
@@ -491,24 +492,6 @@ def best_pairs(pencil: Pencil, count: int, apart: Array | None = None) -> list[t
     det(A - v B) = 0 on the pairs.
     """
     active = pencil.active
-    A, B = pencil.A.block(active), pencil.B.block(active)
-    a, b = A.diagonal(), B.diagonal()
-    square = np.multiply.outer(b, b) - B * B
-    middle = np.multiply.outer(a, b) / 2 + np.multiply.outer(b, a) / 2 - A * B
-    last = np.multiply.outer(a, a) - A * A
-    root = np.sqrt(np.maximum(middle * middle - square * last, 0))
-    regular = square > pencil.least * np.multiply.outer(b, b)
-    value = np.where(regular, (middle + root) / np.where(regular, square, 1), -np.inf)
-    first, second = np.triu_indices(len(active), 1)
-    if apart is not None:
-        across = apart[active[first]] != apart[active[second]]
-        first, second = first[across], second[across]
-    value, used, chosen = value[first, second], np.zeros(len(active), int), list[tuple[int, int]]()
-    for place in descending(value):
-        pair = [first[place], second[place]]
-        if len(chosen) == count or not value[place] > -np.inf:
-            break
-        if (used[pair] < 2).all():
-            used[pair] += 1
-            chosen.append((int(active[pair[0]]), int(active[pair[1]])))
-    return chosen
+    part = None if apart is None else apart[active]
+    pairs = _core.best_pairs(*pencil.blocks(active), pencil.least, count, part)
+    return [(i, j) for i, j in active[pairs].tolist()]

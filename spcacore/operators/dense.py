@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._limits import CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, slices
+from .._limits import GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS
 from .._types import AnyArray, DType, Names
 from .._validation import column_names, float_type, raise_not_finite, real_array
-from ..linalg.scaling import below_range, beyond_range, eps_of, power_of_two_scales
+from ..linalg.scaling import below_range, beyond_range, eps_of
 from . import screening as _screening
 from .base import DataInMemory
 from .gram import with_moments
@@ -115,46 +115,19 @@ def missing_problem(a: AnyArray, treatment: Standardization, names: Names) -> Pr
         raise ValueError(
             "X has NaN entries, which cannot be combined with sample_weight or vectors for center and scale"
         )
-    n, p = a.shape
-    center, scale = treatment.center, treatment.scale
-    mean, deviation = np.zeros(p), np.ones(p)
-    filled = np.empty((n, p), a.dtype, order="F")
-    for block in slices(p, n, CHUNK):
-        x = a[:, block].astype(np.float64)
-        missing = np.isnan(x)
-        count = n - missing.sum(axis=0)
-        if not count.all():
-            raise ValueError(f"column {block.start + int(np.argmin(count))} of X has only NaN entries")
-        if np.isinf(x).any():
-            raise_not_finite(np.where(np.isnan(a), 0, a), "X")
-        first = x[np.argmin(missing, axis=0), np.arange(len(count))]
-        constant = (missing | (x == first)).all(axis=0)
-        x[missing] = 0
-        unit = power_of_two_scales(np.abs(x).max(axis=0))
-        x *= unit
-        x *= unit
-        if center:
-            mean[block] = x.sum(axis=0) / count
-            x -= mean[block]
-            x[missing | constant] = 0
-        if scale:
-            square = np.sum(x**2, axis=0) / np.maximum(count - 1, 1)
-            deviation[block] = np.sqrt(np.where(square == 0, 1, square))
-            x /= deviation[block]
-            deviation[block] *= np.where(square == 0, unit * unit, 1)
-        with beyond_range():
-            for part in (mean[block], deviation[block], *(() if scale else (x,))):
-                part /= unit
-                part /= unit
-            filled[:, block] = x
+    mean, deviation, filled, bad = _core.fill_missing(a, treatment.center, treatment.scale)
+    if bad < a.shape[1]:
+        if np.isnan(a[:, bad]).all():
+            raise ValueError(f"column {bad} of X has only NaN entries")
+        raise_not_finite(np.where(np.isnan(a), 0, a), "X")
     if treatment.excluded is not None:
         filled[:, treatment.excluded] = 0
-    problem = DenseData(filled).problem(Standardization(n))
+    problem = DenseData(filled).problem(Standardization(len(a)))
     with below_range():
         return replace(
             problem,
-            mean=mean.astype(a.dtype) if center else None,
-            scale=deviation.astype(a.dtype) if scale else None,
+            mean=mean.astype(a.dtype) if treatment.center else None,
+            scale=deviation.astype(a.dtype) if treatment.scale else None,
             names=names,
             filled=MissingData(a, filled, problem.range, {}),
         )

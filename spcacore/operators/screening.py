@@ -6,7 +6,7 @@ import math
 import os
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from .._limits import (
 )
 from .._records import record
 from .._types import AnyArray, Array
-from ..linalg.scaling import beyond_range, eps_of
 from .problem import Screening
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 
 MODES = ("auto", "gram", "working_set", "both", "shadow", "references", "none")
-_SMALLEST_NORMAL = 2.0**-1022
 
 
 @record
@@ -94,64 +92,17 @@ def screened(problem: Problem, plan: Plan, a: AnyArray, sums: Array, size: NDArr
 
     `sums` and `size` are what `_core.dense_statistics` returned.
     """
-    screen = _screen(problem, plan, a, sums, size)
-    operator = problem.operator.screened(screen)
-    tell = partial(_report, plan.mode, screen, a.nbytes, a.nbytes // a.shape[1])
-    return replace(problem, operator=operator, screening=tell)
-
-
-def _screen(
-    problem: Problem, plan: Plan, a: AnyArray, sums: Array, size: NDArray[np.float32]
-) -> _core.Screen:
-    """The bounds of each column z = factor (x - mean) that screen.c asks for."""
-    mean, diagonal, moment = problem.mean, problem.diagonal, problem.moment
-    assert diagonal is not None
-    assert moment is not None
     n, p = a.shape
-    up = 1 + 2.0**-18  # more than a rounding to float32
-    rounding = 4 * (n / 4 + 128 // a.itemsize + 12) * eps_of(a.dtype) / 2
-    smallest = 2.0 ** (-40 if a.dtype == np.float32 else -100)
-    underflow = 2 * (n + 2) * (float(np.finfo(a.dtype).smallest_subnormal) / smallest)
-    largest = max(-float(sums[2].min()), float(sums[3].max()), _SMALLEST_NORMAL)
-    greatest = float(np.finfo(a.dtype).max) / largest / (8 * math.sqrt(n) * problem.range)
-    degrees = max(n - 1, 1)
-    factor: Any = problem.range**2
-    if problem.weight is not None:
-        factor = factor * problem.weight.astype(np.float64)
-    with beyond_range():
-        slack = np.sqrt(degrees * moment) * rounding
-        slack += underflow * (1 + problem.range + factor / problem.range)
-        if mean is not None:  # the statistics have a mean of their own, in double precision
-            slack += np.abs(mean - sums[0]) * (math.sqrt(n) * factor)
-        step = None
-        if plan.shadow is None:
-            norm = np.sqrt(degrees * diagonal) * up + slack
-        else:
-            step = (sums[4] * factor).astype(np.float32)
-            norm = step * size.astype(np.float64)
-            slack += sums[5] * factor + norm * 2.0**-22  # the second for the rounding of step
-            tiny = (norm < 2.0**-100) | (step < 2.0**-100)
-            slack[tiny] += up * norm[tiny]
-            norm[tiny] = step[tiny] = 0
-        slack[~(slack <= np.finfo(np.float32).max)] = np.inf
-        norm = np.multiply(norm, up).astype(np.float32)
-        slack = np.add(np.multiply(slack, up), np.finfo(np.float32).tiny).astype(np.float32)
-    row_major = a.strides[1] == a.itemsize
-    widest = float(size.max()) if plan.shadow is not None else 1.0
-    return _core.Screen(
-        n,
-        p,
-        row_major,
-        a.dtype,
-        plan.shadow,
-        step,
-        norm,
-        slack,
-        max(widest, 1.0),
-        smallest,
-        greatest,
-        plan.references,
-    )
+    single, row_major = a.dtype == np.float32, a.strides[1] == a.itemsize
+    mean, weight = (None if x is None else x.astype(np.float64) for x in (problem.mean, problem.weight))
+    bounds = _core.screen_bounds(
+        n, single, problem.range, sums, None if plan.shadow is None else size, mean, weight,
+        problem.variances, problem.known_moment,
+    )  # fmt: skip
+    screen = _core.Screen(n, p, row_major, a.dtype, plan.shadow, *bounds, plan.references)
+    operator = problem.operator.screened(screen)
+    tell = partial(_report, plan.mode, screen, a.nbytes, a.nbytes // p)
+    return replace(problem, operator=operator, screening=tell)
 
 
 def _report(mode: str, screen: _core.Screen, a_bytes: int, column_bytes: int) -> Screening:

@@ -310,7 +310,7 @@ def screen_of(monkeypatch, X, mode, **options):
         return _core.Screen(n, p, row_major, dtype, shadow, step, norm, slack, widest, *rest)
 
     class Core:
-        SHADOW_BLOCK = _core.SHADOW_BLOCK
+        SHADOW_BLOCK, screen_bounds = _core.SHADOW_BLOCK, staticmethod(_core.screen_bounds)
         Screen = staticmethod(screen)
 
     monkeypatch.setattr(_screening, "_core", Core)
