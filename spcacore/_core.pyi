@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -251,25 +251,26 @@ def exchange(
 def truncated_power_of_matrix(
     A: _Real, index: _Index, value: _Real, k: int, max_iter: int, tol: float, progress: _Hook = None
 ) -> tuple[_Index, _Real, _Real, _Index, NDArray[np.intc]]: ...
-def joint(
-    A: _Real,
-    diagonal: _Double,
-    size: _Index,
-    constraint: int,
-    given: int,
-    moves: int,
-    patience: int,
-    limit: float,
-    random: NDArray[np.uint64],
-    state: _Index,
-    spent: _Double,
-    subspace: _Double,
-    nnz: _Index,
-    index: _Index,
-    value: _Double,
-    explained: _Double,
-    rule: UnitRule | None = None,
-) -> None: ...
+
+@disjoint_base
+class Population:
+    spent: float
+    def __init__(
+        self,
+        A: _Real,
+        size: _Index,
+        room: int,
+        members: int,
+        starts: Sequence[Sequence[tuple[_Index, _Real]]],
+        bits: int,
+        seed: int,
+        moved: int,
+        constraint: int,
+        rule: UnitRule | None = None,
+    ) -> None: ...
+    def go_on(self, moves: int, patience: int, limit: float, given: int = 0) -> bool: ...
+    def best(self, count: int) -> list[tuple[float, list[tuple[_Index, _Double]]]]: ...
+
 def swap(
     A: _Real,
     support: _Index,

@@ -5,7 +5,7 @@ from cpython.ref cimport PyObject
 from cython cimport floating
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.float cimport DBL_EPSILON, FLT_EPSILON
-from libc.math cimport INFINITY, log2, sqrt
+from libc.math cimport INFINITY, log2, rint, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 cimport scipy.linalg.cython_blas as blas

@@ -673,25 +673,84 @@ def absolute_products(const floating[:, ::1] T, const floating[::1] u):
 
 # ---- several loadings together ---------------------------------------------------------------------
 
-def joint(const floating[:, ::1] A, const double[::1] diagonal, const Py_ssize_t[::1] size, int constraint,
-          Py_ssize_t given, Py_ssize_t moves, Py_ssize_t patience, double limit, uint64_t[::1] random, Py_ssize_t[::1] state,
-          double[::1] spent, double[::1] subspace, Py_ssize_t[:, ::1] nnz, Py_ssize_t[:, :, ::1] index,
-          double[:, :, ::1] value, double[::1] explained, UnitRule rule=None):
-    """The next moves of a search, whose population and state are written in place (spca_proto.h).
+cdef class Population:
+    """Members of a search, from loadings that are given, and its state (`joint` of spca_proto.h).
 
-    Among the supports of the rule, where there is one.
+    Loadings are at first rounded to so many bits.  Among the supports of the rule, where there is one.
     """
+    cdef object A
+    cdef UnitRule rule
+    cdef int constraint
+    cdef uint64_t random
+    cdef double used
+    cdef Py_ssize_t[3] state
+    cdef Py_ssize_t[::1] size
+    cdef Py_ssize_t[:, ::1] nnz
+    cdef Py_ssize_t[:, :, ::1] index
+    cdef double[:, :, ::1] value
+    cdef double[::1] diagonal, subspace, most
+
+    def __init__(self, A, const Py_ssize_t[::1] size, Py_ssize_t room, Py_ssize_t members, starts, int bits,
+                 uint64_t seed, Py_ssize_t moved, int constraint, UnitRule rule=None):
+        cdef Py_ssize_t p = A.shape[0], r = size.shape[0], m, t, l, j
+        cdef double length, unit = 2.0**bits
+        cdef const Py_ssize_t[::1] at
+        cdef const double[::1] x
+        self.A, self.rule, self.constraint, self.random, self.used = A, rule, constraint, seed, 0
+        self.state[0], self.state[1], self.state[2] = moved, 0, 0
+        self.size, self.diagonal = np.minimum(size, p), np.ascontiguousarray(A.diagonal(), np.float64)
+        self.subspace, self.most = np.zeros(2 * r * (p + 1) + p), np.zeros(members)
+        self.nnz, self.index = np.zeros((members, r), np.intp), np.zeros((members, r, room), np.intp)
+        self.value = np.zeros((members, r, room))
+        for m, loadings in enumerate(starts):
+            for t, (index, value) in enumerate(loadings):
+                at, x, length = index, np.ascontiguousarray(value, np.float64), np.linalg.norm(value)
+                self.nnz[m, t] = at.shape[0]
+                for l in range(at.shape[0]):
+                    self.index[m, t, l], self.value[m, t, l] = at[l], rint(x[l] / length * unit) / unit
+        self.go_on(0, 1, INFINITY, len(starts))
+
+    @property
+    def spent(self):
+        """Multiplications so far."""
+        return self.used
+
+    def go_on(self, Py_ssize_t moves, Py_ssize_t patience, double limit, Py_ssize_t given=0):
+        """At most so many more moves; False once the search has ended."""
+        if self.A.dtype == np.float32:
+            _moved[float](self, self.A, given, moves, patience, limit)
+        else:
+            _moved[double](self, self.A, given, moves, patience, limit)
+        return self.state[1] < patience and self.used < limit
+
+    def best(self, Py_ssize_t count):
+        """What the best members explain, and their loadings as positions and values of nonzeros."""
+        out = []
+        for m in range(min(count, self.state[2])):
+            loadings = []
+            for t in range(self.size.shape[0]):
+                n = self.nnz[m, t]
+                index, value = np.array(self.index[m, t, :n]), np.array(self.value[m, t, :n])
+                loadings.append((index[value != 0], value[value != 0]))
+            out.append((self.most[m], loadings))
+        return out
+
+
+cdef _moved(Population s, const floating[:, ::1] A, Py_ssize_t given, Py_ssize_t moves, Py_ssize_t patience,
+            double limit):
+    """The next moves, written in place."""
     cdef Call call = Call()
     cdef spca_status status
-    cdef Py_ssize_t p = A.shape[0], r = size.shape[0], room = index.shape[2], members = nnz.shape[0]
-    cdef const spca_supports *of = NULL if rule is None else &rule.c.of
-    cdef double[::1] work = np.empty(spca_djoint_work(p, r, room, constraint, of))
+    cdef Py_ssize_t p = A.shape[0], r = s.size.shape[0], room = s.index.shape[2], members = s.nnz.shape[0]
+    cdef const spca_supports *of = NULL if s.rule is None else &s.rule.c.of
+    cdef double[::1] work = np.empty(spca_djoint_work(p, r, room, s.constraint, of))
     cdef Py_ssize_t[::1] iwork = np.empty(spca_djoint_iwork(p, r, room), np.intp)
     cdef floating[::1] turned = np.empty(p * r, np.float32 if floating is float else np.float64)
     with nogil:
-        status = kernel_joint(p, r, room, &A[0, 0], &diagonal[0], &size[0], constraint, of, members, given, moves, patience, limit,
-                              on_stop, &call.c, &random[0], &state[0], &spent[0], &subspace[0], &nnz[0, 0],
-                              &index[0, 0, 0], &value[0, 0, 0], &explained[0], &work[0], &iwork[0], &turned[0])
+        status = kernel_joint(p, r, room, &A[0, 0], &s.diagonal[0], &s.size[0], s.constraint, of, members, given, moves,
+                              patience, limit, on_stop, &call.c, &s.random, &s.state[0], &s.used, &s.subspace[0],
+                              &s.nnz[0, 0], &s.index[0, 0, 0], &s.value[0, 0, 0], &s.most[0], &work[0], &iwork[0],
+                              &turned[0])
     call.check(status)
 
 

@@ -71,50 +71,16 @@ def in_turn(problem: Problem, sizes: Sizes, seed: int, constraint: str | None = 
     return out
 
 
-class _Population:
+def _population(
+    A: Array, supports: Supports, sizes: Sequence[int], starts: Sequence[Sequence[Loading]],
+    seed: int, late: bool, constraint: str | None = None,
+) -> _core.Population:  # fmt: skip
     """Members of a search from given loadings; `late`: without the first moves, which begin anew."""
-
-    def __init__(
-        self, A: Array, supports: Supports, sizes: Sequence[int], starts: Sequence[Sequence[Loading]],
-        seed: int, late: bool, constraint: str | None = None,
-    ):  # fmt: skip
-        p, r, members = len(A), len(sizes), max(JOINT_MEMBERS, len(starts))
-        room = min(supports.most_variables(max(sizes)), p)
-        self.rule = supports.rule(0) if supports.shapes else None
-        self.constraint = _CONSTRAINTS.index(constraint)
-        self.A, self.sizes = A, np.minimum(np.array(sizes, np.intp), p)
-        self.diagonal = np.ascontiguousarray(A.diagonal(), np.float64)
-        self.random, self.spent = np.array([seed % 2**64], np.uint64), np.zeros(1)
-        self.state = np.array([JOINT_FIRST_MOVES if late else 0, 0, 0], np.intp)
-        self.subspace, self.explained = np.zeros(2 * r * (p + 1) + p), np.zeros(members)
-        self.nnz = np.zeros((members, r), np.intp)
-        self.index, self.value = np.zeros((members, r, room), np.intp), np.zeros((members, r, room))
-        for place, loadings in enumerate(starts):
-            for t, (index, value) in enumerate(loadings):
-                self.nnz[place, t] = len(index)
-                self.index[place, t, : len(index)] = index
-                unit = value / np.linalg.norm(value)
-                self.value[place, t, : len(index)] = np.round(unit * 2.0**JOINT_BITS) * 2.0**-JOINT_BITS
-        self.go_on(0, 1, np.inf, len(starts))
-
-    def go_on(self, moves: int, patience: int, limit: float, given: int = 0) -> bool:
-        """At most so many more moves; False once the search has ended."""
-        _core.joint(
-            self.A, self.diagonal, self.sizes, self.constraint, given, moves, patience, limit, self.random,
-            self.state, self.spent, self.subspace, self.nnz, self.index, self.value, self.explained,
-            self.rule,
-        )  # fmt: skip
-        return bool(self.state[1] < patience and self.spent[0] < limit)
-
-    def best(self, count: int) -> list[tuple[float, Loadings]]:
-        """What the best members explain, and these."""
-        return [
-            (float(self.explained[m]), [
-                (index[:n][value[:n] != 0], value[:n][value[:n] != 0])
-                for n, index, value in zip(self.nnz[m], self.index[m], self.value[m], strict=True)
-            ])
-            for m in range(min(count, int(self.state[2])))
-        ]  # fmt: skip
+    return _core.Population(
+        A, np.array(sizes, np.intp), min(supports.most_variables(max(sizes)), len(A)),
+        max(JOINT_MEMBERS, len(starts)), starts, JOINT_BITS, seed % 2**64, JOINT_FIRST_MOVES if late else 0,
+        _CONSTRAINTS.index(constraint), supports.rule(0) if supports.shapes else None,
+    )  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -142,7 +108,7 @@ class JointSearch:
         for turn in itertools.count():
             combined = turn % (JOINT_POPULATIONS + 1) == JOINT_POPULATIONS
             starts = [x for _, x in earlier] if combined else [] if turn else self.starts
-            population = _Population(
+            population = _population(
                 self.A, self.supports, self.sizes, starts, self.seed + turn, combined, self.constraint
             )
             limit, patience = JOINT_SHARE * self.limit, JOINT_PATIENCE
@@ -154,8 +120,8 @@ class JointSearch:
                 both = sorted(earlier + population.best(JOINT_KEPT), key=lambda one: -one[0])
                 self.best = both[:JOINT_MEMBERS]
                 yield
-            spent, earlier = spent + float(population.spent[0]), self.best
-            ends += [] if combined else [float(population.explained[0])]
+            spent, earlier = spent + population.spent, self.best
+            ends += [] if combined else [most for most, _ in population.best(1)]
             same = sum(self.best != [] and end > self.best[0][0] * (1 - JOINT_SAME) for end in ends)
             if same >= JOINT_AGREEING or spent >= self.limit:
                 return
@@ -187,7 +153,7 @@ def searched(
             if told:
                 break
         found, kept = (
-            _Population(A, supports, sizes, [x], 0, True, constraint).best(1) for x in (best, given)
+            _population(A, supports, sizes, [x], 0, True, constraint).best(1) for x in (best, given)
         )
         if not (found or kept):
             return [], False
@@ -237,7 +203,7 @@ def ascended(problem: Problem, starts: Sequence[Loadings], sizes: Sizes) -> tupl
     inside = [_inside(among, start) for start in starts]
     A = np.ascontiguousarray(problem.operator.submatrix(among))
     supports = problem.supports.on(among)
-    ((most, best),) = _Population(A, supports, sizes, inside, 0, True).best(1)
+    ((most, best),) = _population(A, supports, sizes, inside, 0, True).best(1)
     if not all(len(index) for index, _ in best):
         return starts[0], 0.0
     return _outside(among, best, problem.operator.dtype), most
