@@ -485,7 +485,7 @@ def single_units(objective: RatioOfUnits, count: int) -> list[int]:
     return [*active[descending(ratio)[:count]]]
 
 
-def best_pairs(pencil: Pencil, count: int, apart: Array | None = None) -> list[tuple[int, int]]:
+def best_pairs(pencil: Pencil, count: int, apart: Index | None = None) -> list[tuple[int, int]]:
     """The pairs of variables with the largest values, each variable in two of them at most.
 
     Where variables are of two parts, `apart`, each pair has one of each.  The values are the larger roots of
