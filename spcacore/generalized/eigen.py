@@ -65,8 +65,23 @@ from .pencil import Form, Pencil, Unbounded
 from .ratio_bounds import pencil_bounds, refuse_many
 
 
-@frozen_record
-class SparseEigenResult(Named):
+@frozen_record(kw_only=True)
+class DirectionsResult(Named):
+    """Directions of a pencil, in the order in which they were found."""
+
+    loadings: AnyArray
+    values: Array
+    upper_bound: Array | None
+    cardinality: Index
+    n_iter: Index
+    converged: Mask
+    method: str
+    deflation: str
+    names: Names = None
+
+
+@frozen_record(kw_only=True)
+class SparseEigenResult(DirectionsResult):
     """Sparse generalized eigenvectors, in the order in which they were found.
 
     Attributes
@@ -103,17 +118,8 @@ class SparseEigenResult(Named):
     ([2], [2.5])
     """
 
-    loadings: AnyArray
-    values: Array
     deflated_values: Array
     metric_norm: Array
-    upper_bound: Array | None
-    cardinality: Index
-    n_iter: Index
-    converged: Mask
-    method: str
-    deflation: str
-    names: Names = None
 
     def _facts(self) -> list[str]:
         return [f"method={self.method!r}", *self._sizes("direction"), f"values={few(self.values)}"]

@@ -10,6 +10,7 @@ than 1024 variables both scatters stay as the rows that they are products of.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from .._labels import joined, matched
 from .._limits import PRIOR_SUM, SPAN
 from .._messages import counted
 from .._records import frozen_record
-from .._types import AnyArray, Array, Index, Mask, MatrixLike, Names, Weights
+from .._types import AnyArray, Array, Index, MatrixLike, Weights
 from .._validation import (
     aligned,
     check_sample_weight,
@@ -36,8 +37,7 @@ from ..linalg.scaling import beyond_range
 from ..methods import RatioSearch
 from ..operators.transform import scores
 from ..progress import Callback, check_callback
-from ..readable import Named
-from .eigen import check_options, directions
+from .eigen import DirectionsResult, check_options, directions
 from .pencil import Form, Pencil, Unbounded
 from .scatter import Scatter, class_sizes, ledoit_wolf_shrinkage
 
@@ -55,8 +55,8 @@ from .scatter import Scatter, class_sizes, ledoit_wolf_shrinkage
         ),
     }
 )
-@frozen_record
-class SparseLDAResult(Named):
+@frozen_record(kw_only=True)
+class SparseLDAResult(DirectionsResult):
     """Sparse discriminant directions.
 
     Attributes
@@ -94,11 +94,7 @@ class SparseLDAResult(Named):
     ((20, 2), (3, 2))
     """
 
-    loadings: AnyArray
     scalings: AnyArray
-    values: Array
-    upper_bound: Array | None
-    cardinality: Index
     classes: AnyArray
     priors: Array
     means: AnyArray
@@ -106,11 +102,6 @@ class SparseLDAResult(Named):
     centroids: Array
     metric: Array
     shrinkage: float
-    n_iter: Index
-    converged: Mask
-    method: str
-    deflation: str
-    names: Names
 
     def transform(self, X: MatrixLike) -> AnyArray:
         """Discriminant scores `(X - mean) @ scalings`.
@@ -316,13 +307,11 @@ def sparse_lda(
             raise ValueError(
                 f"X varies too little: its scalings exceed the number range of {data.dtype}; rescale X"
             )
+        of_pencil = {field.name: getattr(found, field.name) for field in fields(DirectionsResult)}
         return SparseLDAResult(
-            loadings=found.loadings, scalings=given, values=found.values,
-            upper_bound=found.upper_bound, cardinality=found.cardinality, classes=classes,
-            priors=proportions, means=(means * back).astype(data.dtype),
-            mean=(mean * back).astype(data.dtype), centroids=centroids, metric=metric, shrinkage=coefficient,
-            n_iter=found.n_iter, converged=found.converged, method=found.method, deflation=found.deflation,
-            names=names,
+            **of_pencil | {"names": names}, scalings=given, classes=classes, priors=proportions,
+            means=(means * back).astype(data.dtype), mean=(mean * back).astype(data.dtype),
+            centroids=centroids, metric=metric, shrinkage=coefficient,
         )  # fmt: skip
 
 

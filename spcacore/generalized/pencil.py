@@ -49,6 +49,7 @@ from ..linalg.orthogonal import symmetrized
 from ..linalg.pencil import PencilBasis, border, bordered_values, largest_value, whitening
 from ..linalg.scaling import below_range, beyond_range, eps_of
 from ..operators.base import Affine
+from ..operators.covariance import is_indefinite
 from ..operators.deflation import Deflation, LowRank
 from ..operators.dense import blas_layout
 from ..operators.sparse import squared_norms
@@ -138,14 +139,8 @@ class Pencil:
         """By Cholesky factorization where B is small and given, else by its 2 x 2 minors."""
         if not self.B.op.symmetric_form:
             return
-        bad = False
         if len(self.active) <= CHOLESKY_ORDER:
-            block = self.B.block(self.active)
-            block[np.diag_indices(len(block))] += self.slack * np.abs(block).sum(axis=0).max()
-            try:
-                np.linalg.cholesky(block)
-            except np.linalg.LinAlgError:
-                bad = True
+            bad = is_indefinite(self.B.block(self.active), self.slack)
         else:
             root = np.sqrt(self.G_diagonal)
             bad = any((x > root[i] * root[j] + self.slack).any() for x, i, j in self.B.magnitudes())

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .._labels import symmetric
 from .._limits import CHOLESKY_ORDER, SYMMETRY
-from .._types import AnyArray, Names
+from .._types import AnyArray, Array, Names
 from .._validation import as_dense, column_names, is_sparse
 from ..linalg.scaling import below_range
 from .base import CovarianceStorage, InMemory, refuse_oblong
@@ -57,10 +57,16 @@ def refuse_indefinite(a: Any, largest: float, excess: float, tolerance: float) -
     if not bad and largest > 0 and a is not None:
         with below_range():
             scaled = a.astype(np.float64) / largest
-        scaled[np.diag_indices(len(a))] += tolerance / largest * np.abs(scaled).sum(axis=0).max()
-        try:
-            np.linalg.cholesky(scaled)
-        except np.linalg.LinAlgError:
-            bad = True
+        bad = is_indefinite(scaled, tolerance / largest)
     if bad:
         raise ValueError("a covariance must be positive semidefinite, and X is not")
+
+
+def is_indefinite(A: Array, share: float) -> bool:
+    """Whether A has no Cholesky factor, even with a share of its largest sum of a row on its diagonal."""
+    A[np.diag_indices(len(A))] += share * np.abs(A).sum(axis=0).max()
+    try:
+        np.linalg.cholesky(A)
+    except np.linalg.LinAlgError:
+        return True
+    return False

@@ -463,8 +463,9 @@ def test_html_is_bounded(p, r):
     V[::7] = 0
     V /= np.linalg.norm(V, axis=0)
     result = spcacore.SparseEigenResult(
-        V, *np.ones((3, r)), None, np.full(r, p), *np.ones((2, r), int), "greedy", "projection"
-    )
+        loadings=V, cardinality=np.full(r, p), upper_bound=None, method="greedy", deflation="projection",
+        **dict.fromkeys(("values", "deflated_values", "metric_norm", "n_iter", "converged"), np.ones(r)),
+    )  # fmt: skip
     html = result._repr_html_()
     page = balanced(html)
     assert len(html) < 200_000
