@@ -214,7 +214,7 @@ GIVEN = ContextVar("GIVEN", default=None)
 
 @pytest.fixture(scope="module", autouse=True)
 def hooks_of_the_context():
-    """Of calls without a callback, the hook that `given` makes, in the thread of the test and those it starts."""
+    """Of calls without a callback, what `given` makes, in the thread of the test and in those it starts."""
     present = check_callback
 
     def hook(callback):
