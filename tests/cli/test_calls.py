@@ -260,7 +260,9 @@ def test_names_that_are_formulas_are_quoted_and_found_again(output, as_json, tmp
     first, *rows = (tmp_path / "l.csv").read_text().splitlines()
     (tmp_path / "l.csv").write_text("\n".join([first, *rows[::turned]]))
     found = as_json("compare", tmp_path / "m.npz", "--loadings", tmp_path / "l.csv")
-    np.testing.assert_allclose(found["components"][0]["variance_raw"], np.linalg.eigvalsh(np.cov(X.T))[-1], rtol=1e-6)
+    np.testing.assert_allclose(
+        found["components"][0]["variance_raw"], np.linalg.eigvalsh(np.cov(X.T))[-1], rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize(
