@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._limits import GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS
 from .._types import AnyArray, DType, Names
-from .._validation import column_names, float_type, raise_not_finite, real_array
+from .._validation import column_names, float_type, real_array, refuse_not_finite
 from ..linalg.scaling import below_range, beyond_range, eps_of
 from . import screening as _screening
 from .base import DataInMemory
@@ -116,7 +116,7 @@ def missing_problem(a: AnyArray, treatment: Standardization, names: Names) -> Pr
     if bad < a.shape[1]:
         if np.isnan(a[:, bad]).all():
             raise ValueError(f"column {bad} of X has only NaN entries")
-        raise_not_finite(np.where(np.isnan(a), 0, a), "X")
+        refuse_not_finite(np.where(np.isnan(a), 0, a), "X")
     if treatment.excluded is not None:
         filled[:, treatment.excluded] = 0
     problem = DenseData(filled).problem(Standardization(len(a)))
