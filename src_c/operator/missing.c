@@ -42,11 +42,11 @@ static int fill(spca_int n, int center, int scale, double *x, double *mean, doub
     if (count == 0 || size > DBL_MAX) return 0;
     double unit = unit_of(size), back = scale ? 1 : unit;
     for (spca_int i = 0; i < n; i++) x[i] = x[i] * unit * unit;
-    *mean = center ? sum_of(n, x, 1) / count : 0;
+    *mean = center ? sum_of(n, x, 1) / (double)count : 0;
     for (spca_int i = 0; i < n; i++) x[i] = center && constant ? 0 : x[i] - *mean;
     *deviation = 1;
     if (scale) {
-        square = sum_of(n, x, 2) / max_int(count - 1, 1);
+        square = sum_of(n, x, 2) / (double)max_int(count - 1, 1);
         *deviation = square == 0 ? 1 : sqrt(square);
         for (spca_int i = 0; i < n; i++) x[i] /= *deviation;
         if (square > 0) *deviation = *deviation / unit / unit;

@@ -91,6 +91,56 @@ static void check_weights(trial_t *t, spca_int n, spca_int p, const table_t *d, 
     }
 }
 
+void SPCA(check_missing)(trial_t *t)
+{
+    table_t d = table_of(t, 0, 0);
+    spca_int n = d.n, p = d.p, bad = -1;
+    int center = chance(t, 50), scale = chance(t, 50), whole = 1;
+    real *X = SPCA(copy_of)(t, d.size, d.X), *filled = WORK(t, n * p);
+    double *mean = SCRATCH(t, p, double), *deviation = SCRATCH(t, p, double);
+    stop_t stop = {0, chance(t, 10) ? below(t, 3) : -1};
+    for (spca_int i = 0; i < n; i++)
+        for (spca_int j = 0; j < p; j++)
+            if (chance(t, 30)) X[place(&d, i, j)] = (real)NAN;
+    d.X = X;
+    spca_status status =
+        SPCA(fill_missing)(n, p, X, d.ld, d.row_major, center, scale, stop_at, &stop,
+                           SCRATCH(t, 16 * n, double), mean, deviation, filled, &bad);
+    digest_int(t, status);
+    CHECK(t, (status == SPCA_STOPPED) == (stop.at >= 0 && stop.asked > stop.at));
+    if (status == SPCA_STOPPED) return;
+    CHECK(t, (status == SPCA_OK) == (bad == p));
+    for (spca_int j = 0; j < p && j <= bad; j++) {
+        double count = 0, sum = 0, squares = 0, top = 0, first = 0;
+        int same = 1, finite = 1;
+        for (spca_int i = 0; i < n; i++) {
+            double x = entry(&d, i, j);
+            if (isnan(x)) continue;
+            first = count > 0 ? first : x;
+            count++, sum += x, same &= x == first, finite &= fabs(x) <= DBL_MAX;
+            top = fmax(top, fabs(x));
+        }
+        whole = count > 0 && finite;
+        CHECK(t, whole == (j < bad));
+        if (!whole || d.style >= SPREAD) continue;
+        double about = center ? sum / count : 0;
+        for (spca_int i = 0; i < n; i++) {
+            double x = entry(&d, i, j) - about;
+            squares += isnan(x) || (center && same) ? 0 : x * x;
+        }
+        double by = scale && squares > 1e-20 * top * top ? sqrt(squares / fmax(count - 1, 1)) : 1;
+        CHECK(t, fabs(mean[j] - about) <= 1e-13 * top);
+        if (scale && squares > 1e-6 * top * top) CHECK(t, fabs(deviation[j] - by) <= 1e-9 * by);
+        if (scale && squares <= 1e-6 * top * top && squares > 0) continue; /* rounding decides */
+        for (spca_int i = 0; i < n; i++) {
+            double x = (entry(&d, i, j) - about) / by;
+            if (isnan(x) || (center && same)) x = 0;
+            CHECK(t, NEAR(filled[j * n + i], x, 1e3 * (top / by + 1)));
+        }
+    }
+    SPCA(digest)(t, status, n * bad, filled);
+}
+
 void SPCA(check_statistics)(trial_t *t)
 {
     table_t d = table_of(t, 0, 1);

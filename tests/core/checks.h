@@ -30,6 +30,7 @@
     ROW(stopped_rotation, 100)                                                                     \
     ROW(tiles, 100)                                                                                \
     ROW(statistics, 400)                                                                           \
+    ROW(missing, 400)                                                                              \
     ROW(compressed_statistics, 600)                                                                \
     ROW(symmetry, 100)                                                                             \
     ROW(deflation, 200)                                                                            \
@@ -61,6 +62,8 @@
     ROW(signed_vector, 400)                                                                        \
     ROW(fingerprint, 200)                                                                          \
     ROW(lines, 200)                                                                                \
+    ROW(screen_bounds, 200)                                                                        \
+    ROW(best_pairs, 400)                                                                           \
     ROW(whole, 200)                                                                                \
     ROW(guesses, 400)                                                                              \
     ROW(dspca, 60)                                                                                 \
