@@ -24,7 +24,7 @@ import scipy.sparse
 
 from .._labels import wrong_labels
 from .._limits import INDEX_ROWS, INFO_NAMES
-from .._messages import counted, listed, repeated
+from .._messages import counted, first_of, listed, repeated
 from .._records import replaced
 from .._rendering import shortened
 from .._validation import stored
@@ -185,7 +185,7 @@ def _table_of(
             frame[j] = np.array(cells[1], np.float64)
         if not titles or titles[j] or frame[j].notna().any():
             kept.append(j)
-    shown = ", ".join([*words[:INFO_NAMES], *["..."] * (len(words) > INFO_NAMES)])
+    shown = first_of(words, INFO_NAMES)
     written = "--decimal and --thousands say how numbers are written"
     if not kept:
         what = f": {shown}; {written}" if words else ""

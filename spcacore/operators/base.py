@@ -13,7 +13,7 @@ from .. import _core
 from .._limits import SYMMETRY
 from .._records import replaced
 from .._types import AnyArray, Array, DType, Index, Names
-from .._validation import raise_not_finite, stored
+from .._validation import refuse_not_finite, stored
 from ..linalg.scaling import below_range, beyond_range, exponent_of, power_of_two_scale, power_of_two_scales
 from ..supports.admissible import Supports
 from .problem import Problem
@@ -177,7 +177,7 @@ class InMemory(Storage):
     def raise_not_finite(self) -> None:
         """Raise and say where, if an entry is NaN or infinite."""
         data = stored(self.matrix)
-        raise_not_finite(data, self.called if data is self.matrix else f"{self.called}.data")
+        refuse_not_finite(data, self.called if data is self.matrix else f"{self.called}.data")
 
     def operator(self, affine: Affine) -> _core.Operator:
         return affine.operator(self.matrix, self.covariance)
