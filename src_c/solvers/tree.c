@@ -99,7 +99,7 @@ static spca_status try_support(spca_tree *tree, const uint8_t *row)
     double *G = tree->eigen, *U = G + k * k, *values = U + k * k, *work = values + k;
     spca_status status;
     for (spca_int j = 0; j < p; j++) count += row[j] == IN;
-    for (spca_int j = 0; j < p; j++) {
+    for (spca_int j = 0; j < p && found < k; j++) {
         int more = row[j] != IN && count < k;
         count += more;
         if (row[j] == IN || more) index[found++] = j;
