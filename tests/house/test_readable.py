@@ -464,7 +464,7 @@ def test_html_is_bounded(p, r):
     V /= np.linalg.norm(V, axis=0)
     result = spcacore.SparseEigenResult(
         loadings=V, cardinality=np.full(r, p), upper_bound=None, method="greedy", deflation="projection",
-        **dict.fromkeys(("values", "deflated_values", "metric_norm", "n_iter", "converged"), np.ones(r)),
+        **dict.fromkeys(("values", "deflated_values", "metric_norm", "n_iter", "converged"), np.ones(r, int)),
     )  # fmt: skip
     html = result._repr_html_()
     page = balanced(html)
