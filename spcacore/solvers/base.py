@@ -399,7 +399,7 @@ class Run:
             allowed = supports.available
             if supports.counts_variables and isinstance(self.cardinality, int):  # of groups that fit
                 units = supports.fitting(supports.included, self.cardinality)
-                allowed = supports.variables(np.flatnonzero(units)) if units.any() else allowed
+                allowed = supports.index(units) if units.any() else allowed
         diagonal = np.zeros(problem.p) if problem.diagonal is None else problem.diagonal
         if problem.diagonal is None or all(abs(diagonal[j]) <= problem.noise(np.array([j])) for j in allowed):
             warn(f"{problem.emptiness}; the loading is the first unit vector")
