@@ -129,8 +129,6 @@ class Solver(Restrictable):
         Whether its kernels take signs of 1 for all variables.
     forms : bool
         Whether a small matrix in memory is deflated itself, and not implicitly.
-    chooses : bool
-        Whether it respects more knowledge of the variables than that some are excluded.
     """
 
     name: ClassVar[str]
@@ -144,7 +142,6 @@ class Solver(Restrictable):
     takes_share: ClassVar[bool] = False
     nonnegative_kernel: ClassVar[bool] = False
     forms: ClassVar[bool] = False
-    chooses: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod
@@ -414,12 +411,6 @@ class Run:
         return Solution(best, supports.ones(best).astype(dtype), value, 0, True)
 
 
-def check_choice_of(method: type[Solver], problem: Problem) -> None:
-    """Refuse knowledge of the variables that the method has no way to respect."""
-    if problem.supports.shapes and not method.chooses:
-        raise ValueError(f"{problem.supports.shaping} cannot be combined with {method.name}")
-
-
 def choice_options(method: type[Solver], choice: Choice | None, kernels: bool = False) -> dict[str, Any]:
     """The arguments of `Supports.checked`; `signs=1` alone is left to the `kernels`, of a method that has
     them for it."""
@@ -469,7 +460,6 @@ def run_one(
         choice=choice_options(method, choice, kernels=True),
         screening=checked_screening(method, record),
     )
-    check_choice_of(method, problem)
     sparsity = method.check_sparsity(sparsity_given(record, sparsity), method.sparsity, problem)
     solver: Solver = method.from_record(problem, record)
     solver.check_together((sparsity,))

@@ -78,7 +78,6 @@ class SemidefiniteRelaxation(Solver):
     name = "dspca"
     usual_needs = Needs(whole_products=True)
     maximizes_quotient = True
-    chooses = True
 
     @classmethod
     def from_record(cls, problem: Problem, record: DSPCA) -> Self:

@@ -52,7 +52,6 @@ class TruncatedPower(IterativeSolver):
     missing = True
     nonnegative_kernel = True
     same_in_set = True
-    chooses = True
     forms = True
 
     @classmethod
