@@ -58,12 +58,13 @@ from .._records import record, replaced
 from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground
+from ..operators.neighbors import variances_tie
 from ..operators.submatrix import largest_submatrix, rows_of
 from .base import drop_zeros
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import is_better, refit
 from .solution import Begin, Solution, Tally, ended
-from .starts import extreme_samples, variances_tie
+from .starts import extreme_samples
 from .swaps import swap_search
 
 Race = tuple[list[End], int, int]  # its ends, the best first, starts, and steps to the best
