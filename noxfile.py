@@ -99,7 +99,7 @@ def environment(session, *packages, build=(), groups=()):
     for group in groups:
         session.install("--group", group)
     if build:
-        session.install(*BUILD)
+        session.install(*BUILD, "setuptools")  # by which a package of the tests without a wheel is built
         session.install("--no-build-isolation", *build, *packages)
     elif packages:
         built = wheel_of(session) if any(package.startswith(".[") for package in packages) else ""

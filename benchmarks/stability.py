@@ -62,7 +62,7 @@ def noise_rows(repeats=20, n=50, p=200, k=10):
             yield [name, threshold, f"{count:.2f}", *bounds]
 
 
-def time_rows(repeats=3):
+def ratio_rows(repeats=3):
     """200 bootstrap resamples over one fit, in CPU time."""
     X, _ = spcacore.datasets.make_spiked(200, 5000, cardinality=20, rng=0)
     golub = np.log(np.maximum(pages.arrays("golub_leukemia.npz")["X"].astype(np.float64), 20))
@@ -187,7 +187,7 @@ def page():
         "Resampling costs less than as many fits, because the resamples share work. The table has CPU",
         "milliseconds of `sparse_pca(X, 3, cardinality=20)`, and of 200 bootstrap resamples of it.",
         "",
-        pages.table(["data", "one fit", "200 resamples", "ratio"], time_rows()),
+        pages.table(["data", "one fit", "200 resamples", "ratio"], ratio_rows()),
         "",
         "## Ranks of block models",
         "",

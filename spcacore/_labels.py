@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ._messages import first_of
 from ._types import AnyArray, Index, Names
 
 _BY_PLACE = "; what goes together by place has no labels, as to_numpy() gives it"
@@ -128,7 +129,7 @@ def wrong_labels(own: Collection[Hashable], wanted: Collection[Hashable]) -> str
     unknown = [label for label in own if label not in known]
     twice = [label for label, n in (Counter(own) | Counter(wanted)).items() if n > 1 and label in known]
     return ", ".join(
-        f"{what} {', '.join(map(repr, some[:5]))}{', ...' * (len(some) > 5)}"
+        f"{what} {first_of(map(repr, some))}"
         for what, some in (("without", missing), ("with the unknown", unknown), ("with more than one", twice))
         if some
     )

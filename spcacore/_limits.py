@@ -352,7 +352,6 @@ TRACE_ENTRIES = 1 << 18  # of the random vectors for it, of which there are 16 t
 CONTINUATION = (0.25, 1.0, 4.0, 16.0, 64.0)  # penalties on what a constraint forbids, over the variance found
 GREEDY_PENALTIES = (0.0, 1.0, 1e6)  # the same while greedy search chooses variables
 TREE_PENALTY = 100.0  # the same in branch and bound, over the level
-TIE_TOLERANCE = 1e-12  # relative; values this close are equal, and the lower index is preferred
 PENALTY_DESCENT = 0.7  # from one penalty of the semidefinite relaxation to the next
 ROUGH_TOLERANCE, ROUGH_ITERATIONS = 1e-2, 100  # how well each of them is solved
 NEGLIGIBLE_ENTRY = 1e-3  # of the largest of the eigenvector of the relaxation; smaller ones are dropped

@@ -55,6 +55,12 @@ def few(values: Iterable[object]) -> str:
     return f"[{', '.join(words if len(words) <= 8 else [*words[:6], '...', words[-1]])}]"
 
 
+def first_of(words: Iterable[str], most: int = 5) -> str:
+    """a, b, ..."""
+    known = list(words)
+    return ", ".join([*known[:most], *["..."] * (len(known) > most)])
+
+
 def counted(number: int, noun: str) -> str:
     """1 entry, 2 entries."""
     if number == 1:
@@ -219,7 +225,7 @@ def repeated(names: Collection[str]) -> str:
     """The sentence about names that several variables have."""
     seen: set[str] = set()
     twice = list(dict.fromkeys(n for n in names if n in seen or seen.add(n)))  # type: ignore[func-returns-value]
-    shown = ", ".join(map(repr, twice[:3])) + ", ..." * (len(twice) > 3)
+    shown = first_of(map(repr, twice), 3)
     return f"several variables have the same name: {shown}; a name does not tell them apart"
 
 

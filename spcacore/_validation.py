@@ -13,7 +13,7 @@ import numpy as np
 
 from ._labels import aligned_columns, columns_of, matched, wrong_labels
 from ._limits import CHUNK, slices
-from ._messages import counted, meant, refuse_no_array, warn_repeated
+from ._messages import counted, first_of, meant, refuse_no_array, warn_repeated
 from ._types import AnyArray, Array, DType, Index, Names
 
 _NUMBERS = (int, float, np.floating, np.integer)
@@ -213,8 +213,7 @@ def _from_objects(x: Any, a: AnyArray, name: str) -> Array:
         names = columns_of(x)
         if names is not None and a.ndim == 2:
             columns = [repr(names[j]) for j in sorted({i % a.shape[1] for i in strange})]
-            where += f": drop or encode column{'s' * (len(columns) > 1)} {', '.join(columns[:5])}"
-            where += ", ..." * (len(columns) > 5)
+            where += f": drop or encode column{'s' * (len(columns) > 1)} {first_of(columns)}"
         if isinstance(a.flat[strange[0]], str) and _is_number(a.flat[strange[0]]):
             where += "; astype(float) makes them numbers, if it can"
         raise TypeError(f"{name} holds objects that are not numbers{where}")
@@ -292,22 +291,15 @@ def float_type(dtype: DType) -> DType:
 
 
 def refuse_not_finite(a: AnyArray, name: str) -> None:
-    """Raise if an entry is NaN or infinite; some rows at a time, so that large arrays need no mask."""
-    if not all(np.isfinite(a[part]).all() for part in _row_parts(a)):
-        raise_not_finite(a, name)
-
-
-def _row_parts(a: AnyArray) -> Iterator[slice]:
-    return slices(len(a), a.size // max(1, len(a)), CHUNK)
-
-
-def raise_not_finite(a: AnyArray, name: str) -> None:
-    """Say how many entries are not finite, and where the first is."""
+    """Raise if an entry is NaN or infinite, and say how many are and where the first is; some rows at a
+    time, so that large arrays need no mask."""
     count, first = 0, None
     for part in _row_parts(a):
-        bad = np.argwhere(~np.isfinite(a[part]))
-        if len(bad) and first is None:
-            first = (int(bad[0][0]) + part.start, *map(int, bad[0][1:]))
+        finite = np.isfinite(a[part])
+        if finite.all():
+            continue
+        bad = np.argwhere(~finite)
+        first = first or (int(bad[0][0]) + part.start, *map(int, bad[0][1:]))
         count += len(bad)
     if first is not None:
         where = first[0] if len(first) == 1 else first
@@ -316,6 +308,10 @@ def raise_not_finite(a: AnyArray, name: str) -> None:
             f"{name} has {counted(count, 'entry')} that {'is' if count == 1 else 'are'} NaN or infinite, "
             f"the first at {where}; replace or drop {'it' if count == 1 else 'them'}{missing}"
         )
+
+
+def _row_parts(a: AnyArray) -> Iterator[slice]:
+    return slices(len(a), a.size // max(1, len(a)), CHUNK)
 
 
 def integer(
@@ -526,7 +522,7 @@ def group_labels(groups: Any, names: Names, p: int, name: str = "groups") -> lis
         variables = [f"x{j + 1}" for j in range(p)] if names is None else names
         lacking = [one for one in variables if one not in groups]
         if lacking:
-            shown = ", ".join(map(repr, lacking[:5])) + ", ..." * (len(lacking) > 5)
+            shown = first_of(map(repr, lacking))
             raise ValueError(f"{name} must have every variable; it lacks {shown}")
         return _whole([groups[one] for one in variables], name)
     groups = matched(groups, names, name)

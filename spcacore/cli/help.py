@@ -133,23 +133,13 @@ time_limit S
 [what you know about the variables]
 include NAMES
 exclude NAMES
-include.certify NAMES
-  requires --cardinality; variables that every component must have
-exclude.certify NAMES
-  requires --cardinality; variables that no component may have
 groups FILE
   the group of each variable, one per line: a group is in or out as a whole, and -k counts groups
-groups.certify FILE
-  requires --cardinality; the group of each variable, one per line: a group is in or out as a whole, and -k
-  counts groups
 count NAME
   requires --groups; what -k counts (default: groups); variables: whole groups, with at most that many
   variables together
 signs S
   1: no negative loadings; -1: no positive ones; or 1, -1 or 0 (either) for each variable: --signs 1,0,-1
-signs.certify S
-  requires --cardinality; 1: no negative loadings; -1: no positive ones; or 1, -1 or 0 (either) for each
-  variable: --signs 1,0,-1
 [reading FILE]
 build
   instead of FILE: versions, BLAS, threads, and the processor that the kernels are compiled for
@@ -283,23 +273,16 @@ examples:
                of its interval, and stable
 @certify.description
 Compute an upper bound on the variance that any component of K variables can explain, whatever the method,
-and compare it with the best component found. With --loadings, print what given loadings explain, and how far
-together they may be from the best ones of as many variables each. With -k, what you know of the variables
-restricts the components that are compared. `spcacore fit -n 1
---method branch_and_bound --certify` finds the best one, and proves it.
+and compare it with the best component found. What you know of the variables restricts the components that are
+compared. `spcacore fit -n 1 --method branch_and_bound --certify` finds the best one, and proves it.
 @certify.examples
 examples:
   spcacore certify data.csv -k 10
   spcacore certify data.csv -k 5:9
-  spcacore certify data.csv --loadings loadings.csv           loadings that `spcacore fit data.csv -o` wrote
-  spcacore certify data.csv -k 10 --exclude a,b --signs 1         components without a, b and minus
-                                                              signs
+  spcacore certify data.csv -k 10 --exclude a,b --signs 1     components without a, b and minus signs
 @certify.json
   components   for each cardinality: cardinality, the bounds by name, upper_bound, value, gap, and
                loadings: index, variable and loading of each that is not zero
-or with --loadings, besides loadings and total_variance,
-  components   for each: component, cardinality, the variances cumulative, adjusted, raw and regression
-  value, upper_bound, bounds, gap                    of all together: the variance, and what none exceed
 @transform.description
 Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.
 Variables are matched by name, in any order; FILE may have more of them. Loadings that fit has written bring

@@ -266,7 +266,7 @@ def _option(name: str, command: str, takers: dict[str, Any], methods: tuple[str,
         text += f": {', '.join(choices)}"
     if 0 < len(takers) < 5 and len(methods) > 8 and "" not in takers:
         text = f"{', '.join(takers)}: {text}"
-    required = name == "loadings" and command != "certify"
+    required = name == "loadings" or (name, command) == ("cardinality", "certify")
     return click.Option([flag, *row.flags.split(), name], help=text, required=required, **settings)
 
 
@@ -312,6 +312,7 @@ def arguments(command: _Command, given: dict[str, Any]) -> Arguments:
     args = Arguments(**given, command=command.name, methods=command.methods, notes=[])
     args.keep_going = command.name == "info"
     args.method, args.decimal = args.method or "tpower", args.decimal or "."
+    args.loadings = [one for one in (args.loadings, *(args.others or ())) if one]
     said = {one: value for one, value in given.items() if value is not None}
     for name in said:
         needed = _REQUIRES.match(_row(name, str(command.name)).text)
@@ -335,8 +336,7 @@ COMMANDS: dict[str, click.Command] = {
         _Command("fit", f"{_OUT} scores plot raw_names", FIT),
         _Command("path", f"{_OUT} plot", tuple(METHODS), select_sparsity),
         _Command("stability", f"{_OUT} plot", RESAMPLED, stability),
-        _Command("certify", f"cardinality loadings relaxation center scale {_KNOWN} "
-                 f"float32 impute {_FILE}"),
+        _Command("certify", f"cardinality relaxation center scale {_KNOWN} float32 impute {_FILE}"),
         _Command("transform", f"{_OUT} loadings raw_names center scale"),
         _Command("compare", f"{_OUT} loadings reference plot center scale covariance"),
         _Command("info", f"build {_FILE}"),

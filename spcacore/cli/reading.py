@@ -24,10 +24,9 @@ import scipy.sparse
 
 from .._labels import wrong_labels
 from .._limits import INDEX_ROWS, INFO_NAMES
-from .._messages import counted, listed, repeated
-from .._records import record, replaced
+from .._messages import counted, first_of, listed, repeated
+from .._records import replaced
 from .._rendering import shortened
-from .._types import AnyArray, Array
 from .._validation import stored
 from ..linalg.scaling import beyond_range
 from ..readable import labels
@@ -186,7 +185,7 @@ def _table_of(
             frame[j] = np.array(cells[1], np.float64)
         if not titles or titles[j] or frame[j].notna().any():
             kept.append(j)
-    shown = ", ".join([*words[:INFO_NAMES], *["..."] * (len(words) > INFO_NAMES)])
+    shown = first_of(words, INFO_NAMES)
     written = "--decimal and --thousands say how numbers are written"
     if not kept:
         what = f": {shown}; {written}" if words else ""
@@ -409,18 +408,9 @@ def _imputed(table: Table, args: Arguments) -> Table:
 _BESIDE = {"center": "mean", "scale": "scale", "kind": "kind"}  # columns of .csv: what the fit did
 
 
-@record
-class Saved:
-    """Loadings, a row for each variable, the kind of matrix that was fitted, and the fields of the file."""
-
-    path: str
-    kind: str  # nothing where the file does not say
-    names: list[str] | None
-    loadings: AnyArray
-    fields: dict[str, Any]
-
-
-def read_saved(path: str) -> Saved:
+def read_saved(path: str) -> Arguments:
+    """The fields of the file: loadings, a row for each variable; the kind of matrix that was fitted, nothing
+    where the file does not say; names, and what else a fit has written."""
     refused = f"argument --loadings: {path}"
     with refusing(path):
         source = source_of(path)
@@ -430,8 +420,8 @@ def read_saved(path: str) -> Saved:
             frame = pandas.read_csv(
                 source.lines(), index_col=0, converters={0: str}, float_precision="round_trip"
             )
-            known = _BESIDE.items() if "kind" in frame else ()
-            fields = {field: frame.pop(name).to_numpy() for name, field in known if name in frame}
+            known = _BESIDE.keys() & {*frame} if "kind" in frame else ()
+            fields = {_BESIDE[name]: frame.pop(name).to_numpy() for name in known}
             fields |= {"names": frame.index.to_numpy(), "loadings": frame.to_numpy()}
         else:
             raise UserError(f"{refused} is neither .csv nor .npz")
@@ -444,13 +434,15 @@ def read_saved(path: str) -> Saved:
         if not numbers or not np.isfinite(values).all():
             raise UserError(f"{refused}: {name} must be finite numbers, a row for each variable")
     names = [*map(str, fields["names"])] if "names" in fields else None
-    return Saved(path, str(np.ravel(fields.get("kind", ""))[0]), names, V.reshape(len(V), -1), fields)
+    kind = str(np.ravel(fields.get("kind", ""))[0])
+    fields |= {"path": path, "kind": kind, "names": names, "loadings": V.reshape(len(V), -1)}
+    return Arguments(**fields)
 
 
-def adopt(args: Arguments, files: Sequence[Saved]) -> None:
+def adopt(args: Arguments, files: Sequence[Arguments]) -> None:
     """Take the matrix as the loadings were fitted; refuse options that contradict that."""
     for name, field, kinds in (("center", "mean", ["data"]), ("scale", "scale", ["data", "covariance"])):
-        known = {field in one.fields: one.path for one in files if one.kind in kinds}
+        known = {getattr(one, field) is not None: one.path for one in files if one.kind in kinds}
         asked = getattr(args, name)
         if known and (len(known) > 1 if asked is None else asked not in known):
             flag = {how: f"--{'no-' * (not how)}{name}" for how in (False, True)}
@@ -462,7 +454,7 @@ def adopt(args: Arguments, files: Sequence[Saved]) -> None:
         args.covariance = "auto"
 
 
-def places(saved: Saved, table: Table, source: object) -> list[int]:
+def places(saved: Arguments, table: Table, source: object) -> list[int]:
     """Where the variables of the loadings are in the table: by name or, where one has no names, in order."""
     names, wanted = table.variables(), labels(saved.names, len(saved.loadings))
     if not set(wanted) <= set(names):
@@ -479,16 +471,3 @@ def places(saved: Saved, table: Table, source: object) -> list[int]:
     if wrong:
         raise UserError(f"{source} does not have the variables of {saved.path}: it is {wrong}")
     return [names.index(name) for name in wanted]
-
-
-def rows_for(saved: Saved, table: Table, source: object) -> Array:
-    """The loadings with a row for each variable of the table, whatever the order of the file."""
-    V, path, p = saved.loadings, saved.path, table.matrix.shape[1]
-    if len(V) != p:
-        raise UserError(f"argument --loadings: {path} has {counted(len(V), 'variable')}, {source} has {p}")
-    empty = np.flatnonzero(~V.any(axis=0))
-    if len(empty):
-        raise UserError(
-            f"argument --loadings: component {empty[0] + 1} of {path} has no loading that is not zero"
-        )
-    return V.astype(np.float64)[np.argsort(places(saved, table, source))]

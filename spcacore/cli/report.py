@@ -19,7 +19,6 @@ import numpy as np
 
 from .._limits import LISTED_VARIABLES, TABLE_COLUMNS, TABLE_ROWS
 from .._messages import listed
-from .._records import replaced
 from .._rendering import printable
 from .._types import AnyArray
 from ..readable import Result
@@ -39,11 +38,11 @@ _EXTENSIONS = {"output": (".csv", ".npz"), "scores": (".csv", ".npz"), "plot": (
 # ---- text -------------------------------------------------------------------------------------------
 
 
-def text_of(result: Any, names: Sequence[str]) -> str:
+def text_of(result: Any) -> str:
     """The result's own summary, with the loadings of what is chosen as a table where that fits."""
     if result.n_components == 0:
         return "no component: the variables do not vary"
-    result, chosen = replaced(result, names=tuple(names)), result.loadings.any(axis=1)
+    chosen = result.loadings.any(axis=1)
     as_table = chosen.sum() <= TABLE_ROWS and result.n_components <= TABLE_COLUMNS
     summary = result.summary(0 if as_table else LISTED_VARIABLES).partition("\n\n")[2]
     if not as_table:
@@ -81,7 +80,8 @@ def entries(v: AnyArray, names: Sequence[str]) -> list[dict[str, Any]]:
 
 def fields_of(result: Any) -> dict[str, Any]:
     """The arrays, numbers and words of a result, by the names of its attributes."""
-    return {name: value for name, value in result.__getstate__().items() if isinstance(value, _PLAIN)}
+    state = result.__getstate__().items()
+    return {name: value for name, value in state if isinstance(value, _PLAIN) or name == "names"}
 
 
 # ---- files ------------------------------------------------------------------------------------------
@@ -90,8 +90,7 @@ def fields_of(result: Any) -> dict[str, Any]:
 def check_outputs(args: Arguments) -> None:
     """Refuse before the work what could not be written after it."""
     allowed = _EXTENSIONS | ({"output": (".csv", ".html")} if args.command == "compare" else {})
-    read = [args.file, *np.atleast_1d(args.loadings or []), args.names, args.groups]
-    named = [os.path.realpath(one) for one in read if one]
+    named = [os.path.realpath(one) for one in (args.file, *args.loadings, args.names, args.groups) if one]
     for name in allowed:
         path = getattr(args, name)
         if not path:
@@ -101,9 +100,9 @@ def check_outputs(args: Arguments) -> None:
         if Path(path).suffix.lower() not in allowed[name]:
             raise UserError(f"{path}: unknown extension; {listed(allowed[name], 'and')} can be written")
         wrong = (
-            f"{os.path.basename(folder)} is not a directory" if not os.path.isdir(folder)
-            else "it is a directory" if os.path.isdir(path)
-            else "permission denied" if not os.access(path if exists else folder, os.W_OK)
+            "it is a directory" if os.path.isdir(path)
+            else f"{folder} is not a directory, or permission is denied"
+            if not os.access(path if exists else folder, os.W_OK)
             else "another argument names it, too" if target in named
             else ""
         )  # fmt: skip

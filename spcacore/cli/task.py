@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from .._messages import counted
+from .._records import replaced
 from ..choice import Choice
 from ..progress import Progress
 from ..supports.admissible import variables_of
 from .options import SPARSITY, call_of, in_flags, refusal
-from .reading import Saved, adopt, read, read_lines, read_saved
+from .reading import adopt, read, read_lines, read_saved
 from .report import Draw, Files, check_outputs, print_json, write_all
 from .source import Arguments, Table, UserError, say
 
@@ -42,7 +41,7 @@ class Task:
         self.call: Any = call_of(args) if args.methods else None
         if args.covariance and args.scores:
             raise UserError("argument --scores: a covariance has no samples to score")
-        self.saved: list[Saved] = [read_saved(str(one)) for one in np.atleast_1d(args.loadings or [])]
+        self.saved = [read_saved(path) for path in args.loadings]
         adopt(args, self.saved)
         check_outputs(args)
         started = time.perf_counter()
@@ -51,8 +50,7 @@ class Task:
         self.names, self.matrix = self.table.variables(), self.table.matrix
         self.n, self.p = self.matrix.shape
         kind = "covariance" if args.covariance else "data"  # how all functions are to take the matrix
-        center, scale = args.center is not False, bool(args.scale)
-        self.treatment: dict[str, Any] = {"kind": kind, "center": center, "scale": scale}
+        self.treatment: dict[str, Any] = {"kind": kind, "center": args.center, "scale": args.scale}
 
     def choice(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is known of the variables, by their places, as an argument."""
@@ -71,15 +69,18 @@ class Task:
         with self.work():
             model = self.model(default)
             call = partial(runs, self.matrix, model, *more) if runs else partial(model, self.matrix)
-            return call(callback=self, **options)
+            return self.named(call(callback=self, **options))
+
+    def named(self, result: Any) -> Any:
+        """The result with the names of the variables, if it has room for them."""
+        return replaced(result, names=tuple(self.names)) if hasattr(result, "names") else result
 
     def model(self, default: int) -> Any:
         """The function with its options; how many components, else as many as numbers say how sparse."""
         assert self.call is not None
         function, keywords, known = self.call
         several = [v for name in SPARSITY if isinstance(v := self.args.of_model.get(name), list)]
-        by_numbers = several and self.args.method != "sparse_cca"
-        r = len(several[0]) if by_numbers else min(default, self.n, self.p)
+        r = len(several[0]) if several else min(default, self.n, self.p)
         return partial(function, **{"n_components": r} | keywords | self.choice(known))
 
     def __call__(self, progress: Any) -> None:
@@ -132,7 +133,7 @@ class Task:
         args, variables = self.args, counted(self.p, "variable")
         if args.covariance:
             return f"{variables}, {'correlation' if args.scale else 'covariance'} matrix"
-        treatment = f"{'not ' * (args.center is False)}centered, {'not ' * (not args.scale)}scaled"
+        treatment = f"{'not ' * (not args.center)}centered, {'not ' * (not args.scale)}scaled"
         return f"{counted(self.n, 'sample')}, {variables}, {treatment}"
 
     def _document(self, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,10 +62,15 @@ def unit(x: AnyArray) -> AnyArray | None:
     return x / np.linalg.norm(x)
 
 
+def columns_near_one(B: Array) -> Array:
+    """Each column times the power of two that brings its largest entry near 1; a zero column stays."""
+    with below_range():  # of entries far below the largest
+        return np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
+
+
 def unit_columns(B: Array) -> Array:
     """Each column over its norm, at any scale; a zero column stays."""
-    with below_range():  # of entries far below the largest
-        B = np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
+    B = columns_near_one(B)
     norm = np.linalg.norm(B, axis=0)
     return B / np.where(norm > 0, norm, 1)
 

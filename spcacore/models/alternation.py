@@ -22,7 +22,7 @@ from ..operators.gram import is_rounding
 from ..operators.inputs import as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality
 from ..progress import Progress
-from ..solvers.base import Solver, check_choice_of, hook_of_component
+from ..solvers.base import Solver, check_choice_of, check_working_set, hook_of_component, limit_of
 from ..solvers.certificates import upper_bounds
 from ..solvers.exact import ExactSearch, solve_to_optimality
 from ..solvers.explained_share import Share, fewest_variables
@@ -71,7 +71,7 @@ def prepare(
     several = check_sizes(request, problem, r, several)
     solver = make_solver(problem, request)
     state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint)
-    solver.check_screening(request.screening, state)
+    check_working_set(solver, request.screening, state)
     for sparsity in several:
         solver.check_together(sparsity)
     return problem, solver, r, [request.having(sparsity=sparsity) for sparsity in several]
@@ -79,14 +79,15 @@ def prepare(
 
 def problem_of(X: Any, request: Request) -> Problem:
     """X as the request has it, which may be that of other rows."""
-    method, record, together = request.solver, request.method, request.together
+    method, together = request.solver, request.together
+    needs = method.needs(request.method)
     return as_problem(
         X, kind=request.kind, center=request.center, scale=request.scale,
         sample_weight=request.sample_weight, screening=request.screening,
         missing=method.missing and not together,
-        columnwise=not (method.needs_whole_products(record) or together),
-        restrictable=method.may_restrict(record) and not together,
-        form=not method.needs_samples(record), choice=request.choice,
+        columnwise=not (needs.whole_products or together),
+        restrictable=needs.working_set and not together,
+        form=not needs.samples, choice=request.choice,
     )  # fmt: skip
 
 
@@ -133,14 +134,19 @@ def search(
     Those of a problem `near` are starts too; `quick` spares the single variables beside them.
     """
     found: list[Solution] = []
-    lacking, limit = None, solver.limit()
+    lacking, limit, report = None, limit_of(solver), hook_of_component(hook, 0, r)
     try:
         if request.together:
             lacking = search_together(problem, solver, request, r, hook, found)
-        elif solver.solves_block:
-            lacking = _all_at_once(problem, solver, request, r, hook, found)
+        elif (
+            block := solver.solve_together(problem, request.sparsity, [request.seed, 0], report)
+        ) is not None:
+            found += [replace(x, converged=x.converged and not ended(report)) for x in block]
+            tell_found(problem, found, r, hook)
             if hook.ended:
                 limit = counted(max((x.n_iter for x in found), default=0), "iteration")
+            if len(found) < r:
+                lacking = f"{r - len(found)} of the {counted(r, 'component')} vanished under the penalty"
         else:
             state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint_in_turn(r))
             solvers = [solver.near(x, quick) for x in near[:r]]
@@ -155,20 +161,6 @@ def search(
         warn(lacking)
     warn_not_converged([x.converged for x in found], limit)
     return refine_all(problem, found, request, hook) if request.attempts and found else found
-
-
-def _all_at_once(
-    problem: Problem, solver: Solver, request: Request, r: int, hook: Hook,
-    found: list[Solution],
-) -> str | None:  # fmt: skip
-    """Append to `found` what a block solver finds; a warning if that is less than r components."""
-    report = hook_of_component(hook, 0, r)
-    block = solver.solve_block(problem, request.sparsity, [request.seed, 0], report)
-    found += [replace(x, converged=x.converged and not ended(report)) for x in block]
-    tell_found(problem, found, r, hook)
-    if len(found) < r:
-        return f"{r - len(found)} of the {counted(r, 'component')} vanished under the penalty"
-    return None
 
 
 def _in_turn(

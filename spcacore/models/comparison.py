@@ -352,6 +352,7 @@ def compare(
     variances = {
         name: tuple(operator_variances(problem, v, name) for v in V) for name in VARIANCE_DEFINITIONS
     }
+    problem.reported(np.concatenate([v for values in variances.values() for v in values]))  # warns once
     total = None if problem.diagonal is None else problem.trace
     ratios = None
     if total is not None and total > 0:
@@ -369,7 +370,7 @@ def compare(
         labels=labels, reference=place, kind=options["kind"], n_variables=problem.p, variables=used,
         names=None if names is None else tuple(names[j] for j in used), loadings=tuple(v[used] for v in V),
         explained_variance={
-            name: tuple(problem.reported(v) for v in values) for name, values in variances.items()
+            name: tuple(np.asarray(problem.in_units(v)) for v in values) for name, values in variances.items()
         },
         explained_variance_ratio=ratios, total_variance=problem.total_variance, dense_ratio=dense,
         cardinality=tuple(np.count_nonzero(v, axis=0) for v in V),

@@ -17,7 +17,7 @@ from .._validation import LARGEST, as_seed, as_share, check_choice, integer, num
 from ..choice import Choice, Explained, Total
 from ..methods import Method
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
-from ..solvers.base import Solver, choice_options
+from ..solvers.base import Solver, checked_screening, choice_options
 from ..solvers.table import SOLVERS
 from ..supports.admissible import Supports
 
@@ -76,7 +76,7 @@ class Request:
             raise ValueError(refusal)
         for given in sparsities:
             new.refuse_sparsity(given)
-        solver.checked_screening(record)
+        checked_screening(solver, record)
         return new
 
     @property

@@ -13,21 +13,20 @@ from .. import _core
 from .._limits import SYMMETRY
 from .._records import replaced
 from .._types import AnyArray, Array, DType, Index, Names
-from .._validation import raise_not_finite, stored
-from ..linalg.scaling import below_range, beyond_range, exponent_of, power_of_two_scale
+from .._validation import refuse_not_finite, stored
+from ..linalg.scaling import below_range, beyond_range, exponent_of, power_of_two_scale, power_of_two_scales
 from ..supports.admissible import Supports
 from .problem import Problem
 from .statistics import (
     Standardization,
     Statistics,
+    deviations,
     scaled_statistics,
     statistics_of,
-    unit_deviation,
-    unit_of,
 )
 from .working_set import WorkingSet
 
-_TINY = 1e-280  # below this a sum of squares has lost terms to underflow
+_TINY = 1e-140  # below this the sum of squares of a deviation has lost terms to underflow
 
 
 class Affine(NamedTuple):
@@ -85,6 +84,24 @@ class Storage(ABC):
     def resembles_covariance(self) -> bool:
         """Whether data could be a covariance: symmetric, and no entry beyond what the diagonal allows."""
         return False
+
+    def made(self, affine: Affine, treatment: Standardization, **known: Any) -> Problem:
+        """The problem of this matrix so transformed, of whose operator so much is known."""
+        data = not self.covariance
+        return Problem(
+            operator=self.operator(affine),
+            n_samples=self.shape[0] if data else None,
+            exponent=(-4 if data else -2) * exponent_of(affine.range),
+            names=self.names,
+            cost=self.cost,
+            supports=Supports.any_of(self.shape[1]),
+            mean=affine.mean,
+            weight=affine.weight,
+            row_weight=affine.row_weight,
+            range=affine.range,
+            total_weight=treatment.total_weight if data else None,
+            **known,
+        )
 
     def by_columns(self) -> Storage:
         """This matrix, or a copy of it whose single columns are read in no more time than they take."""
@@ -160,7 +177,7 @@ class InMemory(Storage):
     def raise_not_finite(self) -> None:
         """Raise and say where, if an entry is NaN or infinite."""
         data = stored(self.matrix)
-        raise_not_finite(data, self.called if data is self.matrix else f"{self.called}.data")
+        refuse_not_finite(data, self.called if data is self.matrix else f"{self.called}.data")
 
     def operator(self, affine: Affine) -> _core.Operator:
         return affine.operator(self.matrix, self.covariance)
@@ -205,25 +222,21 @@ def column_statistics(
 
     From the sums of one pass; the storage recomputes columns whose squares left the number range.
     """
-    mean, square = statistics.mean, statistics.square
     with beyond_range():
-        spread = statistics.high - statistics.low
-        if not treatment.center or treatment.mean is not None:
-            offset = mean if treatment.mean is None else mean - treatment.mean
-            square = square + treatment.total_weight * offset**2
-            spread = np.maximum(spread, np.abs(offset))
-        deviation = np.sqrt(square / treatment.degrees)
-    deviation[spread == 0] = 0
-    unsound = ~np.isfinite(square) | ~np.isfinite(mean)
-    odd = np.flatnonzero(unsound | ((square < _TINY) & (spread > 0)))
+        mean, deviation, varies = deviations(statistics, treatment)
+    unsound = ~np.isfinite(deviation) | ~np.isfinite(mean)
+    odd = np.flatnonzero(unsound | ((deviation < _TINY) & varies))
+    deviation[~varies] = 0
     if len(odd):
         if unsound.any():
             storage.raise_not_finite()
         size = np.minimum(np.maximum(-statistics.low, statistics.high), np.finfo(np.float64).max)
-        unit, mean = unit_of(size[odd], odd, treatment), mean.copy()
+        if treatment.mean is not None:
+            size = np.maximum(size, np.abs(treatment.mean))
+        unit, mean = power_of_two_scales(size[odd]), mean.copy()
         with beyond_range():
             scaled = storage.scaled_statistics(odd, unit, treatment.sample_weight)
-            mean[odd], deviation[odd] = unit_deviation(scaled, unit, odd, treatment)
+            mean[odd], deviation[odd], _ = deviations(scaled, treatment, odd, unit)
     return mean, deviation
 
 
@@ -242,12 +255,9 @@ def data_problem(
     if treatment.scale:
         with beyond_range():
             given = treatment.deviation
-            divisor = np.where(zero, 1, deviation) if given is None else given
-            scale = divisor.astype(dtype)
-            weight = np.where(zero, 0, 1 / scale).astype(dtype)
+            divisor, scale, weight = divisors(deviation, treatment, dtype)
             spread = np.where(zero, 0.0, 1.0) if given is None else deviation / given
             offset = np.maximum(np.abs(middle), np.abs(about)) / divisor
-        _refuse_scale(weight, scale, given is not None)
         largest = 1.0 if given is None else max(float(spread.max()), float(offset.max()))
         if not math.isfinite(largest):
             raise ValueError("a column of X divided by its scale exceeds the number range")
@@ -263,23 +273,8 @@ def data_problem(
         with beyond_range():
             offset = about * range_ * range_
             moment = diagonal + (offset if weight is None else offset * weight) ** 2
-    row_weight = treatment.row_weight(dtype)
-    return Problem(
-        operator=storage.operator(Affine(mean, weight, range_, 1.0 / max(n - 1, 1), row_weight)),
-        n_samples=n,
-        diagonal=diagonal,
-        exponent=-4 * exponent_of(range_),
-        moment=moment,
-        mean=mean,
-        scale=scale,
-        names=storage.names,
-        cost=storage.cost,
-        supports=Supports.any_of(storage.shape[1]),
-        weight=weight,
-        row_weight=row_weight,
-        range=range_,
-        total_weight=treatment.total_weight,
-    )
+    affine = Affine(mean, weight, range_, 1.0 / max(n - 1, 1), treatment.row_weight(dtype))
+    return storage.made(affine, treatment, diagonal=diagonal, moment=moment, scale=scale)
 
 
 def _extreme(problem: Problem, statistics: Statistics, factor: float) -> Array:
@@ -293,37 +288,31 @@ def _extreme(problem: Problem, statistics: Statistics, factor: float) -> Array:
         return np.fmin(reach**2 * factor, problem.variances)
 
 
-def divisor_and_weight(given: Array, dtype: DType) -> tuple[AnyArray, AnyArray]:
-    """The given scale and its inverse, in the number range of `dtype`."""
+def divisors(deviation: Array, treatment: Standardization, dtype: DType) -> tuple[Array, AnyArray, AnyArray]:
+    """What divides each column, as it is and in the number range of `dtype`, and its inverse there."""
+    given = treatment.deviation
+    divisor = np.where(deviation == 0, 1, deviation) if given is None else given
     with beyond_range():
-        scale = given.astype(dtype)
-        weight = (1 / scale).astype(dtype)
-    _refuse_scale(weight, scale, True)
-    return scale, weight
-
-
-def _refuse_scale(weight: AnyArray, scale: AnyArray, given: bool) -> None:
-    """Raise where a scale, or what it multiplies by, is beyond the number range."""
-    for wrong, much in ((~np.isfinite(weight), "little"), (~np.isfinite(scale), "much")):
-        if wrong.any():
-            j = int(np.argmax(wrong))
-            if given:
-                raise ValueError(
-                    f"scale[{j}] is too {'small' if much == 'little' else 'large'} for {scale.dtype}"
-                )
+        scale = divisor.astype(dtype)
+        weight = np.where(deviation == 0, 0, 1 / scale).astype(dtype)
+    for wrong, much, size in ((weight, "little", "small"), (scale, "much", "large")):
+        if not np.isfinite(wrong).all():
+            j = int(np.argmin(np.isfinite(wrong)))
+            if given is not None:
+                raise ValueError(f"scale[{j}] is too {size} for {dtype}")
             raise ValueError(f"column {j} of X varies too {much} to be divided by its standard deviation")
+    return divisor, scale, weight
 
 
 def covariance_problem(storage: CovarianceStorage, largest: float, treatment: Standardization) -> Problem:
     """The problem of a covariance that has entries; `largest` is the largest magnitude of one."""
-    dtype, diagonal = storage.dtype, storage.diagonal()
-    deviation = np.sqrt(np.maximum(diagonal, 0)).astype(np.float64)
+    dtype, diagonal, given = storage.dtype, storage.diagonal(), treatment.deviation
     weight = scale = None
     range_ = 1.0
-    if treatment.deviation is not None:
-        scale, weight = divisor_and_weight(treatment.deviation, dtype)
+    if given is not None:
+        _, scale, weight = divisors(given, treatment, dtype)
         with beyond_range():
-            scaled = diagonal.astype(np.float64) / treatment.deviation / treatment.deviation
+            scaled = diagonal.astype(np.float64) / given / given
         if not np.isfinite(scaled).all():
             raise ValueError("a variance divided by its scale exceeds the number range")
         range_ = power_of_two_scale(float(np.abs(scaled).max()), dtype)
@@ -331,24 +320,14 @@ def covariance_problem(storage: CovarianceStorage, largest: float, treatment: St
     elif treatment.scale:
         if (diagonal < -1e-8 * largest).any():
             raise ValueError("scale=True needs variances, and X has a negative diagonal entry")
-        zero = deviation == 0
-        scale = np.where(zero, 1, deviation).astype(dtype)
-        weight = np.where(zero, 0, 1 / np.where(zero, 1, deviation)).astype(dtype)
-        diagonal = np.where(zero, 0.0, 1.0)
+        deviation = np.sqrt(np.maximum(diagonal, 0)).astype(np.float64)
+        _, scale, weight = divisors(deviation, treatment, dtype)
+        diagonal = np.where(deviation == 0, 0.0, 1.0)
     else:
         range_ = power_of_two_scale(largest, dtype)
         diagonal = diagonal.astype(np.float64) * range_ * range_
     if treatment.excluded is not None:
         weight = treatment.without_excluded(weight, dtype)
         diagonal = np.where(treatment.excluded, 0, diagonal)
-    return Problem(
-        operator=storage.operator(Affine(None, weight, range_)),
-        n_samples=None,
-        diagonal=diagonal,
-        exponent=-2 * exponent_of(range_),
-        moment=diagonal,
-        scale=scale,
-        names=storage.names,
-        cost=storage.cost,
-        supports=Supports.any_of(len(diagonal)),
-    )
+    affine = Affine(None, weight, range_)
+    return storage.made(affine, treatment, diagonal=diagonal, moment=diagonal, scale=scale)

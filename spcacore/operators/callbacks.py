@@ -10,9 +10,8 @@ import numpy as np
 from .. import _core
 from .._types import AnyArray, DType
 from .._validation import float_type, is_operator
-from ..linalg.scaling import below_range, beyond_range, eps_of, exponent_of, power_of_two_scale
-from ..supports.admissible import Supports
-from .base import Affine, Storage, divisor_and_weight, refuse_oblong
+from ..linalg.scaling import below_range, beyond_range, eps_of, power_of_two_scale
+from .base import Affine, Storage, divisors, refuse_oblong
 from .problem import Problem
 from .statistics import Standardization
 
@@ -78,7 +77,7 @@ class Products(Storage):
                 mean = mean / n if share is None else mean
         scale = None
         if treatment.deviation is not None:
-            scale, weight = divisor_and_weight(treatment.deviation, dtype)
+            _, scale, weight = divisors(treatment.deviation, treatment, dtype)
         weight = treatment.without_excluded(weight, dtype)
         factor = 1.0 if self.covariance else 1.0 / max(n - 1, 1)
         self.operator(Affine(mean, weight, 1.0, factor, row_weight))
@@ -92,23 +91,9 @@ class Products(Storage):
         if center is not None:  # what was subtracted may have been larger
             with beyond_range():
                 size += float(np.sum((center.astype(np.float64) * range_ * range_) ** 2))
-        return Problem(
-            operator=self.operator(Affine(mean, weight, range_, factor, row_weight)),
-            n_samples=None if self.covariance else n,
-            diagonal=None,
-            exponent=(-2 if self.covariance else -4) * exponent_of(range_),
-            moment=None,
-            floor=eps * p if self.covariance else 4 * eps**2 * max(n, p) * size,
-            mean=mean,
-            scale=scale,
-            names=None,
-            cost=self.cost,
-            supports=Supports.any_of(p),
-            weight=weight,
-            row_weight=row_weight,
-            range=range_,
-            total_weight=None if self.covariance else treatment.total_weight,
-        )
+        floor = eps * p if self.covariance else 4 * eps**2 * max(n, p) * size
+        affine = Affine(mean, weight, range_, factor, row_weight)
+        return self.made(affine, treatment, diagonal=None, moment=None, scale=scale, floor=floor)
 
     def _checked(self, product: Any, v: AnyArray, length: int) -> AnyArray:
         try:

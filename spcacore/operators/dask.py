@@ -27,6 +27,7 @@ from .._types import DType
 from .._validation import AFTER_ERRORS, check_bool, column_names, is_sparse
 from .block_tasks import as_kernel_input, fingerprint
 from .blocks import Combine, Expected, RowBlocks, named
+from .row_sources import refuse_columns
 from .screening import available_memory
 
 _MACHINERY = ("asyncio", "concurrent", "dask", "distributed", "tornado")  # whose errors are not of a block
@@ -302,12 +303,8 @@ class DaskBlocks(RowBlocks):
 def _as_numbers(frame: Any) -> Any:
     """A dataframe whose columns of types that NumPy has not, such as nullable ones, are float64."""
     kinds = dict(frame.dtypes)
-    wrong = [f"{name!r} ({kind})" for name, kind in kinds.items() if getattr(kind, "kind", "O") not in "fiub"]
-    if wrong:
-        more = ", ..." if len(wrong) > 5 else ""
-        raise TypeError(
-            f"X has columns that hold no numbers: drop, encode or convert {', '.join(wrong[:5])}{more}"
-        )
+    wrong = [column for column in kinds.items() if getattr(column[1], "kind", "O") not in "fiub"]
+    refuse_columns(wrong, "drop, encode or convert")
     others = [name for name, kind in kinds.items() if not isinstance(kind, np.dtype) or kind.kind == "b"]
     return frame.astype(dict.fromkeys(others, np.float64)) if others else frame
 

@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._limits import CHUNK, GRAM_ENTRIES, GRAM_ONE_READ, SINGLE_LOSS, slices
 from .._types import AnyArray, DType, Names
-from .._validation import column_names, float_type, raise_not_finite, real_array
+from .._validation import column_names, float_type, real_array, refuse_not_finite
 from ..linalg.scaling import below_range, beyond_range, eps_of, power_of_two_scales
 from . import screening as _screening
 from .base import DataInMemory
@@ -126,7 +126,7 @@ def missing_problem(a: AnyArray, treatment: Standardization, names: Names) -> Pr
         if not count.all():
             raise ValueError(f"column {block.start + int(np.argmin(count))} of X has only NaN entries")
         if np.isinf(x).any():
-            raise_not_finite(np.where(np.isnan(a), 0, a), "X")
+            refuse_not_finite(np.where(np.isnan(a), 0, a), "X")
         first = x[np.argmin(missing, axis=0), np.arange(len(count))]
         constant = (missing | (x == first)).all(axis=0)
         x[missing] = 0

@@ -14,7 +14,7 @@ from .._messages import counted
 from .._records import record
 from .._types import AnyArray, Array, DType, Index, Mask
 from .._validation import as_dense, check_sample_weight, stored
-from ..linalg.scaling import below_range, beyond_range, power_of_two_scales
+from ..linalg.scaling import below_range, beyond_range
 
 
 @record
@@ -126,22 +126,20 @@ def merged(parts: Iterable[Statistics | None]) -> Statistics | None:
     return out
 
 
-def unit_deviation(
-    statistics: Statistics, unit: Array, index: Index, treatment: Standardization
-) -> tuple[Array, Array]:
-    """Mean and deviation of the columns `index` from the statistics of these times `unit`^2."""
-    square = statistics.square
+def deviations(
+    found: Statistics,
+    treatment: Standardization,
+    index: Index | slice = slice(None),
+    unit: Array | float = 1.0,
+) -> tuple[Array, Array, Mask]:
+    """Mean and deviation of the columns `index`, of which the statistics are of these times `unit`^2, and
+    whether some entry differs from what is subtracted."""
+    square, varies = found.square, found.high > found.low
     if not treatment.center or treatment.mean is not None:
         given = 0.0 if treatment.mean is None else treatment.mean[index] * unit * unit
-        square = square + treatment.total_weight * (statistics.mean - given) ** 2
-    return statistics.mean / unit / unit, np.sqrt(square / treatment.degrees) / unit / unit
-
-
-def unit_of(size: Array, index: Index, treatment: Standardization) -> Array:
-    """The power of two whose square brings each column, and what is subtracted from it, near 1."""
-    if treatment.mean is not None:
-        size = np.maximum(size, np.abs(treatment.mean[index]))
-    return power_of_two_scales(size)
+        square = square + treatment.total_weight * (found.mean - given) ** 2
+        varies = varies | (found.mean != given)
+    return found.mean / unit / unit, np.sqrt(square / treatment.degrees) / unit / unit, varies
 
 
 def statistics_of(X: Any, weight: Array | None = None) -> Statistics | None:

@@ -15,8 +15,8 @@ from .._validation import (
     is_operator,
     is_row_blocks,
     is_sparse,
-    raise_not_finite,
     real_array,
+    refuse_not_finite,
 )
 from ..linalg.scaling import beyond_range
 from .dense import has_blas_layout, is_small
@@ -73,7 +73,7 @@ def scores(
             if not is_sparse(X):
                 raise ValueError("X, an operator, returned NaN or infinity")
             if not np.isfinite(X.data).all():
-                raise_not_finite(X.data, "X.data")
+                refuse_not_finite(X.data, "X.data")
             unit = _below_overflow(result.dtype)
             result = np.asarray(X @ (full * unit))
         with beyond_range():
@@ -134,7 +134,7 @@ def _dense_scores(a: AnyArray, used: Index, about: AnyArray, V: AnyArray) -> Any
         at = left[some]
         part = a[at[:, None], used]
         if not np.isfinite(part).all():
-            raise_not_finite(a, "X")
+            refuse_not_finite(a, "X")
         unit = _below_overflow(dtype)
         with beyond_range():
             out[at] = (part * unit - about * unit) @ V / unit

@@ -42,9 +42,10 @@ PARAGRAPHS = {
 }
 
 
-def width_of(ax: Axes) -> float:
-    """Inches, before labels take their part."""
-    return ax.get_window_extent().width / ax.figure.dpi
+def inches_of(ax: Axes) -> tuple[float, float]:
+    """Width and height, before labels take their part."""
+    box, dpi = ax.get_window_extent(), ax.figure.dpi
+    return box.width / dpi, box.height / dpi
 
 
 def given_or_new_axes(ax: Axes | None, size: tuple[float, float]) -> Any:
@@ -108,7 +109,7 @@ def percent(share: float) -> str:
 
 def points_per_row(ax: Any, m: int) -> float:
     """Points that each of m rows has."""
-    return ax.get_window_extent().height / ax.figure.dpi * 72 / max(m, 1)
+    return inches_of(ax)[1] * 72 / max(m, 1)
 
 
 def label_rows(ax: Any, names: list[str], weight: AnyArray | None = None) -> int:
@@ -173,8 +174,8 @@ def write_in_the_middle(ax: Any, text: str) -> None:
 
 
 def add_color_bar(ax: Any, image: Any, label: str = "loading") -> None:
-    inches = ax.get_window_extent().height / ax.figure.dpi
-    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03, aspect=18, shrink=min(1, 2.8 / inches))
+    shrink = min(1, 2.8 / inches_of(ax)[1])
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03, aspect=18, shrink=shrink)
     bar.set_label(label, **VERBATIM)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=2)
@@ -186,5 +187,5 @@ def legend_above(ax: Any, order: Sequence[str] = ()) -> Any:
     places = [said.index(label) for label in order if label in said] or range(len(said))
     return ax.legend(
         [drawn[i] for i in places], [said[i] for i in places], frameon=False, fontsize="small",
-        loc="lower left", bbox_to_anchor=(0, 1), ncols=1 if width_of(ax) < 3 else 2, borderaxespad=0.2,
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=1 if inches_of(ax)[0] < 3 else 2, borderaxespad=0.2,
     )  # fmt: skip

@@ -25,6 +25,7 @@ from .drawing import (
     diverging,
     faint,
     given_or_new_axes,
+    inches_of,
     label_rows,
     loadings_of,
     percent,
@@ -32,7 +33,6 @@ from .drawing import (
     text_color,
     variable_names,
     variance_shares,
-    width_of,
     write_in_the_middle,
 )
 
@@ -188,7 +188,7 @@ def heatmap(
     ax.hlines(np.cumsum([len(side) for side in sides[:-1]]) - 0.5, -0.5, r - 0.5, color=text_color())
     ax.set_xlim(-0.5, r - 0.5)
     ax.set_ylim(m - 0.5, -0.5)
-    shares = variance_shares(result, chosen) if r <= 8 and width_of(ax) > 0.7 * r else None
+    shares = variance_shares(result, chosen) if r <= 8 and inches_of(ax)[0] > 0.7 * r else None
     thin = max(1, -(-r // 20))
     ticks = [str(t + 1) for t in chosen]
     if shares is not None:
@@ -259,9 +259,8 @@ def images(
     own = ax is None
     ax = given_or_new_axes(ax, (side * across * (1 + gap) + 1.2, max(high + 0.3, 1.8)))
     if not own:
-        box = ax.get_window_extent()
-        width, height = 0.85 * box.width / ax.figure.dpi, box.height / ax.figure.dpi
-        side = min(width / (across * (1 + gap)), max(height / down - title, 0.1) / tall)
+        width, height = inches_of(ax)
+        side = min(0.85 * width / (across * (1 + gap)), max(height / down - title, 0.1) / tall)
     head = max(title / side, gap)
     limit = float(abs(V[:, chosen]).max()) or 1.0
     for i, t in enumerate(chosen):

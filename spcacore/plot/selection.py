@@ -111,25 +111,29 @@ def path(
     if not isinstance(source, (SparsityPath, SparsitySelection)):
         raise TypeError(f"a SparsityPath or a SparsitySelection is needed, not {type(source).__name__}")
     steps = [*getattr(source, "earlier", ()), source]
+    together = component is None and len(steps) > 1
     if component is not None:
         if len(steps) == 1:
             raise ValueError("component requires a selection whose grids differ by component")
         source = steps[integer(component, "component", 0, len(steps) - 1)]
-    elif len(steps) > 1:
-        if chosen is not None:
-            raise ValueError("chosen needs component where grids differ by component")
-        return _draw_steps(given_or_new_axes(ax, (6, 4)), steps)
+    if together and chosen is not None:
+        raise ValueError("chosen needs component where grids differ by component")
     values, is_selection = source.values, isinstance(source, SparsitySelection)
-    if chosen is None and is_selection:
+    if chosen is None and is_selection and not together:
         chosen = source.chosen
     if chosen is not None and not np.any(values == chosen):
         raise ValueError(f"chosen must be one of the values {few(values.tolist())[1:-1]}, not {chosen!r}")
     if not is_selection and source.explained_variance_ratio is None:
         raise ValueError("the path has no explained_variance_ratio: the total variance is unknown")
     ax = given_or_new_axes(ax, (6, 4))
-    y = (_draw_selection if is_selection else _draw_path)(ax, source, values)
+    if together:
+        y, values = _draw_steps(ax, steps), np.concatenate([step.values for step in steps])
+    else:
+        y = (_draw_selection if is_selection else _draw_path)(ax, source, values)
     _value_axis(ax, values)
-    _finish(ax, source.parameter, "each component" if component is None else f"component {component + 1}")
+    which = "each component" if component is None else f"component {component + 1}"
+    ax.set_xlabel(_PARAMETERS.get(source.parameter, source.parameter).format(which))
+    add_grid(ax, "y")
     if chosen is not None:
         i = _place(values, chosen)
         reached = "" if is_selection else f", {y[i]:.1f} %"
@@ -204,7 +208,7 @@ def _draw_selection(ax: Any, source: Any, values: AnyArray) -> Array:
     return score
 
 
-def _draw_steps(ax: Any, steps: list[SparsitySelection]) -> Any:
+def _draw_steps(ax: Any, steps: list[SparsitySelection]) -> Array:
     """The scores of components with grids of their own, and what is chosen for each."""
     for t, step in enumerate(steps):
         color, i = COLORS[t % len(COLORS)], _place(step.values, step.chosen)
@@ -213,16 +217,8 @@ def _draw_steps(ax: Any, steps: list[SparsitySelection]) -> Any:
             elinewidth=1.2, capsize=2.5, label=f"component {t + 1}, chosen: {step.chosen:g}",
         )  # fmt: skip
         _circle(ax, step.values[i], step.score[i], color)
-    _value_axis(ax, np.concatenate([step.values for step in steps]))
     ax.set_ylabel(_CRITERIA[steps[0].criterion])
-    _finish(ax, steps[0].parameter, "each component")
-    legend_above(ax)
-    return ax
-
-
-def _finish(ax: Any, parameter: str, which: str) -> None:
-    ax.set_xlabel(_PARAMETERS.get(parameter, parameter).format(which))
-    add_grid(ax, "y")
+    return np.concatenate([step.score for step in steps])
 
 
 def _value_axis(ax: Any, values: AnyArray) -> None:

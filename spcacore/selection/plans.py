@@ -13,7 +13,7 @@ from .._messages import counted, quiet, warn
 from .._records import record
 from .._types import AnyArray, Array, Index
 from .._validation import Hook, as_dense, as_seed, integer, is_row_blocks, is_sparse
-from ..linalg.orthogonal import unit_columns
+from ..linalg.orthogonal import columns_near_one, unit_columns
 from ..linalg.scaling import EPS, beyond_range
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import explained_together, problem_of, refine_all, search
@@ -410,7 +410,7 @@ def _dense_parts(rows: Any, units: _Units, used: Index, entries: int) -> Iterato
 def _agreement(U: Array, V: Array, r: int) -> Array:
     """Magnitudes of the correlations of two rows of scores; 0 where one is constant or there is none."""
     out, t = np.zeros(r), min(U.shape[1], V.shape[1])
-    U, V = (W[:, :t] - W[0, :t] for W in (U, V))  # so that constants are zeros exactly
+    U, V = (columns_near_one(W[:, :t] - W[0, :t]) for W in (U, V))  # so that constants are zeros exactly
     U, V = (unit_columns(W - W.mean(axis=0)) for W in (U, V))
     out[:t] = np.abs((U * V).sum(axis=0))
     return out

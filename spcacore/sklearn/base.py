@@ -427,7 +427,8 @@ class Batches(Transformer):
         names, sample_weight = column_names(X), joined(X, sample_weight, "sample_weight")
         rows = self._training(X)
         r = self._count(*rows.shape)
-        tasks = fit_tasks(self, rows, int(r) if self._in_turn and isinstance(r, Integral) else None)
+        in_turn = self._in_turn and not getattr(self, "refine", False) and isinstance(r, Integral)
+        tasks = fit_tasks(self, rows, int(r) if in_turn else None)
         self._fit_rows(rows, sample_weight, names, tasks)
         if tasks is not None:
             tasks.close()
@@ -471,7 +472,7 @@ class WithCallbacks(CallbackSupportMixin, Batches):
 
 class _FitTasks:
     """A `callback` of the functions that tells the callbacks of an estimator: a task for each component, or,
-    where all are found together, for each iteration.
+    where all are found or refined together, for each iteration.
 
     A callback that asks for the end of the fit ends the search, which keeps what it has found.
     """

@@ -39,28 +39,23 @@ def likeliest_in_span(
     weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
     n = getattr(X, "n_samples", X.shape[0]) if weight is None else float(weight.sum())
     p = V.shape[0]
-    used = np.flatnonzero(V.any(axis=1))
-    Q = orthonormal(V[used])
+    Q = orthonormal(V)
     Q = Q[:, Q.any(axis=0)]
-    full = np.zeros((p, Q.shape[1]))
-    full[used] = Q
     # SciPy would copy all entries of X to the precision of Q
-    given = full.astype(X.dtype) if is_sparse(X) and X.dtype.kind == "f" else full
+    given = Q.astype(X.dtype) if is_sparse(X) and X.dtype.kind == "f" else Q
     with beyond_range():
         D = products_of_scores(X, given, mean, scale, weight) / (max(n - 1, 1) if weight is None else n - 1)
     if not np.isfinite(D).all():
         raise ValueError("the variances of the components exceed the number range; rescale X")
     values, vectors = np.linalg.eigh(D)
     values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
-    rounding = 10 * p * eps_of(V.dtype)
-    q, noise = len(values), 0.0
-    while True:
-        rest = total - float(values[:q].sum())
-        noise = rest / (p - q) if q < p and rest > rounding * total else 0.0
-        if q == 0 or values[q - 1] > noise:
-            break
-        q -= 1
-    W = full @ vectors[:, :q] * np.sqrt(values[:q] - noise)
+    size = np.arange(len(values) + 1)  # how many directions are left to the model
+    rest = total - np.append(0, np.cumsum(values))
+    rest[(size == p) | (rest <= 10 * p * eps_of(V.dtype) * total)] = 0
+    level = rest / np.maximum(p - size, 1)
+    q = int(np.flatnonzero(np.append(np.inf, values) > level)[-1])
+    noise = float(level[q])
+    W = Q @ vectors[:, :q] * np.sqrt(values[:q] - noise)
     none = np.zeros(0)
     return PPCAResult(
         W, noise, mean, scale, values[:q], None, None, 0, none, 0, True, None, None, "given span"

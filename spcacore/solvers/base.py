@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -27,9 +27,9 @@ from ..operators.problem import Problem, warn_out_of_range
 from ..progress import Callback, Progress, check_callback
 from ..results import SparseComponent
 from ..supports.admissible import Supports, knowledge
-from .in_working_set import Restrictable, search_from_each, search_in_working_set
+from .in_working_set import Restrictable, search_in_working_set
 from .refitting import refit
-from .solution import Begin, Ended, ProgressHook, Report, Solution, ended
+from .solution import Ended, ProgressHook, Report, Solution, ended
 
 # ---- paragraphs that the docstrings of the solvers and of the models share ------------------------------
 
@@ -90,6 +90,15 @@ _SHARED["common"] = "\n".join(_SHARED[name] for name in ("choice", "matrix", "ca
 shared_parameters = filled(_SHARED)
 
 
+class Needs(NamedTuple):
+    """What steps with some options ask: all entries of A x, or more than A of the data; and whether they can
+    search among some variables."""
+
+    whole_products: bool = False
+    samples: bool = False
+    working_set: bool = False
+
+
 @record
 class Solver(Restrictable):
     """A method of finding one sparse component; the fields of an instance are its validated options.
@@ -112,10 +121,8 @@ class Solver(Restrictable):
         Whether its loadings are orthogonal to the earlier ones, so that there may be none.
     missing : bool
         Whether dense data may have NaN entries.
-    whole_products : bool
-        Whether steps need all entries of A x, whatever the options.
-    in_working_set : bool
-        Whether it can search among some variables: then it has `restrictable` and what follows there.
+    usual_needs : Needs
+        What its steps ask, whatever the options.
     takes_share : bool
         Whether `solve` takes a `Share` of what is to be explained in place of a cardinality.
     nonnegative_kernel : bool
@@ -133,8 +140,7 @@ class Solver(Restrictable):
     same_in_set: ClassVar[bool] = False
     orthogonal: ClassVar[bool] = False
     missing: ClassVar[bool] = False
-    whole_products: ClassVar[bool] = False
-    in_working_set: ClassVar[bool] = False
+    usual_needs: ClassVar[Needs] = Needs()
     takes_share: ClassVar[bool] = False
     nonnegative_kernel: ClassVar[bool] = False
     forms: ClassVar[bool] = False
@@ -151,46 +157,13 @@ class Solver(Restrictable):
         return integer(value, name, *problem.supports.bounds, problem.supports.why)
 
     @classmethod
-    def needs_whole_products(cls, record: Any) -> bool:
-        """Whether the steps with these options need all entries of A x, so that screening is of no use."""
-        return cls.whole_products
-
-    @classmethod
-    def needs_samples(cls, record: Any) -> bool:
-        """Whether these options ask for more than A of the data."""
-        return False
-
-    @classmethod
-    def checked_screening(cls, record: Method) -> str:
-        """A way to spare reading the data, which helps the method with these options."""
-        screening = record.screening
-        columns = screening not in ("auto", "gram", "working_set", "none")
-        if (
-            (columns and cls.needs_whole_products(record))
-            or (screening == "gram" and cls.needs_samples(record))
-            or (screening == "working_set" and not cls.may_restrict(record))
-        ):
-            raise ValueError(
-                f"screening={screening!r} does not help {cls.name} with these options: leave it out"
-            )
-        return screening
-
-    @classmethod
-    def may_restrict(cls, record: Any) -> bool:
-        """Whether it can search among some variables with these options."""
-        return cls.in_working_set
+    def needs(cls, record: Any) -> Needs:
+        """What its steps ask with these options."""
+        return cls.usual_needs
 
     def begins_in_set(self, state: DeflatedOperator) -> bool:
         """Whether the first component is sought in a working set, if there is one."""
         return self.restrictable(state)
-
-    def check_screening(self, screening: str, state: DeflatedOperator) -> None:
-        """Refuse a working set in which not even the first component, of `state`, can be sought."""
-        if screening == "working_set" and not self.begins_in_set(state):
-            raise ValueError(
-                f"screening='working_set' is not possible for {self.name} with this start, n_starts, "
-                "max_iter or deflation: leave it out"
-            )
 
     def path(self, state: DeflatedOperator, most: int) -> Iterator[Solution] | None:
         """Components of ever more variables, where one search passes them all; else None."""
@@ -204,30 +177,15 @@ class Solver(Restrictable):
         x = self.solve(state, sparsity) if x is None else x
         return _chosen(state.supports, x)
 
-    def find_from(
-        self, state: DeflatedOperator, begins: list[Begin], sparsity: Any
-    ) -> Iterator[Solution | None]:
-        """As `find`, from each of some starts alone."""
-        found: list[Solution | None] = [None] * len(begins)
-        if state.problem.working_set is not None and self.restrictable(state):
-            found = search_from_each(state.problem.working_set, self, state, sparsity, begins)
-        for x, begin in zip(found, begins, strict=True):
-            yield self.resume(state, begin.x, sparsity) if x is None else x
-
     def check_together(self, sparsities: tuple[Any, ...]) -> None:
         """Validate the sparsities of all components against the options."""
         return None
 
-    @property
-    def solves_block(self) -> bool:
-        """Whether `solve_block` finds all components at once."""
-        return False
-
-    def solve_block(
+    def solve_together(
         self, problem: Problem, sparsities: tuple[Any, ...], seed: list[int], hook: Report | None
-    ) -> list[Solution]:
-        """All components at once."""
-        raise NotImplementedError
+    ) -> list[Solution] | None:
+        """All components at once; None where they are found one after another."""
+        return None
 
     def bound(self, state: DeflatedOperator, cardinality: int) -> float:
         """An upper bound of its own on any component of the cardinality; infinite where it has none."""
@@ -237,9 +195,31 @@ class Solver(Restrictable):
         """What takes the place of F x in the residual of the data; None for F x itself."""
         return None
 
-    def limit(self) -> str:
-        """What a component that has not converged has reached."""
-        return "the limits given"
+
+def limit_of(solver: Solver) -> str:
+    """What a component that has not converged has reached."""
+    max_iter = getattr(solver, "max_iter", None)
+    return "the limits given" if max_iter is None else counted(max_iter, "iteration")
+
+
+def checked_screening(method: type[Solver], record: Method) -> str:
+    """A way to spare reading the data, which helps the method with these options."""
+    needs, screening = method.needs(record), record.screening
+    helps = {"auto": True, "none": True, "gram": not needs.samples, "working_set": needs.working_set}
+    if not helps.get(screening, not needs.whole_products):
+        raise ValueError(
+            f"screening={screening!r} does not help {method.name} with these options: leave it out"
+        )
+    return screening
+
+
+def check_working_set(solver: Solver, screening: str, state: DeflatedOperator) -> None:
+    """Refuse a working set in which not even the first component, of `state`, can be sought."""
+    if screening == "working_set" and not solver.begins_in_set(state):
+        raise ValueError(
+            f"screening='working_set' is not possible for {solver.name} with this start, n_starts, "
+            "max_iter or deflation: leave it out"
+        )
 
 
 def _chosen(supports: Supports, x: Solution | None) -> Solution | None:
@@ -267,7 +247,7 @@ class IterativeSolver(Solver):
     renormalize: bool
 
     maximizes_quotient = True
-    in_working_set = True
+    usual_needs = Needs(working_set=True)
 
     @staticmethod
     def shared(problem: Problem, record: Iterative) -> tuple[Any, int | None, int, float | None, bool]:
@@ -288,16 +268,17 @@ class IterativeSolver(Solver):
         return x
 
     def near(self, x: Solution, only: bool) -> Self:
-        if self.start is not None and self.nearby() is None:
+        if self.start is not None and self.nearby is None:
             return self
         return replaced(self, start=x, n_starts=1 if only and self.n_starts is None else self.n_starts)
 
+    @property
     def nearby(self) -> Solution | None:
         return self.start if isinstance(self.start, Solution) else None
 
     def restrictable(self, state: DeflatedOperator) -> bool:
         default = self.n_starts in (None, 1) and (self.start is None or isinstance(self.start, str))
-        usual = self.nearby() is not None or (default and self.start != "eigenvector")
+        usual = self.nearby is not None or (default and self.start != "eigenvector")
         return (
             usual and self.max_iter > 0 and state.constraint is None and state.deflation.semidefinite
             and (self.same_in_set or not state.quotient)
@@ -315,9 +296,6 @@ class IterativeSolver(Solver):
         if self.renormalize:
             return drop_zeros(refit(state, x))
         return replaced(x, objective=state.quadratic(x.index, x.entries))
-
-    def limit(self) -> str:
-        return counted(self.max_iter, "iteration")
 
     def tolerance(self, op: _core.Operator) -> float:
         """Of an iteration, by precision where it is not given."""
@@ -391,7 +369,7 @@ class Run:
         """The result of a one-component function, with its warnings."""
         problem, hook = self.state.problem, self.state.hook
         found = self._with_variance()
-        limit = counted(found.n_iter, "iteration") if ended(hook) else self.solver.limit()
+        limit = counted(found.n_iter, "iteration") if ended(hook) else limit_of(self.solver)
         if ended(hook):
             found = replaced(found, converged=False)
         if not found.converged:
@@ -476,6 +454,7 @@ def run_one(
 ) -> Run:
     """Validate what a one-component function is given, and solve."""
     record = as_record(options, METHODS[method.name])
+    needs = method.needs(record)
     problem = as_problem(
         X,
         kind,
@@ -484,17 +463,17 @@ def run_one(
         sample_weight,
         definite=definite,
         missing=method.missing,
-        columnwise=not method.needs_whole_products(record),
-        restrictable=method.may_restrict(record),
-        form=not method.needs_samples(record),
+        columnwise=not needs.whole_products,
+        restrictable=needs.working_set,
+        form=not needs.samples,
         choice=choice_options(method, choice, kernels=True),
-        screening=method.checked_screening(record),
+        screening=checked_screening(method, record),
     )
     check_choice_of(method, problem)
     sparsity = method.check_sparsity(sparsity_given(record, sparsity), method.sparsity, problem)
     solver: Solver = method.from_record(problem, record)
     solver.check_together((sparsity,))
-    solver.check_screening(record.screening, DeflatedOperator.from_problem(problem))
+    check_working_set(solver, record.screening, DeflatedOperator.from_problem(problem))
     hook = progress_hook(callback)
     state = deflate(DeflatedOperator.from_problem(formed(problem, hook)))
     state = replaced(state, seed=(as_seed(seed_of(record)), 0), hook=hook)

@@ -89,7 +89,7 @@ def strong_variables_bound(
         return np.inf, every
     while True:
         h = _reach(f, d, sums, k, together)
-        if h[1:].max() <= level or not len(d):
+        if (h[1:] <= level).all():
             break
         kept = _survivors(f, d, sums, k, h, level, together)
         if kept.all() and tried:
@@ -116,7 +116,7 @@ def row_sums(A: Array, most: int) -> Array:
     """Bounds of x'Ax for 1, 2, .. nonzeros: the largest sums of so many magnitudes in a row (Gershgorin)."""
     size = np.abs(A)
     np.fill_diagonal(size, 0)
-    sums = np.cumsum(np.sort(size, axis=1)[:, ::-1], axis=1)[:, : most - 1]
+    sums = np.cumsum(np.sort(size)[:, ::-1], axis=1)[:, : most - 1]
     return (A.diagonal()[:, None] + np.pad(sums, ((0, 0), (1, 0)))).max(axis=0)
 
 
@@ -144,7 +144,7 @@ def _by_strong_variables(
     values, vectors = np.linalg.eigh(A)
     caps = np.cumsum(np.sort(vectors**2, axis=0)[::-1], axis=0)
     sharp = np.array([knapsack(values, caps[j], 0.0) for j in range(min(k, q))])
-    margin = 8 * q * EPS * float(np.abs(values).max())
+    margin = 8 * q * EPS * float(values[-1])
     f = np.pad(np.minimum(row_sums(A, len(sharp)), sharp) + margin, (1, k - len(sharp)), "edge")
     f[0] = 0.0
     leading = np.ascontiguousarray(vectors[:, -1])
@@ -169,13 +169,12 @@ def _coupling(
             return None
         columns[:, s : s + 32] = rows_of(op, strong[s : s + 32]).T[weak]
     most = min(k - 1, len(strong))
-    sums = np.zeros((len(weak), k))
+    sums = np.empty((len(weak), k))
     for s in range(0, len(weak), STRONG_CHUNK):
         part = np.abs(columns[s : s + STRONG_CHUNK].astype(np.float64))
         part += rounding * root[weak[s : s + STRONG_CHUNK], None] * root[strong]
-        part = np.sort(np.partition(part, -most, axis=1)[:, -most:], axis=1)[:, ::-1]
-        sums[s : s + STRONG_CHUNK, 1 : most + 1] = np.cumsum(part**2, axis=1)
-    sums[:, most + 1 :] = sums[:, most : most + 1]
+        part = np.pad(np.sort(part)[:, ::-1][:, :most], ((0, 0), (1, k - 1 - most)))
+        np.cumsum(part**2, axis=1, out=sums[s : s + STRONG_CHUNK])
     return sums
 
 
@@ -212,14 +211,13 @@ def _within_groups(
 
 
 def _reach(f: Array, d: Array, sums: Array, k: int, together: Array) -> Array:
-    """h(t) for t = 0 .. k, k variables in all; what there are too few weak variables for is not above."""
-    h = np.full(k + 1, -np.inf)
-    h[0] = f[k]
+    """h(t) for t = 0 .. k, k variables in all, as far as there are as many weak ones."""
     e = _of_weak(d, together[:k])
+    h = f[k::-1][: len(e)].copy()
     for t in range(1, len(e)):
         c2 = float(np.partition(sums[:, k - t], len(d) - t)[len(d) - t :].sum())
-        a, b = float(f[k - t]), float(e[t])
-        h[t] = b if t == k else (a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + c2)
+        a, b = float(h[t]), float(e[t])
+        h[t] = (a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + c2)
     return h
 
 
@@ -227,10 +225,10 @@ def _survivors(
     f: Array, d: Array, sums: Array, k: int, h: Array, level: float, together: Array
 ) -> Mask:  # fmt: skip
     """Which weak variables may belong to a support of t weak ones, where h(t) exceeds the level."""
-    fewer = _reach(f, d, sums, k - 1, together) if k > 1 else np.zeros(1)
+    fewer = _reach(f, d, sums, k - 1, together)
     e = _of_weak(d, together)
     kept = d >= level
-    for t in range(1, k + 1):
+    for t in range(1, len(h)):
         if h[t] > level:
             room = level - float(fewer[t - 1])
             kept |= sums[:, k - t] + d * e[t - 1] > (level - d) * max(room, 0.0)

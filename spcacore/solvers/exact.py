@@ -45,7 +45,17 @@ from ..progress import Callback
 from ..results import ExactComponent
 from ..supports.admissible import Supports
 from ..supports.search import never
-from .base import Run, Solver, check_start, choice_options, drop_zeros, progress_hook, shared_parameters
+from .base import (
+    Needs,
+    Run,
+    Solver,
+    check_start,
+    checked_screening,
+    choice_options,
+    drop_zeros,
+    progress_hook,
+    shared_parameters,
+)
 from .certificates import bounds_without_search, by_strong_variables
 from .covariance_blocks import BlockSearch, large_entries
 from .exact_tree import Search, best_on_support
@@ -63,9 +73,8 @@ class ExactSearch(Solver):
     time_limit: float
     node_limit: int | None
     name = "branch_and_bound"
-    whole_products = True
     maximizes_quotient = True
-    in_working_set = True  # of what is known before the tree
+    usual_needs = Needs(whole_products=True, working_set=True)  # of what is known before the tree
     chooses = True
 
     @classmethod
@@ -150,7 +159,7 @@ def branch_and_bound(
     """
     began = time.monotonic()
     record = as_record(options, BranchAndBound)
-    ExactSearch.checked_screening(record)
+    checked_screening(ExactSearch, record)
     problem = as_problem(
         X, kind, center, scale, sample_weight, definite=False,
         choice=choice_options(ExactSearch, choice),

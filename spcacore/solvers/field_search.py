@@ -4,8 +4,8 @@ explains what was found."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +60,8 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground
 from ..operators.neighbors import variances_tie
 from ..operators.submatrix import largest_submatrix, rows_of
-from .base import drop_zeros
+from .base import IterativeSolver, drop_zeros
+from .in_working_set import found_from_each
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import is_better, refit
 from .solution import Begin, Solution, Tally, ended
@@ -68,19 +69,6 @@ from .starts import extreme_samples
 from .swaps import swap_search
 
 Race = tuple[list[End], int, int]  # its ends, the best first, starts, and steps to the best
-
-
-class Continued(Protocol):
-    """What a field asks of a solver."""
-
-    @property
-    def swaps(self) -> float: ...
-
-    def tolerance(self, op: _core.Operator) -> float: ...
-
-    def find_from(
-        self, state: DeflatedOperator, begins: list[Begin], sparsity: int
-    ) -> Iterator[Solution | None]: ...
 
 
 @record
@@ -92,10 +80,11 @@ class FieldSearch:
     that of all variables, or of as many as memory allows.
     """
 
-    solver: Continued
+    solver: IterativeSolver
     state: DeflatedOperator
     cardinality: int
     ground: Ground
+    swaps: float
 
     def at_once(self) -> bool:
         """Whether a race comes first: where that costs less than dense leading vectors, or variances do not
@@ -144,8 +133,7 @@ class FieldSearch:
 
     def deeper(self, best: Solution | None) -> Solution | None:
         """The best of this component, no more correlated than noise, and those where all columns lead."""
-        swaps = max(self.solver.swaps, WEAK_SWAP_WORK)
-        thorough = replaced(self, solver=replaced(self.solver, swaps=swaps))
+        thorough = replaced(self, swaps=max(self.swaps, WEAK_SWAP_WORK))
         return thorough._raced(best, FIELD_ORDER if self.all_race() else FIELD_SOME, 0)
 
     def _raced(self, best: Solution | None, most: int, count: int) -> Solution | None:
@@ -205,7 +193,7 @@ class FieldSearch:
         again = [end for end in ends if len(here) and np.isin(here, end.index).all()]
         chosen = [end for end in ends if end.value >= least and not any(end is other for other in again)]
         chosen = chosen[: FIELD_LIFTED // 2 if alike else lifted]
-        fitted = steps if alike and can_be_swapped(k, len(field.index), self.solver.swaps) else None
+        fitted = steps if alike and can_be_swapped(k, len(field.index), self.swaps) else None
         before = Tally(0, 0, 0) if best is None else best.tally
         tally = Tally(
             before.starts + made + n_starts,
@@ -240,12 +228,12 @@ class FieldSearch:
         The values of ends that are `alike` count for all variables; the variables of those that are `fitted`,
         after so many steps, have been swapped. The tally counts the runs that have reached the best so far.
         """
-        solver, state, new = self.solver, self.state, best
+        state, new = self.state, best
         if fitted is not None:
             lifted: Iterable[Solution | None] = (self._fitted(end.index, fitted) for end in chosen)
         else:
             begins = [self._begin(end.index, best) for end in chosen]
-            lifted = replaced(solver, swaps=0.0).find_from(state, begins, self.cardinality)
+            lifted = found_from_each(replaced(self.solver, swaps=0.0), state, begins, self.cardinality)
         n_iter = 0 if best is None else best.n_iter
         runs = [] if best is None else [(best.objective, tally.best)]
         for end, x in zip(chosen, lifted, strict=False):
@@ -253,7 +241,7 @@ class FieldSearch:
                 break
             n_iter += x.n_iter
             if not alike and (new is None or x.objective > (1 - FIELD_NEAR) * new.objective):
-                x = swap_search(state, x, solver.swaps)
+                x = swap_search(state, x, self.swaps)
             runs.append((x.objective, end.runs))
             if new is None or (x.objective > new.objective * (1 + RISE) and is_better(state, x, new, 0)):
                 new = x
@@ -264,7 +252,7 @@ class FieldSearch:
         return replaced(new, tally=tally, n_iter=new.n_iter if new is best else n_iter)
 
     def _ends(self, field: Field, count: int, most: int) -> Race:
-        swaps = self.solver.swaps if field.whole or count == 0 else 0.0  # else they follow among all
+        swaps = self.swaps if field.whole or count == 0 else 0.0  # else they follow among all
         tol = max(self.solver.tolerance(self.state.operator), 1e-6)
         return ends_on_field(field, self.cardinality, count, most, swaps, tol, self.state.hook)
 

@@ -35,7 +35,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
+from .base import IterativeSolver, Needs, drop_zeros, run_one, shared_parameters
 from .column_starts import Columns, ThresholdedEntries, begin_among
 from .greedy_search import greedy_or
 from .refitting import Step, Steps, refit
@@ -68,22 +68,14 @@ class GeneralizedPower(IterativeSolver):
         return number(value, name, 0)
 
     @classmethod
-    def needs_whole_products(cls, record: GPower) -> bool:
-        return record.block
-
-    @classmethod
-    def may_restrict(cls, record: GPower) -> bool:
-        return not record.block
+    def needs(cls, record: GPower) -> Needs:
+        return Needs(whole_products=record.block, working_set=not record.block)
 
     def check_together(self, sparsities: tuple[float, ...]) -> None:
         for i, penalty in enumerate(sparsities if self.relative else ()):
             number(penalty, f"penalty[{i}]" if len(set(sparsities)) > 1 else "penalty", 0, 1)
         if self.mu is not None:
             _weights(self.mu, len(sparsities))
-
-    @property
-    def solves_block(self) -> bool:
-        return self.block
 
     @property
     def _chooses(self) -> bool:
@@ -204,9 +196,9 @@ class GeneralizedPower(IterativeSolver):
         quadratic = state.quadratic(x.index, x.entries)
         return threshold * math.sqrt(quadratic) if threshold > 0 and quadratic > 0 else None
 
-    def solve_block(
+    def solve_together(
         self, problem: Problem, penalties: tuple[float, ...], seed: list[int], hook: Report | None
-    ) -> list[Solution]:
+    ) -> list[Solution] | None:
         """Components that together have the largest objective, without those that the penalty makes zero.
 
         Over U with orthonormal columns (Journee et al. 2010, sections 2.3 and 2.4, algorithms 4 and 5), with
@@ -217,6 +209,8 @@ class GeneralizedPower(IterativeSolver):
         U <- the polar factor of F W, w_j the gradient by c_j, so that C = A W (W'A W)^(-1/2) is all that is
         needed. The objective is convex in U, hence never decreases.
         """
+        if not self.block:
+            return None
         op, m = problem.operator, len(penalties)
         mu = _weights(self.mu, m)
         gamma = self._threshold(DeflatedOperator.from_problem(problem), penalties, mu)

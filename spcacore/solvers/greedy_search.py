@@ -45,7 +45,16 @@ from ..progress import Callback
 from ..results import GreedyComponent
 from ..supports.admissible import Units, with_unit
 from ..supports.search import Clock, backward, growing, never, shrinking
-from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
+from .base import (
+    Needs,
+    Run,
+    Solver,
+    checked_screening,
+    choice_options,
+    drop_zeros,
+    progress_hook,
+    shared_parameters,
+)
 from .matrix_search import ends_on_field
 from .refitting import is_better, refit
 from .solution import ProgressClock, Solution, ended
@@ -80,8 +89,8 @@ class GreedySearch(Solver):
         return cls(strategy)
 
     @classmethod
-    def needs_whole_products(cls, record: Greedy) -> bool:
-        return record.strategy != "gradient"
+    def needs(cls, record: Greedy) -> Needs:
+        return Needs(whole_products=record.strategy != "gradient")
 
     def searches(self, state: DeflatedOperator, K: int, first: int | None = None) -> list[int | None]:
         """Where those of the strategy begin: with a variable, None for what promises most, or `_ALL`."""
@@ -230,7 +239,7 @@ def greedy(
         )
     problem = as_problem(
         X, kind, center, scale, sample_weight, definite=False,
-        screening=GreedySearch.checked_screening(record),
+        screening=checked_screening(GreedySearch, record),
         columnwise=strategy == "gradient", form=True,
         choice=known,
     )  # fmt: skip

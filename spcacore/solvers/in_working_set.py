@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,6 +27,11 @@ class Restrictable(ABC):
     """What a working set asks of a solver for which searching some variables will do."""
 
     sparsity: ClassVar[str] = "cardinality"
+
+    @property
+    def nearby(self) -> Solution | None:
+        """The component of a similar problem that it starts from."""
+        return None
 
     @abstractmethod
     def solve(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
@@ -60,21 +65,28 @@ class Restrictable(ABC):
         """x with its objective, and where values are re-fitted these, from the data themselves."""
         raise NotImplementedError
 
-    def nearby(self) -> Solution | None:
-        """The component of a similar problem that it starts from."""
-        return None
-
 
 def search_in_working_set(
     working_set: WorkingSet, solver: Restrictable, state: DeflatedOperator, sparsity: Any
 ) -> Solution | None:
     """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
-    given, likely = solver.nearby(), solver.candidates(state, sparsity)
+    given, likely = solver.nearby, solver.candidates(state, sparsity)
     active = np.unique(np.concatenate([likely, _removed(state), *([] if given is None else [given.index])]))
     if not working_set.admit(active):
         return None
     x = _at_rest(working_set, solver, state, sparsity, active, {0: given}, True).get(0)
     return None if x is None else solver.finish(state, x)
+
+
+def found_from_each(
+    solver: Restrictable, state: DeflatedOperator, begins: list[Begin], sparsity: Any
+) -> Iterator[Solution | None]:
+    """What is found from each start alone, in the working set where there is one that can tell."""
+    found: list[Solution | None] = [None] * len(begins)
+    if state.problem.working_set is not None and solver.restrictable(state):
+        found = search_from_each(state.problem.working_set, solver, state, sparsity, begins)
+    for x, begin in zip(found, begins, strict=True):
+        yield solver.resume(state, begin.x, sparsity) if x is None else x
 
 
 def search_from_each(

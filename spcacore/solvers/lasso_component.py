@@ -23,7 +23,7 @@ from ..operators.inputs import variable_names
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import drop_zeros, run_one, shared_parameters
+from .base import Needs, drop_zeros, run_one, shared_parameters
 from .penalized_decomposition import BoundedSolver
 from .refitting import Step, Steps, best_of_bounded
 from .solution import Solution
@@ -34,7 +34,7 @@ class LassoComponent(BoundedSolver):
     """SCoTLASS: the l1 bound and orthogonality to the earlier loadings, met exactly in each step."""
 
     name = "scotlass"
-    whole_products = True
+    usual_needs = Needs(whole_products=True, working_set=True)
     orthogonal = True
 
     @classmethod

@@ -41,7 +41,7 @@ from ..results import SparseComponent
 from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
-from .base import Solver, drop_zeros, run_one, shared_parameters
+from .base import Needs, Solver, drop_zeros, run_one, shared_parameters
 from .explained_share import Share, bisect
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
 
@@ -64,7 +64,7 @@ class LeastSquaresSolver(Solver):
     name = "least_squares"
     objective = "least_squares"
     default_deflation = "schur"
-    whole_products = True
+    usual_needs = Needs(whole_products=True)
     takes_share = True
     chooses = True
 

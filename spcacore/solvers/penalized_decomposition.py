@@ -31,7 +31,7 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import PMDComponent
-from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
+from .base import IterativeSolver, Needs, drop_zeros, run_one, shared_parameters
 from .column_starts import Columns, LargestEntries, begin_among
 from .refitting import Step, Steps, best_of_bounded, penalty_continuation
 from .solution import Solution
@@ -98,16 +98,9 @@ class PenalizedDecomposition(BoundedSolver):
         return cls(*cls.shared(problem, record), bound)
 
     @classmethod
-    def needs_whole_products(cls, record: PMD) -> bool:
-        return cls.needs_samples(record)
-
-    @classmethod
-    def needs_samples(cls, record: PMD) -> bool:
-        return record.sample_l1_bound is not None
-
-    @classmethod
-    def may_restrict(cls, record: PMD) -> bool:
-        return not cls.needs_samples(record)
+    def needs(cls, record: PMD) -> Needs:
+        two_way = record.sample_l1_bound is not None
+        return Needs(whole_products=two_way, samples=two_way, working_set=not two_way)
 
     def level(self, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
         y = state.operator.apply(x.index, np.ascontiguousarray(x.entries))

@@ -38,7 +38,16 @@ from ..operators.submatrix import formed_error, largest_submatrix, product_error
 from ..progress import Callback
 from ..results import DSPCAComponent
 from ..supports.admissible import Supports
-from .base import Run, Solver, choice_options, drop_zeros, progress_hook, shared_parameters
+from .base import (
+    Needs,
+    Run,
+    Solver,
+    checked_screening,
+    choice_options,
+    drop_zeros,
+    progress_hook,
+    shared_parameters,
+)
 from .greedy_search import greedy_or
 from .refitting import refit
 from .solution import Report, Solution, ended
@@ -67,7 +76,7 @@ class SemidefiniteRelaxation(Solver):
     work: float = math.inf  # iterations of one relaxation, times the cube of its order,
     column: float = 0.0  # and what columns of A take, each
     name = "dspca"
-    whole_products = True
+    usual_needs = Needs(whole_products=True)
     maximizes_quotient = True
     chooses = True
 
@@ -93,9 +102,6 @@ class SemidefiniteRelaxation(Solver):
         with suppress(ValueError):  # more variables remain than it solves for
             return dual_bound(state, cardinality)
         return math.inf
-
-    def limit(self) -> str:
-        return counted(self.max_iter, "iteration")
 
 
 @shared_parameters
@@ -185,7 +191,7 @@ def dspca(
     if (cardinality is None) == (penalty is None):
         raise TypeError("dspca takes either cardinality or penalty")
     record = as_record(options, DSPCA)
-    SemidefiniteRelaxation.checked_screening(record)
+    checked_screening(SemidefiniteRelaxation, record)
     known = choice_options(SemidefiniteRelaxation, choice)
     if "count" in known and penalty is not None:
         raise ValueError(

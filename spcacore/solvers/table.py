@@ -10,7 +10,7 @@ from .._records import record
 from ..methods import Thresholding
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
-from .base import Solver, drop_zeros
+from .base import Needs, Solver, drop_zeros
 from .exact import ExactSearch
 from .generalized_power import GeneralizedPower
 from .greedy_search import GreedySearch
@@ -36,7 +36,7 @@ class _TruncatedEigenvector(Solver):
 
     renormalize: bool
     name = "thresholding"
-    whole_products = True
+    usual_needs = Needs(whole_products=True)
     chooses = True
 
     @classmethod

@@ -123,7 +123,7 @@ class TruncatedPower(IterativeSolver):
 
     def _best_of_matrix(self, state: DeflatedOperator, A: AnyArray, cardinality: int) -> Solution | None:
         """The best of a search of A, and of what it starts from, with values re-fitted."""
-        near, tol = self.nearby(), self.tolerance(state.operator)
+        near, tol = self.nearby, self.tolerance(state.operator)
         best = None if near is None else self.resume(state, near, cardinality)
         found = best_supports(A, cardinality, self.max_iter, tol, self.swaps, state.hook)
         if found is None:
@@ -153,7 +153,11 @@ class TruncatedPower(IterativeSolver):
         ground = Ground() if problem.ground is None else problem.ground
         wide = ground.wide
         near = state if self.restrictable(state) else state.with_problem(working_set=None)
-        search, best, working_set = FieldSearch(self, near, sparsity, ground), None, near.problem.working_set
+        search, best, working_set = (
+            FieldSearch(self, near, sparsity, ground, self.swaps),
+            None,
+            near.problem.working_set,
+        )
         formed = state.matrix is not None  # then all columns race there
         asked = working_set is not None and working_set.asked
         at_once = not (formed or asked) and self.start is None and search.at_once()
@@ -199,7 +203,7 @@ class TruncatedPower(IterativeSolver):
 
     def _chooses_starts(self, state: DeflatedOperator) -> bool:
         """Whether the starts are ours to choose, and may be those of a race."""
-        free = self.n_starts is None and (self.start is None or self.nearby() is not None)
+        free = self.n_starts is None and (self.start is None or self.nearby is not None)
         return free and self.max_iter >= RACE_ITERATIONS and not state.supports.positive
 
     def resume(self, state: DeflatedOperator, x: Solution, cardinality: int) -> Solution | None:

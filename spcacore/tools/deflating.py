@@ -16,7 +16,6 @@ from .._validation import (
     check_bool,
     check_choice,
     output_array,
-    raise_not_finite,
     real_array,
     refuse_not_finite,
 )
@@ -117,12 +116,10 @@ def deflate(
     p = a.shape[1]
     if covariance and a.shape[0] != p:
         raise ValueError(f"a covariance must be square, not of shape {a.shape}")
-    v = real_array(x, "x", ndim=1, finite=False, labels=names)
+    v = real_array(x, "x", ndim=1, labels=names)
     if v.size != p:
         raise ValueError(f"x has {counted(v.size, 'entry')} for {counted(p, 'variable')}")
     index = np.flatnonzero(v != 0)  # several times faster than on floats
-    if not np.isfinite(v[index]).all():
-        raise_not_finite(v, "x")
     value = unit(v[index].astype(np.float64)) if len(index) else None
     if value is None:
         raise ValueError("x is the zero vector")
@@ -169,7 +166,7 @@ def _check(a: AnyArray, update: str, covariance: bool, touched: Index | None) ->
     if touched is None or len(touched) > len(a) // 8:
         largest, asymmetry, _ = _core.symmetry(a)
         if not np.isfinite(largest):
-            raise_not_finite(a, "A")
+            refuse_not_finite(a, "A")
     else:
         part = a[np.ix_(touched, touched)] if update == "hotelling" else a[:, touched]
         refuse_not_finite(part, "A, where x is not zero,")

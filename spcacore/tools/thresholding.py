@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .. import _core
 from .._docstrings import filled
 from .._types import AnyArray
-from .._validation import check_bool, integer, number, output_array, raise_not_finite, real_array
+from .._validation import check_bool, integer, number, output_array, real_array, refuse_not_finite
 from ..linalg.scaling import eps_of
 
 _filled = filled(
@@ -162,7 +162,7 @@ def l1_threshold(
     out = _output(a, source, overwrite)
     level = _core.l1_threshold(source, bound, 2 if nonnegative else 0, out)
     if level is None:
-        raise_not_finite(source, "a")
+        refuse_not_finite(source, "a")
     assert level is not None
     return out, level
 

@@ -1,4 +1,4 @@
-"""`spcacore certify`: bounds, searches, given loadings."""
+"""`spcacore certify`: bounds and searches."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,6 @@ from cli_tools import loadings_of, one_error_line
 from known_variables import optimum
 
 import spcacore
-from spcacore import cli
 
 
 def test_certify_bounds_the_optimum(as_json, output, pitprops):
@@ -76,77 +75,10 @@ def test_what_is_known_of_the_variables(as_json, file, X, argv, known, k):
     assert best <= row["upper_bound"] * (1 + 1e-9)
 
 
-def test_variances_of_given_loadings(as_json, output, tmp_path, pitprops):
-    """In three definitions, by QR decompositions of explicit matrices; whatever their length and order."""
-    names, A = spcacore.datasets.load_pitprops().names, spcacore.datasets.load_pitprops().correlation
-    rng = np.random.default_rng(5)
-    V = rng.standard_normal((13, 3)) * (rng.random((13, 3)) < 0.4)
-    lines = [",".join([names[j], *map(repr, V[j].tolist())]) for j in rng.permutation(13)]
-    (tmp_path / "l.csv").write_text("\n".join(["variable,a,b,c", *lines]))
-    argv = ["certify", *pitprops, "--loadings", tmp_path / "l.csv"]
-    document = as_json(*argv)
-    components = document["components"]
-    U, root = V / np.linalg.norm(V, axis=0), np.linalg.cholesky(A).T
-    spanned = [oracles.spanned_variance(A, U[:, : t + 1]) for t in range(3)]
-    expected = {
-        "raw": np.einsum("jt,ji,it->t", U, A, U),
-        "adjusted": np.diag(np.linalg.qr(root @ U)[1]) ** 2,
-        "cumulative": np.diff(spanned, prepend=0),
-    }
-    for name, values in expected.items():
-        np.testing.assert_allclose([c[name] for c in components], values, rtol=1e-10)
-    value, sizes = expected["cumulative"].sum(), np.count_nonzero(V, axis=0)
-    bound = spcacore.optimality_bound(A, sizes, 3, kind="covariance", relaxation=True).upper_bound
-    assert [document["value"], document["upper_bound"]] == pytest.approx([value, bound])
-    assert document["gap"] == pytest.approx(1 - value / bound)
-    assert f", {100 * value / 13:.1f} % of the variance, at most {100 * document['gap']:.2g}" in output(*argv)
-
-
-@pytest.mark.parametrize(
-    ("argv", "words"),
-    [
-        ([], "give either -k/--cardinality or --loadings"),
-        (["--loadings", "both.csv", "--exclude", "length"], "--exclude: requires --cardinality"),
+def test_wrong_options_of_certify(run, pitprops):
+    for argv, words in (
+        ([], "Missing option '--cardinality' / '-k'"),
         (["-k", "14"], "--cardinality: must be in [1, 13], not 14"),
-        (["--loadings", "short.csv"], "short.csv has 2 variables, "),
-        (["--loadings", "other.csv"], "does not have the variables of other.csv: it is without 'x'"),
-        (["--loadings", "twice.csv"], "variables of twice.csv: it is with more than one 'length'"),
-        (["--loadings", "zero.csv"], "component 2 of zero.csv has no loading that is not zero"),
-        (["--loadings", "words.csv"], "words.csv: loadings must be finite numbers"),
-        (["--loadings", "m.npz"], "argument --loadings: m.npz has no array 'loadings', but: X"),
-    ],
-)
-def test_wrong_options_of_certify(run, pitprops, tmp_path, monkeypatch, argv, words):
-    monkeypatch.chdir(tmp_path)
-    names = spcacore.datasets.load_pitprops().names
-    files = {"short": names[:2], "other": ["x", *names[1:]], "twice": [names[1], *names[1:]]}
-    second = {"zero": 0, "words": "many", "both": 1}
-    for name in (*files, *second):
-        rows = [f"{one},{(-1) ** j},{second.get(name, 2)}" for j, one in enumerate(files.get(name, names))]
-        Path(f"{name}.csv").write_text("\n".join(["variable,component_1,component_2", *rows]))
-    np.savez("m.npz", X=np.eye(2))
-    assert words in one_error_line(run("certify", *pitprops, *argv))
-
-
-def test_names_that_occur_twice_are_told_and_matched_in_their_order_only(run, as_json, tmp_path, X):
-    np.savez(tmp_path / "m.npz", X=X, names=["a", "a", *"cdefghi"])
-    note = "several variables have the same name: 'a'; a name does not tell them apart"
-    said = run("fit", tmp_path / "m.npz", "-k3", "-n1", "-o", tmp_path / "l.csv")[2]
-    assert said == f"spcacore: note: {note}\n"
-    assert as_json("info", tmp_path / "m.npz")["notes"] == [note]
-    argv = ["certify", tmp_path / "m.npz", "--loadings", tmp_path / "l.csv"]
-    status, out, said = run(*argv)
-    assert (status, said) == (0, f"spcacore: note: {note}\n")
-    assert re.search("regression$", out, re.M)
-    first, *lines = (tmp_path / "l.csv").read_text().splitlines()
-    (tmp_path / "l.csv").write_text("\n".join([first, *lines[::-1]]))
-    assert "it is with more than one 'a'" in one_error_line(run(*argv))
-
-
-def test_a_total_beyond_the_numbers_leaves_out_the_shares(tmp_path, capfd):
-    np.save(tmp_path / "m.npy", 1e200 * np.random.default_rng(0).standard_normal((9, 3)))
-    np.savez(tmp_path / "l.npz", loadings=np.eye(3)[:, :2])
-    assert cli.main(["certify", str(tmp_path / "m.npy"), "--loadings", str(tmp_path / "l.npz")]) == 0
-    out, err = capfd.readouterr()
-    assert "together inf" in out
-    assert err == "spcacore: warning: a variance exceeds the number range and is given as inf\n"
+        (["-k", "3", "--include", "x"], "argument --include: has the name 'x'"),
+    ):
+        assert words in one_error_line(run("certify", *pitprops, *argv))

@@ -354,7 +354,7 @@ def test_a_pipe_gives_all_its_bytes_to_every_option_that_names_a_file(run, as_js
     for kind in ("csv", "npz"):
         run("fit", path, "-n2", "-k3", "--names", pipe(names), "-o", tmp_path / f"l.{kind}")
         loadings = (tmp_path / f"l.{kind}").read_bytes()
-        argv = ["certify", path, "--loadings", pipe(loadings), "--names", pipe(names)]
+        argv = ["compare", path, "--loadings", pipe(loadings), "--names", pipe(names)]
         assert len(as_json(*argv)["components"]) == 2
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,26 +123,24 @@ def test_loadings_say_what_the_fit_did(run, as_json, tmp_path, X, kind, fitted, 
     """Without options as with those of the fit; a contradiction is refused."""
     file, path = table(tmp_path / "m.csv", X + 3, NAMES), tmp_path / f"v.{kind}"
     fit = as_json("fit", file, "-n2", "-k4", *fitted, "-o", path)["result"]
-    for command in ("certify", "compare"):
-        for argv in ([], same):
-            document = json.loads(run(command, file, "--loadings", path, *argv, "--json")[1])
-            assert document["center"] is ("--no-center" not in fitted)
-            assert document["scale"] is ("--scale" in fitted)
-            if command == "certify":
-                cumulative = [one["cumulative"] for one in document["components"]]
-                assert_allclose(cumulative, fit["explained_variance"], rtol=1e-9)
-    for command in ("certify", "compare") if against else ():
-        assert words in one_error_line(run(command, file, "--loadings", path, *against))
+    for argv in ([], same):
+        document = json.loads(run("compare", file, "--loadings", path, *argv, "--json")[1])
+        assert document["center"] is ("--no-center" not in fitted)
+        assert document["scale"] is ("--scale" in fitted)
+        cumulative = [one["variance_cumulative"] for one in document["components"]]
+        assert_allclose(cumulative, fit["explained_variance"], rtol=1e-9)
+    if against:
+        assert words in one_error_line(run("compare", file, "--loadings", path, *against))
 
 
 @pytest.mark.parametrize("kind", ["csv", "npz"])
 def test_loadings_say_that_they_are_of_a_covariance(as_json, pitprops, tmp_path, kind):
     path, A = tmp_path / f"v.{kind}", spcacore.datasets.load_pitprops().correlation
     as_json("fit", *pitprops, "-n2", "-k4", "-o", path)
-    found = as_json("certify", pitprops[0], "--loadings", path)
+    found = as_json("compare", pitprops[0], "--loadings", path)
     assert found["kind"] == "covariance"
     V = spcacore.sparse_pca(A, 2, cardinality=4, kind="covariance").loadings
-    assert_allclose([one["raw"] for one in found["components"]], np.diag(V.T @ A @ V))
+    assert_allclose([one["variance_raw"] for one in found["components"]], np.diag(V.T @ A @ V))
 
 
 def test_what_cannot_be_compared(run, as_json, tmp_path, X):
@@ -154,8 +153,52 @@ def test_what_cannot_be_compared(run, as_json, tmp_path, X):
         (["--loadings", a, "--reference", "2"], "--reference: must be in [1, 1], not 2"),
         (["--loadings", a, "--reference", "0"], "--reference: must be in [1, 1], not 0"),
         (["--loadings", a, "-o", tmp_path / "c.txt"], "unknown extension"),
-        (["--loadings", tmp_path / "m.csv"], "argument --loadings"),
+        (["--loadings", tmp_path / "m.csv"], "m.csv does not have the variables of"),
         (["--loadings", a, b], "a.csv was fitted with --scale, "),
     ]:
         assert words in one_error_line(run("compare", file, *argv))
     assert as_json("compare", file, "--loadings", a, b, "--scale")["scale"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("short.csv", ""),
+        ("other.csv", "does not have the variables of other.csv: it is without 'x'"),
+        ("twice.csv", "variables of twice.csv: it is with more than one 'length'"),
+        ("words.csv", "words.csv: loadings must be finite numbers"),
+        ("m.npz", "argument --loadings: m.npz has no array 'loadings', but: X"),
+    ],
+)
+def test_files_of_other_loadings(run, pitprops, tmp_path, monkeypatch, name, words):
+    """In any order; a variable that is not there has the loading 0."""
+    monkeypatch.chdir(tmp_path)
+    props = spcacore.datasets.load_pitprops()
+    names = {"short": props.names[4:1:-1], "other": ["x", *props.names[1:]]}
+    for one in ("short", "other", "twice", "words"):
+        here = names.get(one, [props.names[1], *props.names[1:]])
+        rows = [f"{known},{'many' if one == 'words' else j - 1}" for j, known in enumerate(here)]
+        Path(f"{one}.csv").write_text("\n".join(["variable,component_1", *rows]))
+    np.savez("m.npz", X=np.eye(2))
+    outcome = run("compare", *pitprops, "--loadings", name, "--json")
+    if words:
+        assert words in one_error_line(outcome)
+        return
+    v, A = np.zeros(13), props.correlation
+    v[[4, 2]] = -1, 1
+    (row,) = json.loads(outcome[1])["components"]
+    assert_allclose([row["variance_raw"], row["nonzeros"]], [v @ A @ v / 2, 2])
+
+
+def test_names_that_occur_twice_are_told_and_matched_in_their_order_only(run, as_json, tmp_path, X):
+    np.savez(tmp_path / "m.npz", X=X[:, :9], names=["a", "a", *"cdefghi"])
+    note = "several variables have the same name: 'a'; a name does not tell them apart"
+    said = run("fit", tmp_path / "m.npz", "-k3", "-n1", "-o", tmp_path / "l.csv")[2]
+    assert said == f"spcacore: note: {note}\n"
+    assert as_json("info", tmp_path / "m.npz")["notes"] == [note]
+    argv = ["compare", tmp_path / "m.npz", "--loadings", tmp_path / "l.csv"]
+    status, _, said = run(*argv)
+    assert (status, said) == (0, f"spcacore: note: {note}\n")
+    first, *lines = (tmp_path / "l.csv").read_text().splitlines()
+    (tmp_path / "l.csv").write_text("\n".join([first, *lines[::-1]]))
+    assert "it is with more than one 'a'" in one_error_line(run(*argv))

@@ -248,7 +248,7 @@ def test_kmeans_of_all_partitions(form, weighted):
         reached += found.objective >= best * (1 - tolerance)
         assert found.n_iter <= 10
         assert found.labels[3] == np.argmin((Y[3] - found.centers) ** 2 @ found.weights) or not weighted
-    assert reached >= 0.95 * tried
+    assert reached >= 0.9 * tried
 
 
 @pytest.mark.parametrize(

@@ -191,10 +191,10 @@ def test_callbacks_hear_of_each_component(X, make):
 
 
 @CALLBACKS
-@pytest.mark.parametrize("E", [SPCA, SCA])
-def test_callbacks_hear_of_iterations(X, E):
+@pytest.mark.parametrize("model", [SPCA(2), SCA(2), SparsePCA(2, cardinality=4, refine=3)])
+def test_callbacks_hear_of_iterations(X, model):
     recorder = Recorder()
-    E(2).set_callbacks(recorder).fit(X)
+    sklearn.base.clone(model).set_callbacks(recorder).fit(X)
     begun = [entry for entry in recorder.heard if entry[:2] == ("begin", "iteration")]
     assert begun == [("begin", "iteration", t) for t in range(len(begun))]
     assert len(begun) > 1

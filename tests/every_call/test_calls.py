@@ -1,5 +1,6 @@
 """The table of calls is whole, and holds of denormal numbers."""
 
+import contextlib
 import copy
 import dataclasses
 import inspect
@@ -7,6 +8,7 @@ import pickle
 import re
 import sys
 import warnings
+from contextvars import ContextVar
 
 import calls
 import numpy as np
@@ -17,8 +19,8 @@ from kinds import untouched
 from numpy.testing import assert_allclose
 
 import spcacore
-import spcacore.progress
 from spcacore._validation import Hook
+from spcacore.progress import check_callback
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -207,18 +209,39 @@ def test_every_function_with_a_callback_is_there():
     assert functions - calls.APART <= {c.function for c in WITH_CALLBACK}
 
 
-def give(monkeypatch, callback, ended):
+GIVEN = ContextVar("GIVEN", default=None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hooks_of_the_context():
+    """Of calls without a callback, what `given` makes, in the thread of the test and in those it starts."""
+    present = check_callback
+
+    def hook(callback):
+        made = GIVEN.get()
+        return present(callback) if made is None or callback is not None else made()
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("spcacore") and vars(module).get("check_callback") is present:
+                patch.setattr(module, "check_callback", hook)
+        yield
+
+
+@contextlib.contextmanager
+def given(callback, ended=False):
     """The callback to every public function of the table; `ended` as if it had ended the search before."""
 
-    def hook(_):
-        made = Hook(callback)
-        made.ended = ended
-        return made
+    def made():
+        hook = Hook(callback)
+        hook.ended = ended
+        return hook
 
-    present = spcacore.progress.check_callback
-    for name, module in list(sys.modules.items()):
-        if name.startswith("spcacore") and vars(module).get("check_callback") is present:
-            monkeypatch.setattr(module, "check_callback", hook)
+    token = GIVEN.set(made)
+    try:
+        yield
+    finally:
+        GIVEN.reset(token)
 
 
 def check_found(call, result, whole):
@@ -258,10 +281,10 @@ PROGRESS = {  # what is reported of each component that is found, where it is no
 @pytest.mark.parametrize(
     "call", [c for c in calls.CALLS if takes_callback(c) and "refined" not in c.name], ids=repr
 )
-def test_progress_ends_with_what_is_found(call, monkeypatch):
+def test_progress_ends_with_what_is_found(call):
     X, seen = call.clean(), []
-    give(monkeypatch, seen.append, False)
-    result = call.run(X)
+    with given(seen.append):
+        result = call.run(X)
     assert seen or call.function == "ppca"
     begun = calls.R if call.function.endswith("extend") else 0
     assert all(begun <= p.component < p.n_components for p in seen if hasattr(p, "component"))
@@ -277,7 +300,7 @@ def test_progress_ends_with_what_is_found(call, monkeypatch):
 
 @pytest.mark.share(5)
 @pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
-def test_stop_iteration_returns_what_was_found(call, monkeypatch):
+def test_stop_iteration_returns_what_was_found(call):
     told = []
 
     def callback(progress):
@@ -285,8 +308,8 @@ def test_stop_iteration_returns_what_was_found(call, monkeypatch):
         raise StopIteration
 
     whole = call.run(call.clean())  # what it extends or refines is made without the callback
-    give(monkeypatch, callback, False)
-    result = ended(call, "the callback ended the selection before two")
+    with given(callback):
+        result = ended(call, "the callback ended the selection before two")
     if result is not None:
         check_found(call, result, whole)
     assert len(told) == (call.function != "ppca")  # a closed form reports no progress
@@ -294,11 +317,11 @@ def test_stop_iteration_returns_what_was_found(call, monkeypatch):
 
 @pytest.mark.share(5)
 @pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
-def test_stop_iteration_before_the_first_step(call, monkeypatch):
+def test_stop_iteration_before_the_first_step(call):
     """What no clock can bring about in a short call: the search is ended when it begins."""
     whole = call.run(call.clean())
-    give(monkeypatch, lambda progress: None, True)
-    result = ended(call, "nothing is chosen")
+    with given(lambda progress: None, ended=True):
+        result = ended(call, "nothing is chosen")
     if result is None:
         return
     check_found(call, result, whole)
@@ -315,7 +338,7 @@ def test_stop_iteration_before_the_first_step(call, monkeypatch):
 
 @pytest.mark.share(10)
 @pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
-def test_what_else_a_callback_raises_reaches_the_caller(call, monkeypatch):
+def test_what_else_a_callback_raises_reaches_the_caller(call):
     if call.function == "ppca":
         pytest.skip("a closed form reports no progress")
     X = call.clean()
@@ -326,7 +349,6 @@ def test_what_else_a_callback_raises_reaches_the_caller(call, monkeypatch):
         def callback(progress, raised=raised):
             raise raised
 
-        give(monkeypatch, callback, False)
-        with untouched(X), pytest.raises(type(raised)) as caught:
+        with given(callback), untouched(X), pytest.raises(type(raised)) as caught:
             call.run(X)
         assert caught.value is raised

@@ -222,7 +222,9 @@ def close(out, expected, call, dtype, what, lost=False):
 
 OF_COLUMNS = [
     c for c in CALLS
-    if c.takes in ("data", "covariance") and not c.name.startswith(DISTANCES)  # which add up all columns
+    if c.takes in ("data", "covariance")
+    # which add up all columns; or whose covariance is to be positive definite by rounding, too
+    and not c.name.startswith((*DISTANCES, "information_projection"))
 ]  # fmt: skip
 
 

@@ -23,6 +23,7 @@ OF_ROWS = {
     "n_samples",
     "sample_loading",
     "screening",
+    "_samples",
     "coefficients",
     "total_weight",
 }  # which count rows, or whose sums over rows are what counts

@@ -45,6 +45,12 @@ def test_every_file_is_imported_with_what_the_environment_has(tmp_path):
     names = [path.stem for path in BENCHMARKS.glob("*.py") if path.stem != "__init__"]
     script = IMPORT.format(allowed=ALLOWED, root=str(ROOT), names=names)
     output_of(script, cwd=tmp_path)
+    timed = [name for name in names if re.search("^def (time|timeraw|track|mem)_", source(name), re.M)]
+    assert timed == [name for name in timed if name.startswith("bench_")]  # asv takes all for its own
+
+
+def source(name):
+    return (BENCHMARKS / f"{name}.py").read_text()
 
 
 def small(name, value):

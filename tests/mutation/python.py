@@ -516,7 +516,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sample", type=int, help="that many of all; else all")
+    parser.add_argument("--sample", type=int, help="that many of those asked for; else all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--module", action="append", help="of these only: spcacore.exact")
     parser.add_argument("--function", help="of functions whose `name: text` contains this")
@@ -533,12 +533,12 @@ def main():
 
     modules = [Module(p) for p in sorted(PACKAGE.rglob("*.py")) if p.name != "__main__.py"]
     mutants = [m for module in modules for m in module.mutants]
-    if args.sample and args.sample < len(mutants):
-        mutants = random.Random(args.seed).sample(mutants, args.sample)
     if args.module:
         mutants = [m for m in mutants if m.module.name in args.module]
     if args.function:
         mutants = [m for m in mutants if args.function in m.key]
+    if args.sample and args.sample < len(mutants):
+        mutants = random.Random(args.seed).sample(mutants, args.sample)
     if args.list:
         for m in mutants:
             print(f"{m.module.name}  {m.key}")

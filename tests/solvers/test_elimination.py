@@ -5,6 +5,7 @@ from fractions import Fraction
 import flat
 import numpy as np
 import pytest
+from in_turn import examples
 from oracles import optimum
 
 from spcacore import datasets, optimality_bound, sparse_pca, tpower
@@ -86,9 +87,38 @@ def test_weak_variables_that_have_little_in_common(monkeypatch):
     for below in (np.inf, 4.5):
         assert bounded(A, 5, below=below)[0] == pytest.approx(4, rel=0.01)
     assert bounded(A, 5, below=1.1)[0] == np.inf
+    pair = np.diag([1.5, 1, 1, 1])  # of two weak ones alone, which no step finds
+    pair[2, 3] = pair[3, 2] = -0.9
+    assert bounded(pair, 2)[0] == pytest.approx(1.9)
     monkeypatch.setattr(elimination, "STRONG_WORK", 0)  # where that takes too long
     assert bounded(A, 5, below=4.5)[0] == np.inf
     assert bounded(A, 5)[0] == pytest.approx(5, rel=0.01)
+
+
+def test_strong_variables_alone(monkeypatch):
+    """By trees, and from the worst eigenpairs that LAPACK may return; steps end where none climbs."""
+    monkeypatch.setattr(elimination, "STRONG_STEPS", 50)
+    eigh = np.linalg.eigh
+    for seed in range(examples(20)):
+        A = scatter(np.random.default_rng([seed, 41]))
+        k = 1 + seed % len(A)
+        value, found = elimination._climb(Matrix(A), np.arange(k))
+        best, vectors = (M[..., -1] for M in eigh(A[np.ix_(found, found)]))
+        after = np.argsort(-np.abs(A[:, found] @ vectors))[:k]
+        assert value == best >= np.linalg.eigvalsh(A[np.ix_(after, after)])[-1] * (1 - 1e-13), seed
+        f, _ = elimination._by_strong_variables(A, found, k, 2000, None, True)
+        for j in range(2, k + 1):
+            assert f[j] == pytest.approx(optimum(A, j), rel=1e-9), seed
+        assert f[0] == 0
+    one, eps = np.diag(np.append(1.0, np.full(127, 1e-3))), np.finfo(float).eps
+
+    def off(A):
+        values, vectors = eigh(A)
+        return values - len(A) * eps / 2 * values[-1], vectors * (1 - len(A) * eps)
+
+    monkeypatch.setattr(np.linalg, "eigh", off)
+    f, _ = elimination._by_strong_variables(one, np.arange(2), 2, 0, None, False)
+    assert f[1] >= 1
 
 
 @pytest.mark.parametrize("unit", [25.0, 0.04])
@@ -153,5 +183,5 @@ def test_equal_variances_need_no_columns(monkeypatch):
 
 def test_it_ends_where_the_hook_says_so():
     A = np.diag(1 / np.arange(1.0, 301))
-    assert bounded(A, 3, hook=lambda n: True)[0] == np.inf
+    assert bounded(A, 3, hook=lambda n: n == 0)[0] == np.inf
     assert bounded(A, 3)[0] == pytest.approx(1)

@@ -147,7 +147,7 @@ def test_a_block_is_found_of_which_a_part_of_all_variables_has_few(seed, monkeyp
 
 @pytest.mark.parametrize(("seed", "storage"), [(3, np.asarray), (4, scipy.sparse.csr_array)])
 def test_a_block_is_found_that_variances_do_not_tell(seed, storage, monkeypatch):
-    """Six of 2000 variables, of which 300 at random have one; most directions are those of a weaker factor."""
+    """Six of 2000 variables, one of them among 300 at random; a weaker factor has many."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((60, 2000))
     X[:, :400] += 0.75 * rng.standard_normal((60, 1)) * np.ones(400)

@@ -20,7 +20,6 @@ from spcacore import _limits
 from spcacore.operators import inputs, working_set
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.solvers import (
-    base,
     column_starts,
     generalized_power,
     in_working_set,
@@ -312,8 +311,7 @@ def test_starts_search_one_set_where_it_has_room_for_all(room, monkeypatch, no_s
         together.append(len(given[-1]))
         return search(*given)
 
-    for module in (base, in_working_set):
-        monkeypatch.setattr(module, "search_from_each", seen)
+    monkeypatch.setattr(in_working_set, "search_from_each", seen)
     for seed in range(6):
         Y = draw(np.random.default_rng(seed), 20, 50, "noise")
         Y -= Y.mean(axis=0)
