@@ -141,8 +141,6 @@ count NAME
 signs S
   1: no negative loadings; -1: no positive ones; or 1, -1 or 0 (either) for each variable: --signs 1,0,-1
 [reading FILE]
-build
-  instead of FILE: versions, BLAS, threads, and the processor that the kernels are compiled for
 orientation {rows|columns}
   which are the samples (default: rows)
 format {csv|tsv|npy|npz|mtx|parquet|h5ad}
@@ -207,7 +205,7 @@ Sparse principal component analysis: components that explain much variance and u
 so that they can be read. Ordinary principal components mix all variables.
 
   spcacore                  an example: the pit props, 13 measurements of 180 mine timbers
-  spcacore info FILE        what is in the file, and what to look out for; --build: of the package
+  spcacore info FILE        what is in the file, and what to look out for
   spcacore fit FILE         the components of the matrix in FILE
   spcacore path FILE        how many variables to take, and what each number explains
   spcacore stability FILE   which variables other samples would choose again
@@ -313,8 +311,7 @@ different the variances are.
   format, bytes_on_disk, dtype, sparse (its format, or null), orientation,
   samples, variables, names, sample_names, nonzeros, missing, infinite, first_not_finite (names of the
   sample and the variable), constant_variables, empty_variables, smallest_variance, median_variance,
-  largest_variance (without constant variables), symmetric, unit_diagonal, notes; with --build: python,
-  numpy, scipy, blas, threads, clone (of the kernels, which runs), clones (that could run here)
+  largest_variance (without constant variables), symmetric, unit_diagonal, notes
 
 @formats
 file formats:

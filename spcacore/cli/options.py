@@ -291,7 +291,12 @@ class _Command(_Helped):
         self.of_models = {one for one, by in takers.items() if by} - self.of_function.keys()
         rows = [*_ROWS]
         order = sorted(takers, key=lambda one: rows.index(one if one in rows else "block"))
-        files = [click.Argument(["file"], type=_READ["FILE"], required=name != "info")]
+        files = [
+            click.Argument(
+                ["file"],
+                type=_READ["FILE"],
+            )
+        ]
         if name == "compare":
             files.append(click.Argument(["others"], type=_READ["FILE"], nargs=-1))
         super().__init__(
@@ -339,7 +344,7 @@ COMMANDS: dict[str, click.Command] = {
         _Command("certify", f"cardinality relaxation center scale {_KNOWN} float32 impute {_FILE}"),
         _Command("transform", f"{_OUT} loadings raw_names center scale"),
         _Command("compare", f"{_OUT} loadings reference plot center scale covariance"),
-        _Command("info", f"build {_FILE}"),
+        _Command("info", _FILE),
     )
 }  # fmt: skip
 

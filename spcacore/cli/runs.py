@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +12,13 @@ import numpy as np
 import pandas
 import scipy.sparse
 
-from .. import _core, datasets
+from .. import datasets
 from .._limits import COMMAND_RELAXATION_ORDER, INFO_ENTRIES, INFO_NAMES, INFO_VARIANCE_RATIO, slices
 from .._messages import counted
 from .._records import replaced
 from .._rendering import gap, percent, printable, significant
 from .._validation import as_dense
 from ..choice import Choice
-from ..linalg.threads import get_num_threads
 from ..models.comparison import compare as side_by_side
 from ..models.components import sparse_pca
 from ..models.variance import from_loadings
@@ -203,9 +200,11 @@ def certify(args: Arguments) -> None:
 
 
 def info(args: Arguments) -> None:
-    if bool(args.build) == (args.file is not None):
-        raise UserError("info needs either FILE or --build; see spcacore info --help")
-    facts = _build() if args.build else _facts_of_file(args)
+    table = read(args)
+    size = None if args.source.content is not None else os.path.getsize(args.file)
+    facts = {"file": args.file, "format": args.source.kind.lstrip("."), "bytes_on_disk": size}
+    facts |= {"orientation": args.orientation} | facts_of(table)
+    facts["notes"] = [*args.notes, *_notes(facts)]
     if args.json:
         print_json({"command": "info", **facts})
         return
@@ -213,25 +212,6 @@ def info(args: Arguments) -> None:
     for name, value in facts.items():
         if value is not None:
             print(f"  {name.replace('_', ' '):{width}}  {_shown(value)}")
-
-
-def _build() -> dict[str, Any]:
-    """What decides how fast the package is here, and the last bits of its numbers."""
-    blas = scipy.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
-    return {
-        "spcacore": version("spcacore"), "python": platform.python_version(),
-        "numpy": np.__version__, "scipy": scipy.__version__,
-        "blas": f"{blas.get('name')} {blas.get('version')}", "threads": get_num_threads(),
-        "clone": _core.clone(), "clones": list(_core.clones()),
-    }  # fmt: skip
-
-
-def _facts_of_file(args: Arguments) -> dict[str, Any]:
-    table = read(args)
-    size = None if args.source.content is not None else os.path.getsize(args.file)
-    facts = {"file": args.file, "format": args.source.kind.lstrip("."), "bytes_on_disk": size}
-    facts |= {"orientation": args.orientation} | facts_of(table)
-    return facts | {"notes": [*args.notes, *_notes(facts)]}
 
 
 def facts_of(table: Table) -> dict[str, Any]:

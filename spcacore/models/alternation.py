@@ -22,7 +22,7 @@ from ..operators.gram import is_rounding
 from ..operators.inputs import as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality
 from ..progress import Progress
-from ..solvers.base import Solver, check_choice_of, check_working_set, hook_of_component, limit_of
+from ..solvers.base import Solver, check_working_set, hook_of_component, limit_of
 from ..solvers.certificates import upper_bounds
 from ..solvers.exact import ExactSearch, solve_to_optimality
 from ..solvers.explained_share import Share, fewest_variables
@@ -53,7 +53,6 @@ def prepare(
     request = request.having(center=center, scale=scale, sample_weight=weight)
     problem = problem_of(X, request)
     request = request.having(choice=problem.supports)
-    check_choice_of(request.solver, problem)
     if request.attempts and request.constraint is not None:
         refuse_constraint(problem)
     size = counted(problem.p, "variable")

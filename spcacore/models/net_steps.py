@@ -229,8 +229,7 @@ class ElasticNets:
             np.unique(np.concatenate(joining)) if self.op.p > WORKING_SET_VARIABLES else np.arange(self.op.p)
         )
         if self.choice.shapes:
-            included = np.flatnonzero(self.choice.included)
-            self.working = self.choice.variables(np.union1d(self.choice.units(self.working), included))
+            self.working = self.choice.whole(self.working)
         self.G = np.ascontiguousarray(self.op.submatrix(self.working), np.float64)
         if self.choice.shapes:
             self.own = self.choice.on(self.working)

@@ -380,15 +380,14 @@ def chosen_support(prior: PriorMatrix, supports: Supports, r: Array, a: float) -
     """
     if supports.signs is not None:
         mass = supports.per_unit(within_signs(r, a + prior.diagonal, supports.signs)[0])
-        return supports.variables(supports.largest(mass - mass.min() + 1, supports.room))
+        return supports.index(supports.largest(mass - mass.min() + 1, supports.room))
     if isinstance(prior, Sparse) and supports.plain:
         return prior.support(r, a, supports.room)
     ends = []
     if isinstance(prior, Isotropic):
-        best = supports.variables(supports.largest(supports.norms(r), supports.room))
+        ends = [supports.largest(supports.norms(r), supports.room)]
         if not supports.grouped:
-            return best
-        ends = [supports.mask(best)]
+            return supports.index(ends[0])
 
     def rows(S: Index) -> tuple[Array]:
         K = prior.rows(S)

@@ -51,10 +51,8 @@ def best_common(
 def _largest(objective: LeadingSum, weight: Array) -> Units:
     """The units of largest weights, as many as have room."""
     supports = objective.supports
-    units = np.zeros(len(supports.allowed), bool)
     norms = np.sqrt(np.maximum(supports.per_unit(weight), 0))
-    units[supports.largest(norms, supports.room)] = True
-    return forward(objective, units & supports.allowed)
+    return forward(objective, supports.largest(norms, supports.room) & supports.allowed)
 
 
 def best_disjoint(
@@ -133,9 +131,7 @@ class _Disjoint:
             free = self.supports.among(~np.any([none, *out.values()], axis=0)).within(rooms[t])
             objective = LeadingSum(left, free)
             if rng is not None:
-                out[t] = none.copy()
-                out[t][free.largest(rng.random(len(none)), free.room)] = True
-                out[t] &= free.allowed
+                out[t] = free.largest(rng.random(len(none)), free.room) & free.allowed
                 continue
             out[t] = best_common(objective, self.steps)[1]
             if deflated:
@@ -253,8 +249,8 @@ def _trials(problem: Problem, loadings: Loadings, sizes: Sizes, most: int) -> li
         room = sizes[s] - supports.cardinality_with(index)
         if room > 0:
             moves.append((0.0, s, room, (index, entries)))
-        norms, units = supports.per_unit(np.square(entries), index), supports.units(index)
-        leaving = units[~supports.included[units]]
+        norms = supports.per_unit(np.square(entries), index)
+        leaving = np.flatnonzero(supports.leaving(supports.mask(index)))
         for u in leaving[np.argsort(norms[leaving], kind="stable")][:BUDGET_TRIALS].tolist():
             kept = supports.unit[index] != u
             if entries[kept].any():

@@ -312,7 +312,7 @@ class RatioOfUnits(Objective):
     def added(self, units: Units, others: Index) -> Array:
         if self.bounded:
             return super().added(units, others)
-        self.quotient.know(self.supports.variables(others))
+        self.quotient.know(self.supports.index(with_unit(np.zeros_like(units), add=others)))
         return self.with_each(units, others)
 
     def without_each(self, units: Units, members: Index) -> Array:

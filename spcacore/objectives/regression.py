@@ -16,7 +16,7 @@ from .._records import record
 from .._types import Array, Index
 from ..linalg.pencil import whitening
 from ..operators.submatrix import KeptRows
-from ..supports.admissible import Supports, Unit, Units
+from ..supports.admissible import Supports, Unit, Units, with_unit
 from ..supports.objective import Objective, kept
 
 
@@ -109,7 +109,7 @@ class Regression(Objective):
         at = self._explained(units)
 
         def gain(unit: Unit) -> float:
-            return self._with(at, self.supports.variables(np.array([unit])))[2]
+            return self._with(at, self.supports.index(with_unit(self.none.units, add=unit)))[2]
 
         if self.supports.grouped:
             return at.value + np.array([gain(unit) for unit in others])

@@ -180,13 +180,6 @@ class SearchPlan(Plan):
     solver: Any
     requests: list[Any]
     deflation: Any
-    counting: bool
-    model: Model
-    parameter: str
-    grids: list[AnyArray] | None
-    problem: Problem
-    r: int
-    method: str
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
         if isinstance(model.n_components, (float, np.floating)):  # a share
@@ -292,10 +285,6 @@ class SearchPlan(Plan):
 
 class FitPlan(Plan):
     """Of any other function: a fit for each value, and for each fold and permutation."""
-
-    seed: int
-    method: str
-    values: AnyArray
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any):
         if model.keywords.get("kind", "data") != "data":

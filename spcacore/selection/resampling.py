@@ -61,10 +61,11 @@ from .model import Model, plain_rows
 
 @record
 class Moments:
-    """Of the columns of F in each resample of a batch; `scale` divides them."""
+    """Of the columns of F in each resample of a batch; `scale` divides them, `factor` multiplies A_w."""
 
     weights: Array
     total: Array
+    factor: Array
     mean: Array
     variance: Array
     scale: Array
@@ -159,17 +160,14 @@ class CandidateRefits:
             lost = operator.n * EPS * square
             spread = square - total[:, None] * mean**2
             spread[spread <= lost] = 0  # constant in the resample
-        spread *= (operator.factor * (operator.n - 1) / (total - 1))[:, None]
+        factor = operator.factor * (operator.n - 1) / (total - 1)
+        spread *= factor[:, None]
         scale = np.ones(1)
         if self.rescale:
             scale = np.sqrt(spread)
             spread = (scale > 0).astype(np.float64)
             scale = np.where(scale > 0, scale, np.inf)
-        return Moments(weights, total, mean, spread, np.broadcast_to(scale, mean.shape))
-
-    def _factor(self, total: float) -> float:
-        operator = self.problem.operator
-        return float(operator.factor * (operator.n - 1) / (total - 1))
+        return Moments(weights, total, factor, mean, spread, np.broadcast_to(scale, mean.shape))
 
     def _columns(self, candidates: Index) -> AnyArray:
         """Of F, one per row."""
@@ -201,13 +199,13 @@ class CandidateRefits:
     def _search(self, resample: _Resample, i: int, moments: Moments) -> bool:
         """The components among the candidates; False where there are fewer than of all the data."""
         index, problem = resample.candidates, self.problem
-        w, total, scale = moments.weights[i], moments.total[i], moments.scale[i, index]
+        w, scale = moments.weights[i], moments.scale[i, index]
         rows, columns = np.flatnonzero(w), self._columns(index)
         resample.columns = columns
         part = columns[:, rows].astype(np.float64, copy=False)
         if self.recenter:
             part -= moments.mean[i, index, None]
-        part *= np.sqrt(w[rows] * self._factor(total))
+        part *= np.sqrt(w[rows] * moments.factor[i])
         A = part @ part.T
         if self.rescale:
             A /= np.outer(scale, scale)
@@ -309,7 +307,7 @@ class CandidateRefits:
             scores = np.array(resample.vectors[resample.kept :]) @ resample.columns
             if self.recenter:
                 scores -= (scores @ w / total)[:, None]
-            spread = self._factor(total) * (scores**2 @ w)  # y'A_w y
+            spread = moments.factor[i] * (scores**2 @ w)  # y'A_w y
             least = np.array(resample.levels[resample.kept :]) ** 2 / np.maximum(spread, tiny)
             reach |= moments.variance[i] * few > least.min()
             U += list(scores * w)

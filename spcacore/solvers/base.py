@@ -129,8 +129,6 @@ class Solver(Restrictable):
         Whether its kernels take signs of 1 for all variables.
     forms : bool
         Whether a small matrix in memory is deflated itself, and not implicitly.
-    chooses : bool
-        Whether it respects more knowledge of the variables than that some are excluded.
     """
 
     name: ClassVar[str]
@@ -144,7 +142,6 @@ class Solver(Restrictable):
     takes_share: ClassVar[bool] = False
     nonnegative_kernel: ClassVar[bool] = False
     forms: ClassVar[bool] = False
-    chooses: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod
@@ -399,7 +396,7 @@ class Run:
             allowed = supports.available
             if supports.counts_variables and isinstance(self.cardinality, int):  # of groups that fit
                 units = supports.fitting(supports.included, self.cardinality)
-                allowed = supports.variables(np.flatnonzero(units)) if units.any() else allowed
+                allowed = supports.index(units) if units.any() else allowed
         diagonal = np.zeros(problem.p) if problem.diagonal is None else problem.diagonal
         if problem.diagonal is None or all(abs(diagonal[j]) <= problem.noise(np.array([j])) for j in allowed):
             warn(f"{problem.emptiness}; the loading is the first unit vector")
@@ -412,12 +409,6 @@ class Run:
             if found is None and value > problem.noise(best):
                 warn("no component was found: the loading is the variable of largest variance")
         return Solution(best, supports.ones(best).astype(dtype), value, 0, True)
-
-
-def check_choice_of(method: type[Solver], problem: Problem) -> None:
-    """Refuse knowledge of the variables that the method has no way to respect."""
-    if problem.supports.shapes and not method.chooses:
-        raise ValueError(f"{problem.supports.shaping} cannot be combined with {method.name}")
 
 
 def choice_options(method: type[Solver], choice: Choice | None, kernels: bool = False) -> dict[str, Any]:
@@ -469,7 +460,6 @@ def run_one(
         choice=choice_options(method, choice, kernels=True),
         screening=checked_screening(method, record),
     )
-    check_choice_of(method, problem)
     sparsity = method.check_sparsity(sparsity_given(record, sparsity), method.sparsity, problem)
     solver: Solver = method.from_record(problem, record)
     solver.check_together((sparsity,))

@@ -75,7 +75,6 @@ class ExactSearch(Solver):
     name = "branch_and_bound"
     maximizes_quotient = True
     usual_needs = Needs(whole_products=True, working_set=True)  # of what is known before the tree
-    chooses = True
 
     @classmethod
     def from_record(cls, problem: Problem, record: BranchAndBound) -> Self:

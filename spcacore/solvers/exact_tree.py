@@ -14,7 +14,7 @@ from .._limits import FRONTIER_BYTES, NODE_CHILDREN, TREE_PENALTY
 from .._types import AnyArray, Array, Index
 from ..linalg.scaling import EPS
 from ..operators.deflation import DeflatedOperator
-from .refitting import refit
+from .refitting import fitted_on
 from .solution import Solution
 
 _Node = tuple[float, int, NDArray[np.uint8]]  # minus what none exceeds, when it came, its row
@@ -184,5 +184,5 @@ def best_on_support(state: DeflatedOperator, support: Index | None) -> Solution 
     """The best values on a support; None where there is none, or no feasible ones."""
     if support is None:
         return None
-    best = refit(state, Solution(support, np.ones(len(support), state.operator.dtype), 0.0, 0, True))
+    best = fitted_on(state, support)
     return best if best.objective > -np.inf else None

@@ -63,7 +63,7 @@ from ..operators.submatrix import largest_submatrix, rows_of
 from .base import IterativeSolver, drop_zeros
 from .in_working_set import found_from_each
 from .matrix_search import End, can_be_swapped, ends_on_field
-from .refitting import is_better, refit
+from .refitting import fitted_on, is_better
 from .solution import Begin, Solution, Tally, ended
 from .starts import extreme_samples
 from .swaps import swap_search
@@ -230,7 +230,9 @@ class FieldSearch:
         """
         state, new = self.state, best
         if fitted is not None:
-            lifted: Iterable[Solution | None] = (self._fitted(end.index, fitted) for end in chosen)
+            lifted: Iterable[Solution | None] = (
+                drop_zeros(fitted_on(state, end.index, fitted)) for end in chosen
+            )
         else:
             begins = [self._begin(end.index, best) for end in chosen]
             lifted = found_from_each(replaced(self.solver, swaps=0.0), state, begins, self.cardinality)
@@ -255,11 +257,6 @@ class FieldSearch:
         swaps = self.swaps if field.whole or count == 0 else 0.0  # else they follow among all
         tol = max(self.solver.tolerance(self.state.operator), 1e-6)
         return ends_on_field(field, self.cardinality, count, most, swaps, tol, self.state.hook)
-
-    def _fitted(self, support: Index, n_iter: int) -> Solution | None:
-        """The best values on a support."""
-        ones = np.ones(len(support), self.state.operator.dtype)
-        return drop_zeros(refit(self.state, Solution(support, ones, 0.0, n_iter, True)))
 
     def _begin(self, support: Index, best: Solution | None) -> Begin:
         """The leading eigenvector on a support, as a start."""

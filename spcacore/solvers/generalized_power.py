@@ -53,7 +53,6 @@ class GeneralizedPower(IterativeSolver):
     mu: Any
     name = "gpower"
     sparsity = "penalty"
-    chooses = True
 
     @classmethod
     def from_record(cls, problem: Problem, record: GPower) -> Self:

@@ -71,7 +71,6 @@ class GreedySearch(Solver):
     strategy: str
     name = "greedy"
     maximizes_quotient = True
-    chooses = True
 
     @classmethod
     def from_record(cls, problem: Problem, record: Greedy) -> Self:

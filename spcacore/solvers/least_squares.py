@@ -66,7 +66,6 @@ class LeastSquaresSolver(Solver):
     default_deflation = "schur"
     usual_needs = Needs(whole_products=True)
     takes_share = True
-    chooses = True
 
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:

@@ -48,7 +48,6 @@ class BoundedSolver(IterativeSolver):
     """A solver whose loading has a bounded l1 norm."""
 
     sparsity = "l1_bound"
-    chooses = True
 
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:

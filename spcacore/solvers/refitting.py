@@ -135,6 +135,12 @@ def refit(state: DeflatedOperator, x: Solution) -> Solution:
     return replaced(x, entries=value, objective=objective)
 
 
+def fitted_on(state: DeflatedOperator, support: Index, n_iter: int = 0, converged: bool = True) -> Solution:
+    """The same on a support of which no values are known."""
+    ones = np.ones(len(support), state.operator.dtype)
+    return refit(state, Solution(support, ones, 0.0, n_iter, converged))
+
+
 Span = tuple[Array, Array]
 
 
@@ -310,7 +316,7 @@ class Steps:
         x, members = np.zeros(op.p), index
         x[index] = entries
         if self.supports.grouped and len(index) == 1:
-            members = self.supports.variables(self.supports.units(index))
+            members = self.supports.index(self.supports.mask(index))
         if 1 < len(members) <= largest_submatrix(op) and len(index) == 1:
             x[members] = np.linalg.eigh(op.submatrix(members).astype(np.float64))[1][:, -1]
         return x

@@ -78,7 +78,6 @@ class SemidefiniteRelaxation(Solver):
     name = "dspca"
     usual_needs = Needs(whole_products=True)
     maximizes_quotient = True
-    chooses = True
 
     @classmethod
     def from_record(cls, problem: Problem, record: DSPCA) -> Self:
@@ -226,8 +225,8 @@ def dspca(
 
 def _counted(state: DeflatedOperator, loading: AnyArray) -> int:
     """What a penalty counts: nonzeros, or units that are not included."""
-    index = np.flatnonzero(loading)
-    return int(np.count_nonzero(~state.supports.included[state.supports.units(index)]))
+    supports = state.supports
+    return int(np.count_nonzero(supports.leaving(supports.mask(np.flatnonzero(loading)))))
 
 
 def shaped_bound(state: DeflatedOperator, cardinality: int) -> float:
@@ -266,8 +265,8 @@ def _loading(
     vector = supports.oriented(vector)
     norms = supports.norms(vector)
     used = supports.allowed & ((norms > NEGLIGIBLE_ENTRY * norms.max()) | supports.included)
-    units = np.flatnonzero(used) if k is None else supports.largest(norms, k)
-    index = supports.variables(units if supports.shapes else units[used[units]])
+    units = used if k is None else supports.largest(norms, k)
+    index = supports.index(units if supports.shapes else units & used)
     if len(index) == 0:
         return None
     entries = vector[index]
@@ -463,7 +462,7 @@ def _candidates(state: DeflatedOperator, k: int | None) -> Index:
     """The variables of units that have room."""
     choice = state.supports
     fits = choice.allowed if k is None else choice.included | choice.fitting(choice.included, k)
-    return choice.variables(np.flatnonzero(fits))
+    return choice.index(fits)
 
 
 def _shaped(

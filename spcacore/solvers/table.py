@@ -37,7 +37,6 @@ class _TruncatedEigenvector(Solver):
     renormalize: bool
     name = "thresholding"
     usual_needs = Needs(whole_products=True)
-    chooses = True
 
     @classmethod
     def from_record(cls, problem: Problem, record: Thresholding) -> Self:

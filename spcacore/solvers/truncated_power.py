@@ -36,7 +36,7 @@ from ..results import SparseComponent
 from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
 from .field_search import FieldSearch, noise_of, rises_above_noise
 from .matrix_search import best_supports
-from .refitting import Step, Steps, best_run, is_better, penalty_continuation, refit
+from .refitting import Step, Steps, best_run, fitted_on, is_better, penalty_continuation, refit
 from .solution import Solution, Tally, ended
 from .starts import promising_variables, search_starts
 from .swaps import swap_search
@@ -52,7 +52,6 @@ class TruncatedPower(IterativeSolver):
     missing = True
     nonnegative_kernel = True
     same_in_set = True
-    chooses = True
     forms = True
 
     @classmethod
@@ -130,7 +129,7 @@ class TruncatedPower(IterativeSolver):
             return best
         for support in found.supports:
             going = not ended(state.hook)
-            x = refit(state, Solution(support, np.ones(cardinality, A.dtype), 0.0, found.n_iter, going))
+            x = fitted_on(state, support, found.n_iter, going)
             if not self.renormalize:
                 again = self._from_one(state, x, cardinality)
                 x = x if again is None else again

@@ -26,7 +26,7 @@ from .._validation import group_places, real_array
 from ..choice import Choice
 
 Units = Mask
-Unit = int | np.integer[Any]
+Unit = int | np.integer[Any] | Index  # one, or several
 
 
 @record
@@ -117,7 +117,7 @@ class Supports:
 
     def whole(self, index: Index) -> Index:
         """These variables, all others of their groups, and what is included."""
-        return self.variables(np.append(self.units(index), np.flatnonzero(self.included)))
+        return self.index(self.mask(index) | self.included)
 
     def among(self, units: Units) -> Self:
         """The same, where no others than these may be."""
@@ -209,7 +209,7 @@ class Supports:
     @property
     def available(self) -> Index:
         """The variables that are not excluded."""
-        return np.flatnonzero(self.allowed[self.unit])
+        return self.index(self.allowed)
 
     @property
     def excluded(self) -> Units:
@@ -219,7 +219,7 @@ class Supports:
     @property
     def wanted(self) -> Index:
         """The variables of the units that are included."""
-        return np.flatnonzero(self.included[self.unit])
+        return self.index(self.included)
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -248,21 +248,11 @@ class Supports:
 
     def cardinality_of(self, index: Index) -> int:
         """Of a support."""
-        return int(self.size[self.units(index)].sum())
+        return int(self.size[self.mask(index)].sum())
 
     def cardinality_with(self, index: Index) -> int:
         """Of a support and what is included."""
         return self.cardinality_of(np.append(index, self.wanted)) if self.shapes else len(index)
-
-    def units(self, index: Index) -> Index:
-        """The units that have some of these variables."""
-        return np.unique(self.unit[index])
-
-    def variables(self, units: Index) -> Index:
-        """The variables of these units, ascending."""
-        chosen = np.zeros(len(self.allowed), bool)
-        chosen[units] = True
-        return np.flatnonzero(chosen[self.unit])
 
     def projected(self, y: AnyArray) -> AnyArray:
         """y with zeros where it has the wrong sign, or a variable is excluded."""
@@ -312,15 +302,15 @@ class Supports:
         span = None if Q is None else np.asfortranarray(Q, np.float64)
         return _core.UnitRule(self.unit, size, allowed, included, self.signs, step, count, level, span)
 
-    def largest(self, norms: Array, count: int) -> Index:
+    def largest(self, norms: Array, count: int) -> Units:
         """The included units and, up to this cardinality, those of largest norms; ties to the first."""
-        return np.flatnonzero(self.rule(0, count).largest(np.ascontiguousarray(norms, np.float64)))
+        return self.rule(0, count).largest(np.ascontiguousarray(norms, np.float64)).view(bool)
 
     def truncated(self, x: AnyArray, count: int) -> Index:
         """The variables that are kept of a vector."""
         if self.plain:
             return _core.select_largest(x, count)
-        return self.variables(self.largest(self.norms(self.oriented(x)), count))
+        return self.index(self.largest(self.norms(self.oriented(x)), count))
 
 
 def knowledge(choice: Choice | None, name: str = "choice") -> dict[str, Any]:

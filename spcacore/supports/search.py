@@ -120,10 +120,7 @@ def backward(objective: Objective, clock: Clock = never, begin: Units | None = N
 
 def _of_largest(objective: Objective, weight: Array) -> Units:
     """The units of the largest weights that have room."""
-    units = np.zeros(len(weight), bool)
-    room = objective.supports.room
-    units[objective.supports.largest(np.sqrt(np.maximum(weight, 0)), room)] = True
-    return units
+    return objective.supports.largest(np.sqrt(np.maximum(weight, 0)), objective.supports.room)
 
 
 def swap(objective: Objective, units: Units, clock: Clock = never) -> tuple[float, Units]:

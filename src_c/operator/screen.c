@@ -26,7 +26,7 @@
  * four operations of y_j = range weight_j (x_j'g - (1'g) mean_j) add 4u.  slack_j holds twice that,
  *        slack_j >= ||z_j - bar z_j|| + 4 (n/4 + STRANDS + 12) u range^2 weight_j ||x_j||,
  * and was computed in double.  Bounds are taken in float, from products rounded to float: each of
- * the at most SPCA_REFERENCES + 3 roundings moves them by 2^-24 of a sum that is at most (1 + sum
+ * the at most SPCA_REFERENCES + 5 roundings moves them by 2^-24 of a sum that is at most (1 + sum
  * |b_m|) ||bar z_j|| + slack_j; GRAIN = 2^-20 times that is added.  Subtracting t directions, c_i
  * x_ij at a time, in REAL in the plain product and in float here, is off by less than (t + 8) 2^-22
  * (||bar z_j|| + sum_i |c_i x_ij|).  Levels are lowered by a factor 1 - 2^-18, and the smallest
@@ -71,9 +71,9 @@ typedef struct {
     spca_int p, step;
 } span_t;
 
-/* residual_j^2 = ||bar z_j||^2 - sum_m (q_m'bar z_j)^2, rounded up; q_m'bar z_j = sum_l S_jl T_lm
- * is off by at most error ||bar z_j|| + share slack_j, for every m.  What underflow takes from the
- * squares is below 2^-140. */
+/* residual_j^2 = ||bar z_j||^2 - sum_m (q_m'bar z_j)^2, rounded up: its 2 M + 2 roundings are below
+ * GRAIN ||bar z_j||^2; q_m'bar z_j = sum_l S_jl T_lm is off by at most error ||bar z_j|| + share
+ * slack_j, for every m.  What underflow takes from the squares is below 2^-140. */
 VECTORIZED(residuals,
            (spca_int first, spca_int last, int used, const float *const *product,
             const float (*T)[M], float error, float share, const float *norm, const float *slack,
@@ -84,7 +84,7 @@ VECTORIZED(residuals,
     for (spca_int j0 = first; j0 < last; j0 += STRIP) {
         spca_int n = min_int(STRIP, last - j0);
         float *square = residual + j0;
-        for (spca_int j = 0; j < n; j++) square[j] = norm[j0 + j] * norm[j0 + j] * (1 + 2 * GRAIN);
+        for (spca_int j = 0; j < n; j++) square[j] = norm[j0 + j] * norm[j0 + j] * (1 + GRAIN);
         for (int m = 0; m < used; m++) {
             for (spca_int j = 0; j < n; j++) q[j] = product[0][j0 + j] * T[0][m];
             for (int l = 1; l <= m; l++)
@@ -96,7 +96,7 @@ VECTORIZED(residuals,
             for (spca_int j = 0; j < n; j++) square[j] -= q[j] * q[j];
         }
         for (spca_int j = 0; j < n; j++) q[j] = square[j] < 0 ? 0 : square[j];
-        for (spca_int j = 0; j < n; j++) square[j] = sqrtf(q[j]) * (1 + GRAIN) + 0x1p-70f;
+        for (spca_int j = 0; j < n; j++) square[j] = sqrtf(q[j]) + 0x1p-70f;
     }
 }
 
@@ -208,7 +208,7 @@ static void by_references(query_t *q)
         for (spca_int i = 0; i < n; i++) w[i] -= (double)q->b[l] * d[i];
     }
     for (int m = 0; m < s->used; m++) within += fabs(dot_of(n, s->basis + m * n, w));
-    q->outside = (float)(sqrt(dot_of(n, w, w)) * (1 + 1e-6));
+    q->outside = (float)sqrt(dot_of(n, w, w));
     q->within = (float)within + (2 + sum_b) * GRAIN;
     q->loose = s->quantized ? 1 : 1 + sum_b;
 }
@@ -224,7 +224,7 @@ static void by_lists(query_t *q)
         for (spca_int i = 0; i < n; i++)
             square += (s->unit[i] - b * d[i]) * (s->unit[i] - b * d[i]);
         q->along[l] = (float)fabs(b);
-        q->beside[l] = (float)(sqrt(square) * (1 + 1e-6)) + (2 + q->along[l]) * GRAIN;
+        q->beside[l] = (float)sqrt(square) + (2 + q->along[l]) * GRAIN;
     }
 }
 
@@ -244,7 +244,7 @@ static double round_direction(spca_int n, spca_screen *s, const double *unit, in
         miss += (unit[i] - r / scale) * (unit[i] - r / scale);
     }
     for (spca_int i = n; i < s->ld; i++) s->rounded[i] = 0;
-    return sqrt(miss) * (1 + 1e-6) + 1e-12;
+    return sqrt(miss);
 }
 
 /* Neither do processors foresee the next columns of a list, nor do they run far enough ahead of an
@@ -469,7 +469,8 @@ static spca_status by_copy(query_t *q, spca_int k, spca_stop stop, void *ctx, fl
     spca_screen *s = A->screen;
     int exponent;
     spca_status status;
-    q->near = (float)round_direction(A->n, s, s->unit, &exponent) + GRAIN;
+    q->near = (float)round_direction(A->n, s, s->unit, &exponent);
+    q->near += (1 + q->near) * GRAIN;
     q->unit = ldexpf(1, -exponent);
     status = do_query(q, (double)s->ld, estimates_part, stop, ctx);
     if (status < 0) return status;

@@ -65,7 +65,6 @@ def test_help_names_every_field_of_the_json(as_json, file, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     as_json("fit", file, "-k3", "-n1", "-o", "l.csv")
     found = set().union(*(as_json(command, file, *argv) for argv in calls))
-    found |= set(as_json("info", "--build")) if command == "info" else set()
     if command == "path":
         found |= set().union(*(as_json(command, file, *argv)["result"] for argv in calls))
     text = help.PAGES["json.matrix"] + help.PAGES[f"{command}.json"] + "result"

@@ -9,23 +9,9 @@ import scipy.sparse
 from hypothesis import strategies as st
 from in_turn import of_examples
 
-import spcacore
-from spcacore import _core, cli
+from spcacore import cli
 from spcacore.cli import runs
 from spcacore.cli.source import Table
-
-
-def test_info_of_the_build(as_json, output, run):
-    """Which clone of the kernels runs, and could; of NumPy, SciPy and threads what they say themselves."""
-    facts = as_json("info", "--build")
-    assert (facts["clone"], facts["clones"]) == (_core.clone(), list(_core.clones()))
-    assert (facts["numpy"], facts["scipy"]) == (np.__version__, scipy.__version__)
-    assert facts["threads"] == spcacore.get_num_threads()
-    text = dict(line.split(None, 1) for line in output("info", "--build").splitlines())
-    assert text["clone"].strip() == _core.clone()
-    assert text["clones"].strip() == ", ".join(_core.clones())
-    for argv in ((), ("--build", "x.csv")):
-        assert "info needs either FILE or --build" in run("info", *argv)[2]
 
 
 @pytest.mark.parametrize("orientation", ["rows", "columns"])

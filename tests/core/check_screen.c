@@ -134,6 +134,18 @@ void SPCA(check_screened)(trial_t *t)
     }
     CHECK(t, at == count);
     SPCA(digest)(t, SPCA_OK, count, y);
+    if (s->used != 1) return;
+    double length = 0; /* what the reference leaves of the others, by Pythagoras */
+    for (spca_int i = 0; i < n; i++) length += pow(s->direction[s->newest * n + i], 2);
+    for (spca_int j = 0; j < p; j++) {
+        double norm = s->norm[j], far = 1e-3 * norm + 2 * (double)s->slack[j] + 1e-20,
+               along = fabs((double)s->product[s->newest * p + j]) / sqrt(length), left;
+        if (!(norm < 1e15)) continue; /* squares of floats leave the range */
+        left = sqrt(fmax(norm * norm - along * along, 0));
+        along = fmax(along - far, 0);
+        CHECK(t, s->residual[j] >= left);
+        CHECK(t, s->residual[j] <= sqrt(norm * norm - along * along) + far);
+    }
 }
 
 /* Bounds by references that nearly depend on one another, whose products are as far off as slack

@@ -1,6 +1,6 @@
 """Upper bounds on generalized Rayleigh quotients and canonical correlations, against enumeration."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -41,8 +41,9 @@ def test_no_support_has_a_ratio_above_the_bound(seeds):
             for name, bound in result.bounds.items():
                 assert bound >= best - 1e-10 * abs(best), (seed, name, nodes)
             assert result.bound == min(result.bounds.values()) == result.bounds[result.which]
-            assert set(result.bounds) >= {"spectral", "search"}
+            assert set(result.bounds) - {"relaxation"} == {"spectral", "search"}
             assert result.bounds.get("relaxation", 0) <= result.bounds["spectral"] or best < 0
+        assert "relaxation" not in result.bounds  # the search has ended
         rounding = 1e-9 * float((np.abs(A.diagonal()) / B.diagonal()).max())
         assert result.bounds["search"] == pytest.approx(best, rel=1e-5, abs=rounding)
         assert result.bounds["spectral"] == pytest.approx(
@@ -51,16 +52,56 @@ def test_no_support_has_a_ratio_above_the_bound(seeds):
 
 
 @pytest.mark.parametrize("unit", [1, 2.0**-10])
-def test_no_ratio_exceeds_the_bound_of_a_tree_that_is_cut_off(unit):
+def test_no_ratio_exceeds_the_bound_of_a_tree_that_is_cut_off(unit, monkeypatch):
     """From any support; the smaller B, the more a ratio may exceed what the form of a node says."""
+    monkeypatch.setattr(ratio_bounds, "_relaxed", lambda A, B, k, known, bound, *_: bound)
+    monkeypatch.setattr(ratio_bounds, "CERTIFIED_TREES", 0)
     for seed in range(8):
         rng = np.random.default_rng([seed, 7])
         H, G = rng.standard_normal((10, 7)), rng.standard_normal((7, 7))
         A, B, begin = G @ G.T, H.T @ H * unit, np.sort(rng.permutation(7)[:3])
         for nodes in (1, 2, 4, 8, 16):
-            tree = ratio_bounds._Tree(A, B, 3, np.linalg.eigvalsh(B)[0] * (1 - 1e-9), None, begin)
-            tree.run(nodes, at_a_time=1)
-            assert tree.upper() >= optimum(A, B, 3) * (1 - 1e-10), (seed, nodes)
+            bounds = ratio_bounds._bounds(A, B, 3, None, begin, nodes, None, None)
+            assert min(bounds.values()) >= optimum(A, B, 3) * (1 - 1e-10), (seed, nodes)
+
+
+def test_no_rounding_lowers_a_ratio_that_is_attained():
+    """Of matrices of whole numbers, positive and negative, whose optimum is one; with B singular, too."""
+    rng, eps = np.random.default_rng(0), np.finfo(float).eps
+    for c, k in product((1.0, 3.0, 7.0, 1e3 + 1, 1e6 + 1), range(2, 7)):
+        whole = np.kron(np.eye(12 // k), np.full((k, k), c))
+        v = rng.integers(1, 9, k + 1)
+        for A, best in ((whole, k * c), (-c * np.eye(k + 1) - np.outer(v, v), -c)):
+            for nodes, unit in product((1, 2000), (1.0, 2.0**20)):
+                args = (A, unit * np.eye(len(A)), k, None, None, nodes, None, None)
+                more = min(ratio_bounds._bounds(*args).values()) * unit - best
+                assert k * (k + 1) * eps * c <= more <= 1e-9 * c, (c, k)  # no less than Cholesky may lose
+        u, singular = np.array([c, c, k]) / 3, np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 1]])
+        for A, best in ((c * singular, c), (-np.outer(u, u), 0.0)):
+            assert sparse_eigen_bound(A, singular, 2).bound >= best, (c, k)
+
+
+def test_eigenvalues_are_off_by_all_that_is_allowed(monkeypatch):
+    """LAPACK's of B and of T'AT, with the products of which that is made."""
+    p, eps, known = 64, np.finfo(float).eps, []
+
+    def off(B):
+        values, vectors = np.linalg.eigh(B)
+        return values + len(B) * eps * values[-1], vectors
+
+    class Tree(ratio_bounds._Tree):
+        def open(self):
+            known.append(self.least)
+
+    monkeypatch.setattr(ratio_bounds, "all_eigenpairs", off)
+    monkeypatch.setattr(ratio_bounds, "_Tree", Tree)
+    for top, most in ((2.0**-10, 2.0**10), (2.0**10, 2.0**10)):
+        B = np.diag(np.append(1 / most, np.full(p - 1, top)))
+        lost = p * eps * most * (1.5 * p + top * most)
+        monkeypatch.setattr(ratio_bounds, "largest_value", lambda A, T, v=most - lost: v)
+        bounds = ratio_bounds._bounds(np.eye(p), B, 1, None, np.array([0]), 0, None, None)
+        assert bounds["spectral"] >= most
+        assert 0.999 <= known[-1] * most <= 1
 
 
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 10_012), marks=pytest.mark.slow)], ids=str)
@@ -87,6 +128,7 @@ def test_few_variables_of_one_side_are_not_more_of_the_other():
     Y[:, 0] += X[:, 0] + X[:, 1]
     best = best_correlation(X, Y, 1, 3)
     assert best < 0.9 * best_correlation(X, Y, 2, 2)
+    assert set(sparse_cca_bound(X, X, 1).bounds.values()) == {1.0}
     assert sparse_cca_bound(X, Y, (1, 3)).bound == pytest.approx(best, rel=1e-9)
 
 
@@ -96,6 +138,8 @@ def test_the_relaxation_is_that_of_sparse_components_where_b_is_the_identity():
 
     A = spcacore.datasets.load_pitprops().correlation
     assert sparse_eigen_bound(A, np.eye(13), 5).bounds["search"] == pytest.approx(3.4061549468, rel=1e-9)
+    bounds = sparse_eigen_bound(A, np.eye(13), 4, node_limit=2).bounds  # and trees at larger ratios
+    assert 2.9374885 <= bounds["search"] < 2.946 < bounds["relaxation"]
     bounds = sparse_eigen_bound(A, np.eye(13), 5, node_limit=1).bounds
     assert 1.01525 - 1e-5 <= bounds["relaxation"] / 3.4061549468 <= 1.0165
 
