@@ -123,7 +123,7 @@ def matrices(rng, X):
 
 def nullable(X):
     """A frame whose columns are pandas' own types of numbers."""
-    return pd.DataFrame(X).convert_dtypes(convert_integer=False)
+    return pd.DataFrame(X).astype(f"Float{8 * X.itemsize}")
 
 
 LOSSY = "float16", "bool", "mixed frame"  # or that two columns are needed for

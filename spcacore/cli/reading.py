@@ -52,6 +52,9 @@ _MISSING = re.compile(
     r"(?i)|[(<]?(na|null|missing)[)>]?|n/a|n\.a\.?|none|nil|nat|[+-]?nan|\?|-{1,3}|[–—*]|\.{1,2}|\\n|"
     r"#(n/a|na|n/a n/a|div/0!|value!|ref!|name\?|num!|null!)|-?1\.#(qnan|ind)"
 )
+# Numbers as they are written, to the last bit, which pandas 3.1 does by default and without this word
+_PANDAS = tuple(map(int, pandas.__version__.split(".")[:2]))
+_EXACT: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
 _TRUTH = {"true": "1", "false": "0"}
 _WRITTEN = re.compile(r"[-+$€£ ]*\d[\d.,' ]*[%$€£ ]*")  # a number, as people may write it
 _IDENTIFIER = re.compile(
@@ -125,7 +128,7 @@ def _read_text(source: Source, args: Arguments) -> Table:
     try:
         frame = pandas.read_csv(
             source.lines(), sep=delimiter, header=0 if header else None, names=range(width), index_col=False,
-            decimal=args.decimal, comment=args.comment, float_precision="round_trip", low_memory=False,
+            decimal=args.decimal, comment=args.comment, low_memory=False, **_EXACT,
             converters=dict.fromkeys(range(1 if args.thousands is None else width), str),
         )  # fmt: skip
     except pandas.errors.ParserError as error:
@@ -417,9 +420,7 @@ def read_saved(path: str) -> Arguments:
         if source.kind == ".npz":
             fields = dict(np.load(source.file(), allow_pickle=False))
         elif source.kind == ".csv":
-            frame = pandas.read_csv(
-                source.lines(), index_col=0, converters={0: str}, float_precision="round_trip"
-            )
+            frame = pandas.read_csv(source.lines(), index_col=0, converters={0: str}, **_EXACT)
             known = _BESIDE.keys() & {*frame} if "kind" in frame else ()
             fields = {_BESIDE[name]: frame.pop(name).to_numpy() for name in known}
             fields |= {"names": frame.index.to_numpy(), "loadings": frame.to_numpy()}

@@ -296,13 +296,15 @@ def root_beyond(f: Callable[[float], float], t: float, gain: float, most: float)
     """
     from scipy.optimize import brentq
 
+    held = [f]  # emptied, because brentq keeps what it is given in a cycle
     value = f(t)
     if abs(value) <= 1e-9:
         return t, gain
     step = min(max(gain * value, -most), most)
     while abs(after := f(t + step)) > 1e-3 * abs(value):
         if after * value < 0:
-            step = float(brentq(f, t, t + step, xtol=1e-9 + 1e-3 * abs(step))) - t
+            step = float(brentq(lambda t: held[0](t), t, t + step, xtol=1e-9 + 1e-3 * abs(step))) - t
+            held.clear()
             break
         if abs(step) == most:
             return t + step, gain

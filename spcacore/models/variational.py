@@ -80,6 +80,14 @@ class Posterior:
         )  # fmt: skip
 
 
+def _with_products(
+    product: Callable[[Array], Array], prior: Isotropic | Diagonal | Sparse, Q: Array, v: Array
+) -> Array:
+    v = project_out(v, Q)
+    v = v / np.linalg.norm(v)
+    return np.stack([v, product(v), prior.product(v)])
+
+
 class ExpectationMaximization:
     """EM on all variables of a prior, in the orthogonal complement of Q."""
 
@@ -109,15 +117,11 @@ class ExpectationMaximization:
         self.square, self.entries = square, entries
         self.dimension: int = prior.p - Q.shape[1]
         self.gain: float = 4.0  # of the logarithm of a, over what that of the best a exceeds it by
-        self.span, self.grows = RitzSpan(prior.p, exact, self._with_products), True
+        with_products = partial(_with_products, self.product, self.prior, self.Q)  # not of self: a cycle
+        self.span, self.grows = RitzSpan(prior.p, exact, with_products), True
         self.share: Array = np.array([0.0, math.log(self.dimension / prior.p), 0.0])  # as `_note_share` says
         self.shifted: ShiftedInverse | None = None
         self.guess: list[Array | None] = [None, None]
-
-    def _with_products(self, v: Array) -> Array:
-        v = project_out(v, self.Q)
-        v = v / np.linalg.norm(v)
-        return np.stack([v, self.product(v), self.prior.product(v)])
 
     def m_step(self, x: Posterior) -> tuple[float, float, float, float]:
         """e, s2, |x|^2/s2 and F, at the best weights x and noise s2."""

@@ -56,7 +56,13 @@ MATRICES = [
 ]
 
 
-READ = ("deflate", "sparse_eigen", "oppca, prior", "PPCAResult.impute")  # read a store whole
+READ = (
+    "deflate",
+    "information_projection",
+    "sparse_eigen",
+    "oppca, prior",
+    "PPCAResult.impute",
+)  # read a store whole
 COLUMN = {"store": "row blocks", "matrices": "row blocks"}  # of the table, where it is not the kind itself
 
 
@@ -119,7 +125,12 @@ def test_taken_or_refused(call, kind):
 
 
 OTHER_STARTS = {"sparse_pca, uncorrelated", "SparsePCAResult.extend"}  # from products alone
-FLAT = {"scotlass": 1e-3, "pmd": 1e-4, "oppca": 1e-7}  # maxima, near which rounding ends the iteration
+FLAT = {
+    "scotlass": 1e-3,
+    "pmd": 1e-4,
+    "oppca": 1e-7,
+    "sparse_cca": 1e-8,
+}  # maxima, near which rounding ends the iteration
 
 
 def same(call, kind, result, expected):

@@ -87,7 +87,7 @@ def test_types_that_numpy_has_not(types):
     frame = pd.DataFrame(data()[:, :30], columns=[f"v{j}" for j in range(30)])
     frame["v1"] = (frame["v1"] > 1).astype("bool" if types == "bool" else "boolean")
     if types == "nullable":
-        frame = frame.astype({"v0": "Float64"}).convert_dtypes(convert_integer=False)
+        frame = frame.astype({"v0": "Float64"}).convert_dtypes()
     elif types == "arrow":
         frame = frame.convert_dtypes(dtype_backend="pyarrow")
     expected = spcacore.sparse_pca(frame.astype(float).to_numpy(), 2, cardinality=8)

@@ -265,6 +265,8 @@ import spcacore
 from spcacore import TPower, _core, sparse_pca
 
 path, order, n, p = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+large = np.ones((600, 600))
+large @ large, large[0] @ large  # products of small matrices take no buffer of BLAS
 small = np.random.default_rng(0).standard_normal((80, 60))
 sparse_pca(small, 2, 3, method=TPower(screening="both"))  # libraries are loaded, BLAS has its buffers
 with open("/proc/self/status") as lines:

@@ -364,7 +364,7 @@ class Framed(Rows):
 
     def __getitem__(self, rows):
         pd = pytest.importorskip("pandas", reason="needs pandas")
-        return pd.DataFrame(self.X[rows]).convert_dtypes(convert_integer=False)
+        return pd.DataFrame(self.X[rows]).astype(f"Float{8 * self.X.itemsize}")
 
 
 def as_table(X, library):
