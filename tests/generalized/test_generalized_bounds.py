@@ -72,7 +72,7 @@ def test_no_rounding_lowers_a_ratio_that_is_attained():
         whole = np.kron(np.eye(12 // k), np.full((k, k), c))
         v = rng.integers(1, 9, k + 1)
         for A, best in ((whole, k * c), (-c * np.eye(k + 1) - np.outer(v, v), -c)):
-            for nodes, unit in product((1, 2000), (1.0, 2.0**20)):
+            for nodes, unit in product((1, 2000), (2.0**-20, 2.0**20)):
                 args = (A, unit * np.eye(len(A)), k, None, None, nodes, None, None)
                 more = min(ratio_bounds._bounds(*args).values()) * unit - best
                 assert k * (k + 1) * eps * c <= more <= 1e-9 * c, (c, k)  # no less than Cholesky may lose
@@ -96,7 +96,7 @@ def test_eigenvalues_are_off_by_all_that_is_allowed(monkeypatch):
     monkeypatch.setattr(ratio_bounds, "all_eigenpairs", off)
     monkeypatch.setattr(ratio_bounds, "_Tree", Tree)
     for top, most in ((2.0**-10, 2.0**10), (2.0**10, 2.0**10)):
-        B = np.diag(np.append(1 / most, np.full(p - 1, top)))
+        B = np.diag(np.append(np.full(p - 1, 1 / most), top))
         lost = p * eps * most * (1.5 * p + top * most)
         monkeypatch.setattr(ratio_bounds, "largest_value", lambda A, T, v=most - lost: v)
         bounds = ratio_bounds._bounds(np.eye(p), B, 1, None, np.array([0]), 0, None, None)

@@ -19,6 +19,7 @@ import spcacore
 from spcacore import optimality_bound, sparse_pca, tpower
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
+from spcacore.operators.submatrix import product_error
 from spcacore.solvers import certificates, covariance_blocks, elimination
 from spcacore.supports.admissible import Supports, knowledge
 
@@ -131,6 +132,18 @@ def test_no_bound_is_below_the_optimum(kind, way, dtype, seeds, monkeypatch):
         assert result.bound >= optimum(A[np.ix_(rest, rest)] / (scale or 1), k) * scale * (1 - 1e-13)
     assert strong > len(seeds) / 4 or way == "all"
     assert np.mean(tight) > (0.9 if way == "all" else 0.75)
+
+
+def test_entries_may_be_off_by_all_that_products_lose():
+    """Together, on the k variables of most variance: of small and of large entries."""
+    for seed in range(examples(8)):
+        rng = np.random.default_rng([seed, 3])
+        X = (rng.standard_normal((12, 6)) * 2.0 ** rng.integers(-9, 9, 6)).astype(np.float32)
+        for k, problem in enumerate((as_problem(X), as_problem(X, scale=True)), 1):
+            most = product_error(problem.operator, k) * np.sort(problem.known_moment)[-k:].sum()
+            for name in ("spectral", "row sums", "knapsack", "threshold", "blocks"):
+                for whole in (True, False):
+                    assert certificates._rounding(problem, whole, name, k) >= most * (1 - 1e-9), (seed, name)
 
 
 def test_vectors_beyond_the_rank_are_orthonormal_too():
