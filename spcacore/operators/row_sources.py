@@ -109,7 +109,8 @@ class Pieces:
         self.cuts: list[int] = list(accumulate(map(int, sizes), initial=0))
         self.shape: tuple[int, int] = self.cuts[-1], int(p)
         self.dtype, self.names, self.elsewhere = dtype, names, elsewhere
-        self._read, self._piece = read, (-1, None)
+        self._read = read
+        self._piece: tuple[int, Any] = (-1, None)
         self._next = 0  # row to be read
 
     def __getitem__(self, rows: Any) -> Any:
