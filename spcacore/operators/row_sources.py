@@ -110,7 +110,7 @@ class Pieces:
         self.shape: tuple[int, int] = self.cuts[-1], int(p)
         self.dtype, self.names, self.elsewhere = dtype, names, elsewhere
         self._read = read
-        self._piece: tuple[int, Any] = -1, None
+        self._piece: tuple[int, Any] = (-1, None)
         self._next = 0  # row to be read
 
     def __getitem__(self, rows: Any) -> Any:
