@@ -160,7 +160,8 @@ def extended(X, case):
     before = replace(
         first, loadings=case.earlier, options=replace(first.options, sparsity=(case.k,) * t),
         n_iter=np.zeros(t, np.intp), converged=np.ones(t, bool),
-        explained_variance=np.zeros(t), cardinality=np.full(t, case.k), n_starts=None,
+        explained_variance=np.zeros(t), cardinality=np.full(t, case.k),
+        n_starts=np.ones(t, np.intp), n_ends=np.ones(t, np.intp), n_best=np.ones(t, np.intp),
     )  # fmt: skip
     seconds, found = pages.timed(lambda: before.extend(X, 1, cardinality=case.k))
     return seconds, found.loadings[:, t]

@@ -235,6 +235,10 @@ FIELD_PROBE = 768  # the same at first, to see whether one start is enough;
 FIELD_PROBE_EACH = 15  # and so many for each nonzero, where that is more
 PROBES, PROBE_STARTS = 2, 100  # components for which that is asked if it is; starts of the race that tells
 PROBE_DROP = 0.8  # share of the component before that another must explain, or it is asked again
+NEIGHBOR_SHARE = 0.75  # of these, where variances tie, correlate most with neighbors; others are at random
+NEIGHBOR_SORTS, NEIGHBOR_BITS = 2, 16  # sorts by which neighbors are found, and signs of projections in each
+NEIGHBORS, NEIGHBOR_LARGEST = 64, 10  # that are in a run; correlations with them that count
+NEIGHBOR_ENTRIES, NEIGHBOR_WORK = 1 << 20, 2e9  # entries of X at a time, and multiplications at most
 FIELD_COLUMNS = 1024  # that are converted at a time
 # Times that a part of A gives way to the variables with which the ends of its race have most in common, where
 # a signal may be weak; how many ends these are, and how many times k variables of each

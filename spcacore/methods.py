@@ -126,14 +126,15 @@ class TPower(Iterative):
     start : None, "diagonal", "eigenvector" or array-like of shape (p,), optional
         None (default): a race. It starts from the 300 columns of A whose `cardinality` largest entries have
         the largest norm. After one and after two iterations only the best go on, and 8 run to their ends,
-        whose variables are swapped. For that, A is formed in single precision between all variables, if these
-        are at most 8192; of more variables, between 3072. In data of more than 3072 variables, one start from
-        the variables of largest variance comes first; the race follows if a smaller one, or some columns of
-        A, show that this is not enough. If what is found is no more correlated than noise, every column
-        starts; with many variables, first the 3072 of largest variance, then those with the largest products
-        with the best ends. "diagonal": only the variable of largest variance. "eigenvector": the leading
-        eigenvector, truncated to 8, 4, 2 and 1 times the cardinality, with each run warm-starting the next.
-        An array, for a single component, is truncated first.
+        whose variables are swapped. For that, A is formed in single precision between all variables, if
+        these are at most 8192; of more variables, between 3072: where variances tie, mostly variables with
+        large correlations among neighbors by random projections. In data of more than 3072 variables, one
+        start from the variables of largest variance comes first; the race follows if a smaller one, or some
+        columns of A, show that this is not enough. If what is found is no more correlated than noise, every
+        column starts; with many variables, first the 3072 of largest variance, then those with the largest
+        products with the best ends. "diagonal": only the variable of largest variance. "eigenvector": the
+        leading eigenvector, truncated to 8, 4, 2 and 1 times the cardinality, with each run warm-starting
+        the next. An array, for a single component, is truncated first.
     n_starts : int, optional
         Number of starts when `start` is None, run one after another; beyond 1 + p they are random.
         Default: a race, see `start`.

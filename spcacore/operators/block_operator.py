@@ -33,7 +33,7 @@ from .._types import AnyArray, Array, DType, Index, Mask
 from ..linalg.orthogonal import symmetrized
 from ..linalg.scaling import beyond_range, eps_of
 from .base import Affine
-from .block_tasks import backward, extreme_rows_of, forward, products, submatrix, sum_parts
+from .block_tasks import backward, extreme_rows_of, forward, in_runs_of, products, submatrix, sum_parts
 from .blocks import RowBlocks
 from .deflation import DeflatedOperator, LowRank
 from .problem import Problem, Screening
@@ -291,6 +291,13 @@ class Gram:
         self._join(index)
         position, known = self.part
         return known[np.ix_(position[new], position[index])]
+
+    def in_runs(self, sorts: Index) -> AnyArray:
+        """A between the variables of each run of each sort, in one pass."""
+        entries = sorts.size * sorts.shape[2]
+        sides = self.affine, sorts
+        (G,) = self.blocks.reduced(sum_parts, in_runs_of, *sides, each=self.each, entries=entries)
+        return np.asarray(G, np.float32)
 
     def _have_columns(self, index: Index) -> bool:
         """Whether these columns are kept, after a pass where they serve more than to be A[index, index].

@@ -18,6 +18,7 @@ from .._validation import as_dense, float_type, is_sparse, stored
 from ..linalg.scaling import beyond_range
 from .base import Affine
 from .dense import is_small
+from .neighbors import in_runs
 from .sparse import compressed, in_memory
 from .statistics import (
     Statistics,
@@ -241,6 +242,14 @@ def extreme_rows_of(
     if X.shape[0] == 0:
         return np.zeros(0), np.zeros(X.shape, X.dtype)
     return extreme_rows(affine._replace(row_weight=row_weight).operator(X), index, k, levels)
+
+
+def in_runs_of(block: Any, row_weight: AnyArray | None, affine: Affine, sorts: Index) -> tuple[AnyArray]:
+    """`in_runs`; zeros where there are no rows."""
+    X, width = as_kernel_input(block), sorts.shape[2]
+    if X.shape[0] == 0:
+        return (np.zeros((sorts.size // width, width, width), np.float32),)
+    return (np.stack([A.copy() for A in in_runs(affine._replace(row_weight=row_weight).operator(X), sorts)]),)
 
 
 def columns(block: Any, index: Index) -> AnyArray:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES
+from .._limits import FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES, NEIGHBOR_SHARE
 from .._types import AnyArray, Index
 from ..linalg.scaling import descending
 from ..supports.admissible import Supports
 from .deflation import DeflatedOperator
+from .neighbors import norms_among_neighbors, variances_tie
 from .problem import Problem
 
 Direction = tuple[Index, AnyArray]  # the nonzeros of what has been removed, as variables and values
@@ -218,36 +219,41 @@ class Ground:
         self.value, self.moved = 0.0, False
         self._fields: dict[tuple[int, bool], Field] = {}
         self._operator: Any = None
+        self._norms: AnyArray | None = None
 
     def field(self, state: DeflatedOperator, most: int, by_variance: bool) -> Field | None:
         """The field of so many variables at most without the components found; None where there is none.
 
         Of more variables these have the largest variance, or only half of them, and the others are at random.
+        Where variances tie, three quarters are those that are correlated most with neighbors.
         """
         if self._operator is not state.problem.operator:
-            self._fields, self._operator = {}, state.problem.operator
+            self._fields, self._operator, self._norms = {}, state.problem.operator, None
         whole = state.p <= most
         key = (state.p, False) if whole else (most, by_variance)
         field = self._fields.get(key)
         if field is None or field.full(state):
-            index = np.arange(state.p) if whole else _some(state, most, by_variance)
+            index = np.arange(state.p) if whole else self._some(state, most, by_variance)
             self._fields.clear()  # memory holds one
             field = self._fields[key] = Field(state.problem, index)
         return field if field.without(state) else None
 
-
-def _some(state: DeflatedOperator, count: int, by_variance: bool) -> Index:
-    """So many variables, and those of the components found."""
-    diagonal = state.problem.diagonal
-    assert diagonal is not None
-    some = [_core.select_largest(diagonal, count if by_variance else count // 2)]
-    if not by_variance:
-        left = diagonal > 0
-        left[some[0]] = False
-        rest = np.flatnonzero(left)
-        rng = np.random.default_rng([*state.seed[:1], count])
-        some.append(rng.choice(rest, min(len(rest), count - len(some[0])), replace=False))
-    return np.unique(np.concatenate([*some, *(variables for variables, _ in _directions(state))]))
+    def _some(self, state: DeflatedOperator, count: int, by_variance: bool) -> Index:
+        """So many variables, and those of the components found."""
+        promise, most = state.problem.variances, count // 2
+        if variances_tie(promise, count):
+            if self._norms is None:
+                self._norms = norms_among_neighbors(state.problem, state.seed)
+            if self._norms is not None:
+                promise, most = self._norms, int(NEIGHBOR_SHARE * count)
+        some = [_core.select_largest(promise, count if by_variance else most)]
+        if not by_variance:
+            left = state.problem.variances > 0
+            left[some[0]] = False
+            rest = np.flatnonzero(left)
+            rng = np.random.default_rng([*state.seed[:1], count])
+            some.append(rng.choice(rest, min(len(rest), count - len(some[0])), replace=False))
+        return np.unique(np.concatenate([*some, *(variables for variables, _ in _directions(state))]))
 
 
 def can_be_formed(state: DeflatedOperator) -> bool:

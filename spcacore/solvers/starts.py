@@ -24,6 +24,7 @@ from .._validation import require_entries
 from ..linalg.eigen import largest_eigenpairs, products_of
 from ..linalg.scaling import below_range, descending
 from ..operators.deflation import DeflatedOperator
+from ..operators.neighbors import variances_tie
 from ..operators.problem import Problem
 from ..operators.statistics import extreme_rows
 from ..operators.submatrix import largest_submatrix
@@ -100,14 +101,6 @@ def variance_alone(state: DeflatedOperator) -> AnyArray | None:
         kept = outside > 1e-3
         promise = np.where(kept, promise / np.where(kept, outside, 1), 0)
     return promise
-
-
-def variances_tie(diagonal: AnyArray | None, width: int) -> bool:
-    """Whether the variances do not say which `width` of the variables are promising."""
-    if diagonal is None or width == len(diagonal):
-        return diagonal is None
-    largest = diagonal.max()
-    return bool(np.count_nonzero(diagonal >= (1 - 1e-6) * largest) > width)
 
 
 def _leading_start(state: DeflatedOperator, promise: AnyArray | None, k: int) -> Start:

@@ -14,9 +14,11 @@ from numpy.testing import assert_allclose
 
 import spcacore
 from spcacore import _core, sparse_pca, tpower
+from spcacore._limits import NEIGHBOR_LARGEST
 from spcacore.operators import field as fields
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
+from spcacore.operators.neighbors import norms_among_neighbors
 from spcacore.solvers import field_search, starts
 from spcacore.solvers.field_search import rises_above_noise
 from spcacore.solvers.solution import Solution
@@ -141,6 +143,30 @@ def test_a_block_is_found_of_which_a_part_of_all_variables_has_few(seed, monkeyp
     limited(monkeypatch, ROUTES["in a part"] | {"FIELD_ORDER": 300, "FIELD_SOME": 300})
     found = tpower(X[:, order], 10, scale=True)
     assert set(order[found.loading != 0]) == set(range(10))
+
+
+@pytest.mark.parametrize(("seed", "storage"), [(3, np.asarray), (4, scipy.sparse.csr_array)])
+def test_a_block_is_found_that_variances_do_not_tell(seed, storage, monkeypatch):
+    """Six of 2000 variables, one of them among 300 at random; a weaker factor has many."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 2000))
+    X[:, :400] += 0.75 * rng.standard_normal((60, 1)) * np.ones(400)
+    X[:, -6:] = 0.2 * X[:, -6:] + rng.standard_normal((60, 1))
+    limited(monkeypatch, {"FIELD_AT_ONCE": 300, "FIELD_ORDER": 600, "FIELD_SOME": 300})
+    assert np.flatnonzero(tpower(storage(X), 6, scale=True).loading).tolist() == [*range(1994, 2000)]
+
+
+@pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, scipy.sparse.csr_array, in_blocks])
+def test_norms_among_neighbors(storage):
+    """By the definition, where all variables are neighbors; of more, copies of one are."""
+    X = np.random.default_rng(0).standard_normal((50, 64))
+    options = {"scale": True, "screening": "none"}
+    R = np.sort(np.abs(np.corrcoef(X.T)), axis=1)[:, -NEIGHBOR_LARGEST:]
+    found = norms_among_neighbors(as_problem(storage(X), **options), (0,))
+    assert_allclose(found, np.linalg.norm(R, axis=1), atol=1e-3)
+    X = np.hstack([np.repeat(X[:, :10], 8, axis=1) * np.resize([1, -3], 80), X, X[:, :56] ** 2])
+    found = norms_among_neighbors(as_problem(storage(X), **options), (0,))
+    assert found[:80].min() > 8**0.5 > found[144:].max()
 
 
 @pytest.mark.parametrize(("seed", "storage"), [(1, np.asarray), (3, scipy.sparse.csr_array)])
