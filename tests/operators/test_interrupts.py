@@ -134,7 +134,7 @@ LONGER = {  # what is slow to set up, or like what is above
     "optimality_bound": ("X = covariance(500)", "optimality_bound(X, 9, relaxation=True, kind='covariance')"),
     "optimality_bound, Lanczos": ("X = covariance(2500)", "optimality_bound(X, 20, kind='covariance')"),
     "refine": ("X = normal(300, 2000); V = sparse_pca(X, 4, cardinality=200).loadings",
-               "refine(X, V, cardinality=200, **FOREVER)"),
+               "refine(X, V, cardinality=200, n_restarts=10**6)"),
     "spca": ("X = normal(600, 3000)", "spca(X, 5, penalty=0.5, **FOREVER)"),
     "sca": ("X = normal(1500, 3000)", "sca(X, 5, l1_bound=30.0, **FOREVER)"),
     "sca, covariance": ("X = covariance(3000)", "sca(X, 5, l1_bound=30.0, kind='covariance', **FOREVER)"),
