@@ -259,11 +259,16 @@ class Alternation:
 
     def _fit(self, side: int, S: Index, g: Array) -> Array:
         """The minimizer of u'Bu - 2 g'u on a support, of the signs."""
-        B, supports = self.pencil[side].B.block(S), self.supports[side]
+        supports, W = self.supports[side], self._whitened(side, S)
         if supports.signs is None:
-            W = self._whitened(side, S)
             return W @ (W.T @ g)
-        return _core.unit_net(supports.on(S).rule(Step.L1), B, g, np.zeros(len(S)))[0]
+        B = self.pencil[side].B.block(S)
+        if W.shape[1] < len(S):  # where B is zero but for rounding, so must g be
+            R = B @ W
+            B, g = R @ R.T, R @ (W.T @ g)
+        u = _core.unit_net(supports.on(S).rule(Step.L1), B, g, np.zeros(len(S)))[0]
+        size = float(u @ B @ u)
+        return u * (float(g @ u) / size) if size > 0 else u  # the best multiple, so that u'Bu = g'u
 
     def _whitened(self, side: int, S: Index) -> Array:
         """W with W'BW = I on a support."""
