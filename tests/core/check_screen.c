@@ -143,8 +143,8 @@ void SPCA(check_screened)(trial_t *t)
         if (!(norm < 1e15)) continue; /* squares of floats leave the range */
         left = sqrt(fmax(norm * norm - along * along, 0));
         along = fmax(along - far, 0);
-        CHECK(t, s->residual[j] >= left);
-        CHECK(t, s->residual[j] <= sqrt(norm * norm - along * along) + far);
+        CHECK(t, (double)s->residual[j] >= left);
+        CHECK(t, (double)s->residual[j] <= sqrt(norm * norm - along * along) + far);
     }
 }
 
