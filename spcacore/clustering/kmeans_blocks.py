@@ -53,6 +53,12 @@ class _Question(NamedTuple):
 class BlockColumns(Samples):
     """Variables centered and scaled to about 1 by a power of two, as `Columns`, in blocks of rows."""
 
+    n: int
+    p: int
+    dtype: Any
+    mean: Array
+    exponent: int
+    weight: Array | None
     kept: Labels | None
     source: RowBlocks
     blocks: RowBlocks
@@ -64,7 +70,7 @@ class BlockColumns(Samples):
         self.weight, self.kept = split_weight(sample_weight, source.shape[0])
         blocks = source if self.kept is None else source.taken(self.kept)
         self.source, self.blocks, self.names = source, blocks, blocks.names
-        self.poll = poll
+        self.poll: Callable[[], object] = poll
         (self.n, self.p), self.dtype = blocks.shape, float_type(blocks.dtype)
         each = blocks.placed(self.weight)
         self.own: list[tuple[int, Any]] = list(zip(blocks.starts, each, strict=True))
@@ -75,7 +81,7 @@ class BlockColumns(Samples):
         self.mean, self.exponent = centering(found, self.n)
         self.unit: float = math.ldexp(1.0, -self.exponent)
         rows = max(map(len, blocks.split(np.empty(self.n))))
-        self.together = max(1, KMEANS_ENTRIES // (8 * rows))  # as memory allows
+        self.together: int = max(1, KMEANS_ENTRIES // (8 * rows))  # as memory allows
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> BlockColumns:
         """A copy of a sparse matrix with the entries of each variable in random order."""

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .._labels import symmetric
 from .._limits import CHOLESKY_ORDER, SYMMETRY
-from .._types import AnyArray, Array, Names
+from .._types import AnyArray, Array, DType, Names
 from .._validation import as_dense, column_names, is_sparse
 from ..linalg.scaling import below_range
 from .base import CovarianceStorage, InMemory, refuse_oblong
@@ -19,6 +19,10 @@ from .sparse import in_memory
 
 class Covariance(InMemory, CovarianceStorage):
     """A symmetric matrix; `definite` refuses an indefinite one."""
+
+    shape: tuple[int, int]
+    dtype: DType
+    cost: int
 
     def __init__(self, X: Any, definite: bool = True, called: str = "X") -> None:
         self.matrix: Any = in_memory(symmetric(X, None, called), called)

@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._limits import SUBMATRIX_ORDER
 from .._messages import refuse_no_array
-from .._types import Array, Index, MatrixLike
+from .._types import Array, DType, Index, MatrixLike, Names
 from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import matrix_product
 from ..linalg.scaling import below_range
@@ -120,12 +120,16 @@ class BlockData(DataStorage):
     """Data in blocks of rows, whose passes may run wherever the blocks are."""
 
     has_gram = dense = one_pass = True
+    shape: tuple[int, int]
+    dtype: DType
+    names: Names
+    cost: int
 
     def __init__(self, X: Any) -> None:
         self.blocks: RowBlocks = row_blocks(X)
         self.shape, self.dtype = self.blocks.shape, float_type(self.blocks.dtype)
         self.names, self.cost = self.blocks.names, self.shape[1]
-        self.working_set = None if self.blocks.summed else BlocksWorkingSet
+        self.working_set: type[BlocksWorkingSet] | None = None if self.blocks.summed else BlocksWorkingSet
 
     def statistics(self, weight: Array | None) -> Statistics:
         self.blocks = self.blocks.held()

@@ -101,6 +101,7 @@ class Pieces:
     """
 
     ndim = 2
+    dtype: DType
 
     def __init__(
         self, sizes: Iterable[Any], p: Any, dtype: DType, names: Names, read: Callable[[int], Any],

@@ -177,8 +177,13 @@ class SearchPlan(Plan):
     Where components are to be counted, there are no values but the sparsity of the model.
     """
 
+    counting: bool
+    model: Model
+    problem: Problem
     solver: Any
+    r: int
     requests: list[Any]
+    method: str
     deflation: Any
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
@@ -285,6 +290,9 @@ class SearchPlan(Plan):
 
 class FitPlan(Plan):
     """Of any other function: a fit for each value, and for each fold and permutation."""
+
+    seed: int
+    method: str
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any):
         if model.keywords.get("kind", "data") != "data":

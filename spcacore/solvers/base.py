@@ -244,7 +244,7 @@ class IterativeSolver(Solver):
     renormalize: bool
 
     maximizes_quotient = True
-    usual_needs = Needs(working_set=True)
+    usual_needs: ClassVar[Needs] = Needs(working_set=True)
 
     @staticmethod
     def shared(problem: Problem, record: Iterative) -> tuple[Any, int | None, int, float | None, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +34,7 @@ class LassoComponent(BoundedSolver):
     """SCoTLASS: the l1 bound and orthogonality to the earlier loadings, met exactly in each step."""
 
     name = "scotlass"
-    usual_needs = Needs(whole_products=True, working_set=True)
+    usual_needs: ClassVar[Needs] = Needs(whole_products=True, working_set=True)
     orthogonal = True
 
     @classmethod

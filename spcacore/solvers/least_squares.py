@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class LeastSquaresSolver(Solver):
     name = "least_squares"
     objective = "least_squares"
     default_deflation = "schur"
-    usual_needs = Needs(whole_products=True)
+    usual_needs: ClassVar[Needs] = Needs(whole_products=True)
     takes_share = True
 
     @classmethod

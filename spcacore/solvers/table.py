@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class _TruncatedEigenvector(Solver):
 
     renormalize: bool
     name = "thresholding"
-    usual_needs = Needs(whole_products=True)
+    usual_needs: ClassVar[Needs] = Needs(whole_products=True)
 
     @classmethod
     def from_record(cls, problem: Problem, record: Thresholding) -> Self:
