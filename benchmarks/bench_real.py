@@ -19,7 +19,7 @@ class RealData:
     """Four components, each on the data without the best ones before it."""
 
     params = (["golub", "blogs", "blood cells"], ["raw", "scaled"], [5, 20, 50])
-    param_names = ("set", "columns", "k")
+    param_names = ("set", "columns", "cardinality")
     timeout = 300
     number, repeat, warmup_time = 1, 3, 0
 
