@@ -692,7 +692,7 @@ cdef class Population:
 
     def __init__(self, A, const Py_ssize_t[::1] size, Py_ssize_t room, Py_ssize_t members, starts, int bits,
                  uint64_t seed, Py_ssize_t moved, int constraint, UnitRule rule=None):
-        cdef Py_ssize_t p = A.shape[0], r = size.shape[0], m, t, l, j
+        cdef Py_ssize_t p = A.shape[0], r = size.shape[0], m, t, i
         cdef double length, unit = 2.0**bits
         cdef const Py_ssize_t[::1] at
         cdef const double[::1] x
@@ -706,8 +706,8 @@ cdef class Population:
             for t, (index, value) in enumerate(loadings):
                 at, x, length = index, np.ascontiguousarray(value, np.float64), np.linalg.norm(value)
                 self.nnz[m, t] = at.shape[0]
-                for l in range(at.shape[0]):
-                    self.index[m, t, l], self.value[m, t, l] = at[l], rint(x[l] / length * unit) / unit
+                for i in range(at.shape[0]):
+                    self.index[m, t, i], self.value[m, t, i] = at[i], rint(x[i] / length * unit) / unit
         self.go_on(0, 1, INFINITY, len(starts))
 
     @property
