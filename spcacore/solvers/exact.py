@@ -38,6 +38,7 @@ from ..choice import Choice
 from ..linalg.scaling import EPS, descending, eps_of
 from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
+from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost, rows_of, symmetric_submatrix
@@ -160,9 +161,10 @@ def branch_and_bound(
     """
     began = time.monotonic()
     record = as_record(options, BranchAndBound)
-    checked_screening(ExactSearch, record)
+    screening = checked_screening(ExactSearch, record)
     problem = as_problem(
         X, kind, center, scale, sample_weight, definite=False,
+        screening=None if screening == "auto" else screening,
         choice=choice_options(ExactSearch, choice),
     )  # fmt: skip
     k = ExactSearch.check_sparsity(cardinality, "cardinality", problem)
@@ -177,7 +179,7 @@ def branch_and_bound(
         problem = as_problem(
             X, kind=kind, scale=scale, sample_weight=sample_weight, definite=True, choice=problem.supports
         )
-    state = replaced(DeflatedOperator.from_problem(problem), seed=seed, hook=hook)
+    state = replaced(DeflatedOperator.from_problem(formed(problem, hook)), seed=seed, hook=hook)
     proof = solve_to_optimality(state, k, solver, support, began)
     found = None if proof is None else drop_zeros(proof.found)
     if found is not None:

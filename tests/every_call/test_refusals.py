@@ -131,6 +131,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
         r"penalty must be in \[0, 1\]": (1.5, {"relative": True}),
     }),
     (flat.branch_and_bound, {
+        "screening='working_set' is not possible": (X, 3, {"screening": "working_set"}),
         "at most 12 variables, not 13": (np.eye(14), 13, {"kind": "covariance", "nonnegative": True}),
     }),
     (flat.gpower, {
