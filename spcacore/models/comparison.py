@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._docstrings import NO_PANDAS, filled
-from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS, READ_VARIABLES
+from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS
 from .._messages import brief, counted, few
 from .._records import frozen_record
 from .._rendering import (
     Part,
-    Table,
     html_page,
     loadings_parts,
     name_of,
-    percent,
     printable,
     shortened,
-    significant,
+    table_of,
 )
 from .._types import AnyArray, Array, Index, Kind, Names, OperatorLike, Weights
 from .._validation import integer
@@ -32,9 +30,6 @@ from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..readable import Listing, Tabular, as_result
 from .variance import VARIANCE_DEFINITIONS, checked_loadings, images_of, operator_variances
-
-if TYPE_CHECKING:
-    pass
 
 PerResult = tuple[AnyArray, ...]
 
@@ -90,7 +85,7 @@ class Comparison(Tabular):
         Number of nonzeros of each loading.
     matched : tuple of ndarray of shape (r,), int
         Index of the matched component of the reference, from 0; -1 for none.
-    sign : tuple of ndarray of shape (r,)
+    sign : tuple of ndarray of shape (r,), int
         1 or -1, which multiplies a loading before it is compared.
     angle : tuple of ndarray of shape (r,)
         Angle between the loading and the matched one, in degrees, at most 90; 90 for none.
@@ -165,92 +160,52 @@ class Comparison(Tabular):
         return Listing("result", *self.columns())
 
     def _parts(self) -> list[Part]:
-        return [self._results(), *self._pairs()]
+        """A row for each result, and then one for each component."""
+        known, p = self.explained_variance_ratio, self.n_variables
+        columns: dict[str, list[Any]] = {
+            "components": [v.shape[1] for v in self.loadings],
+            "nonzeros": [int(count.sum()) for count in self.cardinality],
+            "variables": [int(np.count_nonzero(v.any(axis=1))) for v in self.loadings],
+        }
+        for name, values in (self.explained_variance if known is None else known).items():
+            unit, size = ("", 1) if known is None else (" %", 100)
+            columns[name + unit] = [size * float(v.sum()) for v in values]
+        columns["largest angle"] = [angles.max(initial=0) for angles in self.subspace_angles]
+        index = [*self.labels]
+        if self.dense_ratio is not None:
+            r, share = len(self.dense_ratio), 100 * float(self.dense_ratio.sum())
+            for column, one in zip(columns.values(), [r, r * p, p, *[share] * len(columns)], strict=False):
+                column.append(one)
+            columns["largest angle"][-1] = None
+            index.append("ordinary")
+        rows, each = self.columns()
+        few_columns = {name: each[name] for name in [*each][:9]}
+        return [
+            *table_of("result", index, columns),
+            *table_of("result", rows, few_columns, self._by_match().tolist(), "component"),
+        ]
 
     def _repr_html_(self) -> str:
         """With loadings side by side."""
         return html_page(self._title(), [*self._parts(), *self._side_by_side()])
 
-    def in_turn(self) -> list[tuple[int, int]]:
-        """Pairs of result and component: those matched with each one of the reference, then the rest."""
-        r = len(self.matched[self.reference])
-        place = [
-            (int(m) if m >= 0 else r, i, t)
-            for i, matched in enumerate(self.matched)
-            for t, m in enumerate(matched)
-        ]
-        return [(i, t) for _, i, t in sorted(place)]
+    def _by_match(self) -> Index:
+        """The rows of the frame: those matched with each component of the reference, then the rest."""
+        matched = np.concatenate(self.matched)
+        return np.argsort(np.where(matched < 0, len(matched), matched), kind="stable")
 
     def _title(self) -> str:
         both = f"{counted(len(self.labels), 'result')} for {counted(self.n_variables, 'variable')}"
         return f"{both}, matched with {_label(self.labels[self.reference])}"
 
-    def _results(self) -> Table:
-        """A row for each result."""
-        unit = "" if self.explained_variance_ratio is None else " %"
-        titles = ["result", "components", "nonzeros", "variables"]
-        titles += [*(name + unit for name in self.explained_variance), "largest angle"]
-        rows = []
-        for i, label in enumerate(self.labels):
-            V, angles = self.loadings[i], self.subspace_angles[i]
-            rows.append(
-                [
-                    _label(label), str(V.shape[1]), str(self.cardinality[i].sum()),
-                    str(np.count_nonzero(V.any(axis=1))),
-                    *(self._share(name, i, slice(None)) for name in self.explained_variance),
-                    f"{angles.max():.1f}°" if len(angles) else "",
-                ]
-            )  # fmt: skip
-        if self.dense_ratio is not None:
-            r, share = len(self.dense_ratio), percent(self.dense_ratio.sum())
-            most = str(self.n_variables)
-            rows.append(
-                ["ordinary", str(r), str(r * self.n_variables), most, *[share] * len(self.explained_variance)]
-            )
-        return Table(titles, rows)
-
-    def _share(self, definition: str, i: int, t: Any) -> str:
-        if self.explained_variance_ratio is None:
-            return significant(float(self.explained_variance[definition][i][t].sum()))
-        return percent(float(self.explained_variance_ratio[definition][i][t].sum()))
-
-    def _pairs(self) -> list[Part]:
-        """A row for each component; what is left out."""
-        first = next(iter(self.explained_variance))
-        unit = first if self.explained_variance_ratio is None else f"{first} %"
-        titles = [
-            "result",
-            "component",
-            "like",
-            "nonzeros",
-            "shared",
-            "overlap %",
-            "angle",
-            "correlation",
-            unit,
-        ]
-        rows = []
-        order = self.in_turn()
-        for i, t in order[:READ_VARIABLES]:
-            like = f"{'-' if self.sign[i][t] < 0 else ''}{self.matched[i][t] + 1}"
-            pair = [
-                like, str(self.cardinality[i][t]), str(self.shared[i][t]), percent(self.overlap[i][t]),
-                f"{self.angle[i][t]:.1f}°", f"{self.correlation[i][t]:.3f}",
-            ]  # fmt: skip
-            if self.matched[i][t] < 0:
-                pair = ["none", pair[1], "", "", "", ""]
-            rows.append([_label(self.labels[i]), str(t + 1), *pair, self._share(first, i, slice(t, t + 1))])
-        left = len(order) - READ_VARIABLES
-        return [Table(titles, rows), *([f"and {counted(left, 'more component')}"] if left > 0 else [])]
-
     def _side_by_side(self) -> list[Part]:
         """Loadings in HTML, those matched with each other in adjacent columns and of one sign."""
-        order = self.in_turn()
+        index, columns = self.columns()
+        order = self._by_match()
         chosen = order[:READ_COMPONENTS]
-        if not len(self.variables) or not chosen:
-            return []
-        V = np.column_stack([self.sign[i][t] * self.loadings[i][:, t] for i, t in chosen])
-        parts = loadings_parts(V, [f"{_label(self.labels[i])} {t + 1}" for i, t in chosen], self._name)
+        V = (np.hstack(self.loadings) * columns["sign"])[:, chosen]
+        titles = [f"{_label(index[i])} {columns['component'][i]}" for i in chosen]
+        parts = loadings_parts(V, titles, self._name)
         if parts and len(order) > len(chosen):
             parts.insert(1, f"and {counted(len(order) - len(chosen), 'more column')}")
         return parts
@@ -330,15 +285,15 @@ def compare(
     2 results for 13 variables, matched with thresholding
     <BLANKLINE>
     result            components  nonzeros  variables  cumulative %  adjusted %  raw %  regression %  largest angle
-    thresholding               2         8          8          37.4        37.1   37.4          47.4           0.0°
-    branch_and_bound           2         8          8          40.1        38.0   40.1          46.2          86.7°
-    ordinary                   2        26         13          50.7        50.7   50.7          50.7
+    thresholding               2         8          8         37.43       37.10  37.43         47.43          0.000
+    branch_and_bound           2         8          8         40.14       38.00  40.14         46.23          86.65
+    ordinary                   2        26         13         50.74       50.74  50.74         50.74
     <BLANKLINE>
-    result            component  like  nonzeros  shared  overlap %  angle  correlation  cumulative %
-    thresholding              1     1         4       4      100.0   0.0°        1.000          22.2
-    branch_and_bound          1     1         4       3       60.0  38.1°        0.959          22.6
-    thresholding              2     2         4       4      100.0   0.0°        1.000          15.3
-    branch_and_bound          2    -2         4       1       14.3  86.5°       -0.013          17.5
+    result            component  matched  sign  nonzeros  shared  overlap  angle  correlation  variance cumulative
+    thresholding              1        1     1         4       4    1.000  0.000        1.000                2.883
+    branch_and_bound          1        1     1         4       3   0.6000  38.11       0.9595                2.937
+    thresholding              2        2     1         4       4    1.000  0.000        1.000                1.983
+    branch_and_bound          2        2    -1         4       1   0.1429  86.46     -0.01304                2.280
     """  # noqa: E501
     labels, given = _labeled(results)
     place = _place_of(reference, labels)
@@ -472,20 +427,17 @@ def _pairing(V: Array, W: Array, correlation: Array) -> dict[str, AnyArray]:
 
     cosine = V.T @ W
     r = V.shape[1]
-    matched = np.full(r, -1)
+    matched, sign = np.full(r, -1), np.ones(r, np.intp)
     mine, theirs = linear_sum_assignment(-np.abs(cosine))
-    matched[mine] = theirs
-    sign, angle, overlap, found = np.ones(r), np.full(r, 90.0), np.zeros(r), np.zeros(r)
-    shared = np.zeros(r, np.intp)
-    for t in mine:
-        v, w = V[:, t], W[:, matched[t]]
-        sign[t] = -1.0 if cosine[t, matched[t]] < 0 else 1.0
-        shared[t] = np.count_nonzero((v != 0) & (w != 0))
-        overlap[t] = shared[t] / max(1, np.count_nonzero((v != 0) | (w != 0)))
-        if v.any() and w.any():  # half the angle has this tangent, which keeps the digits of small ones
-            v = sign[t] * v
-            angle[t] = np.degrees(2 * np.arctan2(np.linalg.norm(v - w), np.linalg.norm(v + w)))
-        found[t] = sign[t] * correlation[t, matched[t]]
+    matched[mine], sign[mine] = theirs, np.where(cosine[mine, theirs] < 0, -1, 1)
+    v, w = sign[mine] * V[:, mine], W[:, theirs]
+    # half the angle has this tangent, which keeps the digits of small ones
+    tangent = np.arctan2(np.linalg.norm(v - w, axis=0), np.linalg.norm(v + w, axis=0))
+    angle, overlap, found, shared = np.full(r, 90.0), np.zeros(r), np.zeros(r), np.zeros(r, np.intp)
+    angle[mine] = np.where(v.any(axis=0) & w.any(axis=0), np.degrees(2 * tangent), 90.0)
+    shared[mine] = ((v != 0) & (w != 0)).sum(axis=0)
+    overlap[mine] = shared[mine] / np.maximum(1, ((v != 0) | (w != 0)).sum(axis=0))
+    found[mine] = sign[mine] * correlation[mine, theirs]
     return {
         "matched": matched, "sign": sign, "angle": angle, "shared": shared, "overlap": overlap,
         "correlation": found,

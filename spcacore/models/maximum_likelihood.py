@@ -17,15 +17,15 @@ from scipy import linalg
 
 from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER, slices
 from .._messages import counted, warn
-from .._types import AnyArray, Array, DType, Index, Mask
-from .._validation import Hook, is_operator, is_sparse, real_array, refuse_not_finite
+from .._types import AnyArray, Array, Index, Mask
+from .._validation import Hook, refuse_not_finite
 from ..linalg.eigen import (
     interruptible,
     leading_eigenpairs,
     leading_eigenvectors,
 )
 from ..linalg.orthogonal import inner_products, tall_product, unit_columns
-from ..linalg.scaling import EPS, below_range, beyond_range, eps_of
+from ..linalg.scaling import EPS, beyond_range, eps_of
 from ..operators.problem import Problem
 from ..progress import Progress
 
@@ -213,39 +213,33 @@ def _em_step(
 # ---- all entries are known ----------------------------------------------------------------------------
 
 
-def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Array, Array, float]:
+def leading_and_rest(problem: Problem, r: int, total: float) -> tuple[Array, Array, float]:
     """The r leading eigenvalues (operator's units), their vectors, and the sum of all others.
 
-    The eigenvalues of X'X or XX' have errors of eps times the largest. Where that is too inaccurate, the
-    products of dense data are computed in float64, and if need be the singular values of X.
+    Those of F'F or FF' have errors of EPS times the largest. Where that is too inaccurate, they are the
+    singular values of F, for dense data.
     """
     op, p = problem.operator, problem.p
-    eps = eps_of(op.dtype)
-    dense = not (op.symmetric_form or is_sparse(X) or is_operator(X))
+    dense = op.dense and op.in_memory and not op.symmetric_form
     order = p if op.symmetric_form else min(op.n, p)
     if order > PPCA_ORDER or not (dense or p == order):
         values, U = leading_eigenvectors(op, r)
-    elif not dense:
-        values, U = _eigenvectors(op.submatrix(np.arange(p)).astype(np.float64), r)
+    elif p == order:
+        values, U = _eigenvectors(op.submatrix(np.arange(p)) if op.symmetric_form else op.gram(), r)
     else:
-        values, U = _by_products(problem, X, r, op.dtype)
-    rest, exact = total - float(values.sum()), 10 * eps * order
-
-    def inaccurate(eps: float, digits: float) -> bool:
-        return dense and order <= PPCA_ORDER and min(values[-1], rest) < digits * eps * values[0]
-
-    if op.single and inaccurate(eps, 1e5):
-        eps = EPS
-        values, U = _by_products(problem, X, r, np.dtype(np.float64))
-        rest, exact = total - float(values.sum()), 10 * eps * order
-    if inaccurate(eps, 1e6) and not (op.single and eps > 1e-10):
-        F = _centered(problem, X, slice(None), slice(None), np.dtype(np.float64))
-        _, s, Vt = interruptible(
+        values, Z = _eigenvectors(op.outer(), r)
+        U = unit_columns(op.backward_block(Z.astype(op.dtype)).astype(np.float64))
+    if dense and op.single:
+        values, U, total = _refined(op, U)
+    rest, exact = total - float(values.sum()), 10 * (EPS if dense else eps_of(op.dtype)) * order
+    if dense and order <= PPCA_ORDER and min(values[-1], rest) < 1e6 * EPS * values[0]:
+        F = op.columns(np.arange(p)).astype(np.float64)  # a row for each variable
+        U, s, _ = interruptible(
             lambda: linalg.svd(F, full_matrices=False, overwrite_a=True, check_finite=False)
         )
-        squares = s**2 / max(op.n - 1, 1)
-        values, U, rest = squares[:r], Vt[:r].T, float(squares[r:].sum())
-        exact = (eps * max(op.n, p)) ** 2
+        squares = s**2 * op.factor
+        values, U, rest = squares[:r], U[:, :r], float(squares[r:].sum())
+        exact = (EPS * max(op.n, p)) ** 2
         exact += 16 * eps_of(op.dtype) ** 2 * float(problem.known_moment.sum() / values[0])
     rank = int(np.count_nonzero(values > exact * values[0]))
     if rank < r:
@@ -257,46 +251,18 @@ def leading_and_rest(problem: Problem, X: Any, r: int, total: float) -> tuple[Ar
 
 def _eigenvectors(A: AnyArray, r: int) -> tuple[Array, Array]:
     """The r largest eigenvalues and their vectors: by Lanczos where they are few of many, else by LAPACK."""
-    m = len(A)
+    A, m = A.astype(np.float64, copy=False), len(A)
     few = m > LANCZOS_SHARE * r and m > LAPACK_ORDER
-    start = np.random.default_rng(0).standard_normal(m).astype(A.dtype)
+    start = np.random.default_rng(0).standard_normal(m)
     values, U, _ = leading_eigenpairs(A, r, A if few else None, v0=start, maxiter=60)
     return np.maximum(values, 0), U
 
 
-def _by_products(problem: Problem, X: Any, r: int, dtype: DType) -> tuple[Array, Array]:
-    """By the smaller of F'F and FF', a sum over blocks that are copied as `dtype`."""
-    n, p = problem.operator.n, problem.p
-    wide, parts = n < p, list(slices(max(n, p), min(n, p), COPIED_ENTRIES))
-
-    def block(part: slice) -> AnyArray:
-        """Rows of F, or columns of wide data as rows."""
-        where = (slice(None), part) if wide else (part, slice(None))
-        F = _centered(problem, X, *where, dtype)
-        return F.T if wide else F
-
-    G = np.zeros((min(n, p),) * 2)
-    for part in parts:
-        F = block(part)
-        G += inner_products(F)
-    values, Z = _eigenvectors((G / (n - 1)).astype(dtype), r)
-    if not wide:
-        return values, Z
-    U = [inner_products((block(part) if len(parts) > 1 else F).T, Z) for part in parts]
-    return values, unit_columns(np.concatenate(U))
-
-
-def _centered(problem: Problem, X: Any, rows: slice, columns: slice, dtype: DType) -> AnyArray:
-    """Rows and columns of F, the centered and scaled data whose covariance the operator multiplies by."""
-    a = real_array(X, "X", ndim=2, finite=False)[rows, columns].astype(dtype)
-    with below_range():
-        if problem.mean is not None:
-            a -= problem.mean[columns]
-        if problem.weight is not None:
-            a *= problem.weight[columns]
-        if problem.range != 1:
-            a *= problem.range
-            a *= problem.range
-        if problem.row_weight is not None:
-            a *= problem.row_weight[rows, None]
-    return a
+def _refined(op: Any, U: Array) -> tuple[Array, Array, float]:
+    """The eigenpairs within the span of U, with products in float64, and the sum of all eigenvalues."""
+    scores, total = np.zeros((op.n, U.shape[1])), 0.0
+    for part in slices(op.p, op.n, COPIED_ENTRIES):
+        F = op.columns(np.arange(part.start, part.stop)).astype(np.float64)
+        scores, total = scores + F.T @ U[part], total + float(np.sum(F * F))
+    values, turn, _ = leading_eigenpairs(inner_products(scores) * op.factor, U.shape[1])
+    return values, U @ turn, total * op.factor

@@ -463,7 +463,7 @@ def ppca(
     total = total_variance(problem)
     if problem.filled is not None:
         return _result(problem, X, fit_missing(problem, r, ddof, max_iter, tol, hook), "em", center)
-    values, U, rest = leading_and_rest(problem, X, r, total)
+    values, U, rest = leading_and_rest(problem, r, total)
     noise = rest / (problem.p - r) if r < problem.p else 0.0
     if rest == 0 and r < problem.p:
         warn(f"X has rank {r}, so {counted(r, 'component')} leave no noise, "

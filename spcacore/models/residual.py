@@ -44,24 +44,20 @@ class Residual:
         self.eigenvectors: Array = np.zeros((problem.p, 0))
         self.total: float = problem.trace * (self.n - 1)
         self.square: float = self.total
-        self.B = self.M = self.AB = np.zeros((problem.p, 0))
-        self.inner = self.MM = np.zeros((0, 0))  # B'AB, M'M
-        self.crossed: float = 0.0  # Tr M'AB
-        self._term: LowRank | None = LowRank.none(problem.p)
-        self.FB: Array | None = None  # of the data, once it is asked for
+        self.M: Array = np.zeros((problem.p, 0))
+        self.term: LowRank = LowRank.none(problem.p)  # what deflation adds to T'T
+        self.wide: bool = self.op.in_memory and not self.op.symmetric_form and self.op.n < self.op.p
+        self.X: Array = np.zeros((self.op.m, 0))  # of wide data, Z = T - X M'
         self.near: Array = np.zeros((problem.p, 0))  # what explained most beside the last component
         self.shifted: ShiftedInverse | None = None
 
     def product(self, v: Array) -> Array:
-        if v.ndim > 1:
-            products = self.op.apply_block(np.asfortranarray(v, self.op.dtype))
-            return (self.n - 1) * products.astype(np.float64)
-        index = np.flatnonzero(v)
-        if len(index) == 0:
-            return np.zeros_like(v)
-        if len(index) > len(v) // 2:
-            return (self.n - 1) * self.op.apply(None, v.astype(self.op.dtype)).astype(np.float64)
-        return (self.n - 1) * self.op.apply(index, v[index].astype(self.op.dtype)).astype(np.float64)
+        op, index = self.op, np.flatnonzero(v)
+        if v.ndim == 1 and 0 < 2 * len(index) <= len(v):
+            products = op.apply(index, v[index].astype(op.dtype))
+        else:
+            products = op.apply_block(np.asfortranarray(v.reshape(len(v), -1), op.dtype)).reshape(v.shape)
+        return (self.n - 1) * products.astype(np.float64)
 
     def apply(self, v: Array) -> Array:
         """Z'Z v."""
@@ -91,13 +87,9 @@ class Residual:
     def factor(self, index: Index) -> Array | None:
         """Y with YY' = Z'Z on a support, where Y is the smaller one, of data in memory."""
         op = self.op
-        if op.symmetric_form or not op.in_memory or op.n >= len(index):
+        if not self.wide or op.n >= len(index):
             return None
-        Y = op.columns(index).astype(np.float64)
-        if self.M.shape[1]:
-            if self.FB is None:
-                self.FB = op.forward_block(self.B).astype(np.float64)
-            Y -= self.M[index] @ self.FB.T
+        Y = op.columns(index).astype(np.float64) - self.M[index] @ self.X.T
         return Y * math.sqrt((self.n - 1) * op.factor)
 
     def whole_factor(self) -> Array:
@@ -113,32 +105,19 @@ class Residual:
         """Deflate by a component with mean m and `energy` m'm + Tr S."""
         m = m if self.U is None else self.U.T @ m
         if self.orthogonal:
-            q = project_out(m / np.linalg.norm(m), self.M)
-            if np.linalg.norm(q) < SPAN:
+            m = project_out(m / np.linalg.norm(m), self.M)
+            if np.linalg.norm(m) < SPAN:
                 return
-            b = m = project_out(q / np.linalg.norm(q), self.M)
-        else:
-            b = (m - self.B @ (self.M.T @ m)) / energy
-        Ab = self.product(b)
-        self.M, self.AB = np.column_stack([self.M, m]), np.column_stack([self.AB, Ab])
-        self.B = self.M if self.orthogonal else np.column_stack([self.B, b])
-        self.FB = self._term = None
-        self.inner, self.MM = _bordered(self.inner, self.B.T @ Ab), _bordered(self.MM, self.M.T @ m)
-        self.crossed += float(m @ Ab)
-        self.square = self.total + float(np.sum(self.MM * self.inner)) - 2 * self.crossed
-
-    @property
-    def term(self) -> LowRank:
-        """What deflation adds to T'T."""
-        if self._term is None:
-            one, sides = np.eye(len(self.inner)), np.hstack([self.M, self.AB])
-            self._term = LowRank(sides, np.block([[self.inner, -one], [-one, 0 * one]]), sides)
-        return self._term
-
-
-def _bordered(A: Array, column: Array) -> Array:
-    """The symmetric matrix A, and one column more."""
-    return np.block([[A, column[:-1, None]], [column]])
+            m, energy = project_out(m / np.linalg.norm(m), self.M), 1.0
+        m = m / math.sqrt(energy)
+        G = self.apply(m)
+        gain = float(m @ G)
+        self.term += LowRank.removal("projection", gain, (m, G))
+        self.square += gain * (float(m @ m) - 2)
+        if self.wide:
+            x = self.op.forward_block(m[:, None]).astype(np.float64) - self.X @ (self.M.T @ m)[:, None]
+            self.X = np.hstack([self.X, x])
+        self.M = np.column_stack([self.M, m])
 
 
 def _in_basis(op: _core.Operator, U: Array) -> _core.Operator:
