@@ -5,7 +5,7 @@
 #include "real.h"
 
 enum { ROWS = 8, MORE = SPCA_LEAST(64) }; /* rows copied together, and of a part */
-enum { LINE = 64 };                       /* bytes that come from memory for an entry */
+enum { LINE = 4 * 64 };                   /* bytes that come, in turn, while an entry does */
 
 typedef struct {
     const operator_t *A;

@@ -19,7 +19,9 @@ enum { /* entries of the vector that lines across are added to, at a time: by on
 };
 enum { SHORT = 1 << 12, AHEAD = 8 }; /* bytes of pieces that are fetched, so many lines ahead */
 enum { LONG = SPCA_LEAST(3 << 12) }; /* bytes of lines that are read side by side */
-enum { LINE = 64 }; /* bytes that come from memory together, of which C order may need one entry */
+enum { LINE = 64 }; /* bytes that come from memory together, of which C order may need one entry; */
+enum { FAR = 4 };   /* and lines that come one after the other in the time of one from far away */
+enum { COPIED = 4 * sizeof(real) }; /* bytes that come while an entry is written to new memory */
 enum { ROWS = 32 }; /* of columns in C order at a time: what neighbors share stays in cache */
 #define REGION                                                                                     \
     ((spca_int)SPCA_LEAST(1 << 25)) /* bytes of lines that go across before the next ones */
@@ -222,7 +224,7 @@ static spca_status rows_gather(const operator_t *A, spca_int k, const spca_int *
 {
     spca_int rows = SPCA_PART / (LINE * (k + 1)) + 1;
     gather_t s = {.A = A, .k = k, .rows = rows, .index = list, .w = w, .out = f};
-    return do_parts(A->run, (double)A->n * (double)k * LINE, gather_part, &s,
+    return do_parts(A->run, (double)A->n * (double)k * (LINE * FAR), gather_part, &s,
                     (A->n + rows - 1) / rows, stop, ctx);
 }
 
@@ -317,7 +319,7 @@ static spca_status columns(const operator_t *A, spca_int k, const spca_int *inde
         s.across = 1;
         s.down = A->n;
     }
-    return do_parts(A->run, (double)A->m * (double)k * (s.across > 1 ? LINE : (double)sizeof(real)),
+    return do_parts(A->run, (double)A->m * (double)k * (s.across > 1 ? LINE * FAR : COPIED),
                     columns_part, &s, (A->m + s.rows - 1) / s.rows, stop, ctx);
 }
 

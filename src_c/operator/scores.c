@@ -19,7 +19,9 @@ enum {
     FEW = TOGETHER,                            /* columns of V in a group */
     LONGEST = SHORT < STRETCH ? STRETCH : SHORT,
     APART = LONGEST + TOGETHER, /* so that their scores do not share places of a cache */
-    PART = 3 * LONGEST          /* rows of a part */
+    PART = 3 * LONGEST,         /* rows of a part, */
+    PART_ROWS = 4 * SHORT,      /* in C order, where entries are far from each other: */
+    FAR = 8                     /* entries that come one after the other in the time of one */
 };
 
 typedef struct {
@@ -154,11 +156,12 @@ VECTORIZED(by_columns,
 static void scores_part(void *context, spca_int part)
 {
     const scores_t *s = context;
-    const spca_int most = s->row_major ? SHORT : STRETCH;
+    const spca_int most = s->row_major ? SHORT : STRETCH, step = s->row_major ? PART_ROWS : PART;
+    spca_int end = min_int(s->n, (part + 1) * step);
     real Y[FEW * APART];
-    for (spca_int i = part * PART; i < min_int(s->n, (part + 1) * PART); i += most)
+    for (spca_int i = part * step; i < end; i += most)
         for (spca_int c = 0; c < s->r; c += FEW) {
-            spca_int rows = min_int(most, min_int(s->n, (part + 1) * PART) - i);
+            spca_int rows = min_int(most, end - i);
             spca_int count = min_int(FEW, s->r - c);
             if (s->row_major)
                 by_rows(s, i, rows, c, count, Y);
@@ -179,6 +182,7 @@ spca_status SPCA(scores)(spca_int n, spca_int k, spca_int r, const real *X, spca
         for (spca_int a = 0; a < k; a++)
             for (int b = 0; b < TOGETHER; b++)
                 work[c * k + a * TOGETHER + b] = c + b < r ? V[a * r + c + b] : 0;
-    return do_parts(run, (double)n * (double)k * sizeof(real), scores_part, &s,
-                    (n + PART - 1) / PART, stop, ctx);
+    spca_int step = row_major ? PART_ROWS : PART;
+    double entries = (double)n * (double)k * (row_major && index ? FAR : 1);
+    return do_parts(run, entries * sizeof(real), scores_part, &s, (n + step - 1) / step, stop, ctx);
 }

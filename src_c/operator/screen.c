@@ -45,7 +45,10 @@
 #define GRAIN 0x1p-20f
 #define STRIP 1024 /* columns whose estimates stay in L1 */
 enum { M = SPCA_REFERENCES, AHEAD = 12 /* columns */, GROUP = 64 };
-enum { COLUMN = 4 * (M + 6) }; /* bytes that bounds read and write of a column */
+enum { COLUMN = 8 * (M + 6) }; /* bytes that memory brings while the bounds of a column are taken */
+
+/* As many times the bytes come in that time one after the other as of a list. */
+enum { LISTED = 3 };
 
 /* Shares of the columns beyond which all are read: of the quantized copy, where a list costs three
  * times as much a column and leaves no reference, of X, of X in C order; beyond which a list is
@@ -472,7 +475,7 @@ static spca_status by_copy(query_t *q, spca_int k, spca_stop stop, void *ctx, fl
     q->near = (float)round_direction(A->n, s, s->unit, &exponent);
     q->near += (1 + q->near) * GRAIN;
     q->unit = ldexpf(1, -exponent);
-    status = do_query(q, (double)s->ld, estimates_part, stop, ctx);
+    status = do_query(q, (double)s->ld * (q->list ? LISTED : 1), estimates_part, stop, ctx);
     if (status < 0) return status;
     s->quantized_columns += q->count;
     if (s->direction && q->count > A->p / LONG_SHARE) {

@@ -111,6 +111,7 @@ static spca_int width_of(const spca_search_plan *plan, spca_int round, spca_int 
 /* Runs of which threads share the work: each part has scratch of its own, and no bit depends on who
  * has which. */
 enum { PARTS = 8, TURN = 2 /* runs of a part between questions to stop */, PARTED = 256 };
+enum { LINE = 64 }; /* bytes that come from memory for an entry, of which x'Ax reads half */
 
 typedef struct {
     spca_int p, k, parts; /* k: at most, of a run */
@@ -203,6 +204,20 @@ static real form(spca_int p, spca_int k, const real *A, const spca_int *index, c
     return sum;
 }
 
+/* The objectives of the runs that start. */
+static void forms_part(void *context, spca_int part)
+{
+    race_t *race = context;
+    runs_t *runs = &race->runs;
+    spca_int k = runs->k;
+    for (spca_int i = part; i < race->starts; i += race->parts.parts) {
+        spca_int run = runs->order[i];
+        if (runs->objective[run] > -HUGE_VAL)
+            runs->objective[run] = (double)form(race->parts.p, k, race->parts.A,
+                                                runs->index + run * k, race->value + run * k);
+    }
+}
+
 /* So many more steps of a run, to k nonzeros; its objective is -infinity where it fails. */
 static spca_status run_on(spca_int p, spca_int k, const real *A, runs_t *runs, real *value,
                           spca_int run, spca_int steps, double tol, real *work, spca_int *iwork)
@@ -292,12 +307,8 @@ spca_status SPCA(race)(spca_int p, spca_int k, const real *A, real *score, int k
     race_room(&race, p, k, known, plan, &room);
     race.parts.A = A;
     n = choose(&race, score, known, plan->run);
-    for (spca_int i = 0; i < n; i++) {
-        spca_int run = runs->order[i];
-        if (runs->objective[run] > -HUGE_VAL)
-            runs->objective[run] = (double)form(p, runs->k, A, runs->index + run * runs->k,
-                                                race.value + run * runs->k);
-    }
+    (void)do_parts(plan->run, (double)(n * runs->k) * (double)(runs->k * LINE), forms_part, &race,
+                   race.parts.parts, NULL, NULL);
     for (spca_int r = 0; r < plan->rounds; r++) {
         spca_int steps = plan->steps[r] - (r == 0), keep = plan->keep[r];
         if (n <= keep) continue;
