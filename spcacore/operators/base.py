@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,7 +147,7 @@ class DataStorage(Storage):
         """`problem` from the statistics of the columns."""
         found = data_problem(self, *column_statistics(self, statistics, treatment), treatment)
         factor = 1 / max(self.shape[0] - 1, 1)
-        return replaced(found, extreme=partial(_extreme, found, statistics, factor))
+        return replaced(found, extreme=cache(partial(_extreme, found, statistics, factor)))
 
 
 class CovarianceStorage(Storage):

@@ -88,8 +88,8 @@ def scores(
 
 
 def used_variables(V: AnyArray) -> Index:
-    """The variables of which some loading is not zero; by columns, since a row is short."""
-    return np.logical_or.reduce([v != 0 for v in V.T]).nonzero()[0] if V.size else np.empty(0, np.intp)
+    """The variables of which some loading is not zero; of all entries, since a row is short."""
+    return np.unique(np.flatnonzero(V != 0) // V.shape[1]) if V.size else np.empty(0, np.intp)
 
 
 def scores_of(block: Any, *factors: Any) -> AnyArray:

@@ -186,14 +186,14 @@ def extreme_samples(state: DeflatedOperator, k: int, value: float) -> Iterator[I
     op: Any = state.problem.operator
     if state.problem.extreme is None or not (op.by_passes or op.in_memory):
         return
-    op, extreme = op.unscreened(), state.problem.extreme()
+    op, extreme = op.unscreened(), state.problem.extreme().copy()
     before = [variables for variables, _ in state.loadings]
     for variables in before:
         extreme[variables] = 0
-    largest = _core.select_largest(extreme, min(EXTREME_ENTRIES // op.n, op.p))
-    levels = np.array(EXTREME_SHARES) * value / k
-    if np.sort(extreme[largest])[-k:].sum() < k * levels[0]:
+    levels, most = np.array(EXTREME_SHARES) * value / k, min(EXTREME_ENTRIES // op.n, op.p)
+    if extreme[_core.select_largest(extreme, min(k, most))].sum() < k * levels[0]:
         return
+    largest = _core.select_largest(extreme, most)
     index = largest[extreme[largest] >= levels[0]]
     find = op.extreme_rows if op.by_passes else partial(extreme_rows, op)
     for square in find(index, k, levels)[1]:
