@@ -35,7 +35,7 @@ def set_num_threads(n_threads: int) -> None:
     Parameters
     ----------
     n_threads : int
-        1 to 1024, the thread of the caller among them. Loops that read less than four megabytes have one,
+        1 to 1024, the thread of the caller among them. Loops as short as reading four megabytes have one,
         and so has a call while another one has the threads.
 
     Raises
