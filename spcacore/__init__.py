@@ -93,7 +93,6 @@ if TYPE_CHECKING:  # each name twice, which says that it is public
     from .models.structured import StructuredPCAResult as StructuredPCAResult
     from .models.structured import oppca as oppca
     from .models.structured import soppca as soppca
-    from .models.under_prior import information_projection as information_projection
     from .models.variance import GivenLoadings as GivenLoadings
     from .models.variance import explained_variance as explained_variance
     from .models.variance import from_loadings as from_loadings
@@ -163,7 +162,6 @@ _MODULES = {  # each is imported when a name of it is first asked for
     "models.refinement": "refine",
     "models.rotated": "RotatedResult prs sca sma",
     "models.structured": "StructuredPCAResult oppca soppca",
-    "models.under_prior": "information_projection",
     "models.variance": "GivenLoadings explained_variance from_loadings renormalize",
     "operators.blocks": "RowBlocks",
     "operators.moments": "Moments",

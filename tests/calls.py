@@ -225,13 +225,6 @@ CALLS = [
     *either("explained_variance, adjusted", V0, "adjusted"),
     *either("explained_variance, regression", V0, "regression"),
     *either("renormalize", V0),
-    Call(
-        "information_projection",
-        lambda A: spcacore.information_projection(np.ones(P), A, K),
-        "covariance",
-        other="covariance",
-        **DENSE,
-    ),
     *both("deflate", lambda A, kind: spcacore.deflate(A, V0[:, 0], kind=kind), **DENSE),
     *both("deflate, schur", lambda A, kind: spcacore.deflate(A, V0[:, 0], "schur", kind=kind), **DENSE),
     Call("row_blocks", lambda X: sparse_pca(spcacore.row_blocks(X, block_bytes=2048), R, cardinality=K)),

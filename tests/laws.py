@@ -80,7 +80,7 @@ DISTANT = (
 )
 GIVEN = (
     *(f"explained_variance{of}" for of in ("", ", adjusted", ", regression")),
-    *("compare", "from_loadings", "information_projection", "deflate", "deflate, schur"),
+    *("compare", "from_loadings", "deflate", "deflate, schur"),
     "SparsePCAResult.transform",
 )
 FEATURES = "kernel_pca, features", "random_fourier_features"

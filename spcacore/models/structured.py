@@ -390,8 +390,8 @@ def soppca(
     Notes
     -----
     The posterior on S is the information projection of the one on all variables, N(m, K^-1): the restriction
-    `N(D (Km)_S, D)`, ``D = inv(K[np.ix_(S, S)])``, as `information_projection` finds it. Where signs are
-    given it is restricted to these, too. Under a diagonal prior the loadings are independent normal
+    `N(D (Km)_S, D)`, ``D = inv(K[np.ix_(S, S)])``. Where signs are given it is restricted to these, too.
+    Under a diagonal prior the loadings are independent normal
     variables, each truncated at 0: means, variances and mass have closed forms, and F is exact. For dependent
     loadings, the mass on given signs has no closed form, so other priors are refused.
 

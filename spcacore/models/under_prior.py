@@ -19,27 +19,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import linalg
-from scipy.optimize import lsq_linear
 
-from .._labels import columns_of, symmetric
-from .._messages import counted
 from .._records import record
-from .._types import Array, MatrixLike
-from .._validation import Hook, integer, real_array
+from .._types import Array
+from .._validation import Hook
 from ..linalg.eigen import leading_eigenvectors
-from ..linalg.orthogonal import fix_sign, symmetrized
+from ..linalg.orthogonal import fix_sign
 from ..linalg.scaling import descending, eps_of
-from ..objectives.regression import Regression
-from ..operators.base import refuse_oblong
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
-from ..operators.submatrix import KeptRows
 from ..progress import Progress
 from ..solvers.solution import Ended, ProgressHook
-from ..supports.admissible import Supports
-from ..supports.search import forward_ways
 from .priors import Diagonal, PriorMatrix, Spectral
 from .variational import Component, Search
 
@@ -244,120 +235,3 @@ def fit_at_once(
         if _told(hook, problem, one, t, r):
             break
     return components
-
-
-def information_projection(
-    mean: ArrayLike,
-    covariance: MatrixLike,
-    cardinality: int | None = None,
-    *,
-    earlier: ArrayLike | None = None,
-    signs: int | ArrayLike | None = None,
-) -> tuple[Array, Array, float]:
-    """Restrict a normal distribution to few variables, to a subspace, or to given signs.
-
-    Of all distributions on a set, this one has the least Kullback-Leibler divergence from the given one: it
-    is that one, restricted to the set. On a subspace with an orthonormal basis N it is ``N(a, B)`` with
-    ``B = N (N'KN)^-1 N'`` and ``a = B K mean``, where K is the inverse of the covariance. Such are the
-    posteriors of `oppca` and `soppca`. Where signs are given it is not normal; a is then its mode, the
-    solution of a quadratic program.
-
-    Parameters
-    ----------
-    mean : array-like of shape (p,)
-    covariance : array-like of shape (p, p)
-        Positive definite.
-    cardinality : int, optional
-        How many entries may be nonzero. A greedy search for the support of the least divergence maximizes
-        ``r_S'(K_S)^-1 r_S - log det K_S``, ``r = K mean``. Default: all variables.
-    earlier : array-like of shape (p,) or (p, r), optional
-        Vectors to which the result is orthogonal, as loadings found before.
-    signs : 1, -1 or array-like of shape (p,), optional
-        As in `Choice`: 1 allows no negative entries, and so on. Not with `earlier`. They do not
-        change which support is chosen.
-
-    Returns
-    -------
-    a : ndarray of shape (p,)
-        The mean or, with signs, the mode.
-    B : ndarray of shape (p, p)
-        The covariance, of rank at most the dimension of the subspace; with signs, of the normal distribution
-        that they cut.
-    divergence : float
-        Minus the logarithm of the integral of p over the subspace. It is comparable between subspaces of one
-        dimension.
-
-    Raises
-    ------
-    ValueError
-        For a covariance that is not symmetric and positive definite, shapes that do not match, an option out
-        of range, or if nothing but zero is orthogonal to the vectors.
-    TypeError
-        For input that is not real numbers.
-
-    References
-    ----------
-    R. Khanna, J. Ghosh, R. Poldrack and O. Koyejo (2017). A deflation method for structured probabilistic
-    PCA. SIAM International Conference on Data Mining, sections 2.1 and 2.2.
-
-    Examples
-    --------
-    >>> import spcacore
-    >>> mean, covariance = [1.0, 2.0, -1.0], [[2, 1, 0], [1, 2, 0], [0, 0, 1]]
-    >>> a, B, divergence = spcacore.information_projection(mean, covariance, 2)
-    >>> a.round(6).tolist(), B.diagonal().round(6).tolist()
-    ([1.0, 2.0, 0.0], [2.0, 2.0, 0.0])
-    >>> spcacore.information_projection(mean, covariance, signs=1)[0].round(6).tolist()
-    [1.0, 2.0, 0.0]
-    """
-    names = columns_of(covariance)
-    C = real_array(symmetric(covariance, names, "covariance"), "covariance", ndim=2).astype(np.float64)
-    p = len(C)
-    refuse_oblong(C.shape, "covariance")
-    if not np.allclose(C, C.T, rtol=1e-7, atol=1e-12 * np.abs(C).max()):
-        raise ValueError("covariance must be a symmetric matrix")
-    m = real_array(mean, "mean", ndim=1, labels=names).astype(np.float64)
-    if len(m) != p:
-        raise ValueError(f"mean has {counted(len(m), 'entry')} for {counted(p, 'variable')}")
-    shift = int(np.frexp(C.diagonal().max())[1]) // 2  # the unit, a power of two
-    C = np.ldexp(C, -2 * shift)
-    try:
-        K = linalg.cho_solve(linalg.cho_factor(symmetrized(C)), np.eye(p))
-    except linalg.LinAlgError:
-        raise ValueError("covariance must be positive definite") from None
-    with np.errstate(over="ignore", invalid="ignore"):
-        m = np.ldexp(m, -shift)
-        r = K @ m
-        if not np.isfinite(m @ r * (1 + K.diagonal().max())):
-            raise ValueError("mean is beyond the number range beside this covariance")
-    k = p if cardinality is None else integer(cardinality, "cardinality", 1, p)
-    sign = Supports.checked(p, names, signs=signs).signs
-    if sign is not None and earlier is not None:
-        raise ValueError("signs cannot be combined with earlier: drop one of the two")
-    S = np.arange(p)
-    if k < p:
-        objective = Regression(
-            KeptRows(lambda S: (K[S],), p), K.diagonal(), r, Supports.any_of(p, k), volume=True
-        )
-        S = objective.supports.index(max(forward_ways(objective), key=objective.value))
-    N = np.eye(p)[:, S]
-    if earlier is not None:
-        Q = real_array(earlier, "earlier", ndim=(1, 2), labels=names).astype(np.float64)
-        if len(Q) != p:
-            raise ValueError(f"earlier has {counted(len(Q), 'row')} for {counted(p, 'variable')}")
-        Q = Q.reshape(p, -1)
-        N = N @ linalg.null_space(Q[S].T)
-        if N.shape[1] == 0:
-            raise ValueError(f"nothing but 0 of {counted(len(S), 'variable')} is orthogonal to earlier")
-    inside = N.T @ K @ N
-    B = N @ linalg.solve(inside, N.T, assume_a="pos")
-    a = B @ r
-    logs = np.linalg.slogdet(K)[1] - np.linalg.slogdet(inside)[1]
-    divergence = ((p - N.shape[1]) * (_LOG_2PI + 2 * shift * math.log(2)) - logs + m @ r - r @ a) / 2
-    if sign is not None:
-        R = linalg.cholesky(inside)
-        low, high = np.where(sign[S] > 0, 0, -np.inf), np.where(sign[S] < 0, 0, np.inf)
-        found = lsq_linear(R, R @ a[S], (low, high), method="bvls", tol=1e-14).x
-        a[S] = np.clip(found, low, high)  # which may be beyond by rounding
-    with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(a, shift), np.ldexp(B, 2 * shift), float(divergence)

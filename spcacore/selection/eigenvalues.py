@@ -15,7 +15,7 @@ few rows and columns, which counts that are large by chance have drawn: their p-
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -40,11 +40,7 @@ from ..operators.sparse import as_finite
 from ..progress import ProgressCounter, SelectionCallback, check_callback
 from ..readable import Listing, Tabular
 
-if TYPE_CHECKING:
-    pass
-
 _Entries: TypeAlias = Literal["counts", "graph", "normal"]
-_Adjustment: TypeAlias = Literal["none", "holm", "bonferroni"]
 
 
 @filled(
@@ -64,7 +60,7 @@ _Adjustment: TypeAlias = Literal["none", "holm", "bonferroni"]
 class CrossValidatedEigenvalues(Tabular):
     """Singular values of directions in data that did not choose them, from `cross_validated_eigenvalues`.
 
-    `to_frame()` has a row for each direction, from 1: value, statistic, p_value, adjusted, chosen.
+    `to_frame()` has a row for each direction, from 1: value, statistic, p_value, chosen.
 
     Attributes
     ----------
@@ -74,10 +70,8 @@ class CrossValidatedEigenvalues(Tabular):
         The values over their standard errors, averaged over the splits: at most normal(0, 1) for noise.
     p_value : ndarray of shape (r,)
         The one-sided p-value for the hypothesis that a direction is noise.
-    adjusted : ndarray of shape (r,)
-        The p-values, adjusted for r tests.
     chosen : int
-        The number of leading directions before the first whose adjusted p-value exceeds `level`.
+        The number of leading directions before the first whose p-value exceeds `level`.
     level : float
     scores : ndarray of shape (splits, r)
         The statistics of each split.
@@ -93,7 +87,6 @@ class CrossValidatedEigenvalues(Tabular):
     values: Array
     statistic: Array
     p_value: Array
-    adjusted: Array
     chosen: int
     level: float
     scores: Array
@@ -109,7 +102,7 @@ class CrossValidatedEigenvalues(Tabular):
     def _table(self) -> Listing:
         columns = {
             "value": self.values, "statistic": self.statistic, "p_value": self.p_value,
-            "adjusted": self.adjusted, "chosen": np.arange(len(self.values)) < self.chosen,
+            "chosen": np.arange(len(self.values)) < self.chosen,
         }  # fmt: skip
         return Listing("component", range(1, len(self.values) + 1), columns)
 
@@ -119,7 +112,6 @@ def cross_validated_eigenvalues(
     kind: _Entries = "counts", scale: bool | str = False,
     noise: float | None = None,
     share: float = 0.1, n_splits: int = 10, level: float = 0.05,
-    adjust: _Adjustment = "none",
     rng: RandomSource = None, callback: SelectionCallback | None = None,
 ) -> CrossValidatedEigenvalues:  # fmt: skip
     """How many components, by p-values of cross-validated eigenvalues.
@@ -145,10 +137,8 @@ def cross_validated_eigenvalues(
     n_splits : int, default 10
         The number of splits over which the statistics are averaged.
     level : float, default 0.05
-        In (0, 1).
-    adjust : {"none", "holm", "bonferroni"}, default "none"
-        How to adjust the p-values for r tests. The tests are made in order up to the first that is not
-        significant, which needs no adjustment where later tests do not matter.
+        In (0, 1). The tests are made in order up to the first that is not significant, so that r tests
+        need no adjustment.
     rng : None, int or numpy Generator, optional
         Seed of the splits; None is a fixed seed.
     callback : callable or True, optional
@@ -184,7 +174,6 @@ def cross_validated_eigenvalues(
     3
     """
     check_choice(kind, "kind", _Entries)
-    check_choice(adjust, "adjust", _Adjustment)
     if scale is not False:
         check_choice(scale, "scale", ("degree",))
         if kind == "normal":
@@ -218,24 +207,11 @@ def cross_validated_eigenvalues(
         scores.append(one[1])
         if counter(i + 1):
             break
-    return _tested(np.array(values), np.array(scores), level, adjust, kind, noise)
-
-
-def _tested(
-    values: Array, scores: Array, level: float, adjust: str, kind: str, noise: float | None
-) -> CrossValidatedEigenvalues:
-    statistic = scores.mean(axis=0)
+    statistic = np.mean(scores, axis=0)
     p = np.array([0.5 * math.erfc(z / math.sqrt(2)) for z in statistic])
-    adjusted, r = p, len(p)
-    if adjust == "bonferroni":
-        adjusted = np.minimum(r * p, 1)
-    elif adjust == "holm":
-        order = np.argsort(p, kind="stable")
-        adjusted = np.empty(r)
-        adjusted[order] = np.minimum(np.maximum.accumulate((r - np.arange(r)) * p[order]), 1)
-    chosen = int(np.argmax(np.append(adjusted > level, True)))
+    chosen = int(np.argmax(np.append(p > level, True)))
     return CrossValidatedEigenvalues(
-        values.mean(axis=0), statistic, p, adjusted, chosen, level, scores, kind, noise
+        np.mean(values, axis=0), statistic, p, chosen, level, np.array(scores), kind, noise
     )
 
 

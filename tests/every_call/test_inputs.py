@@ -43,7 +43,6 @@ OWN = {  # take slices of the matrix, here or in calls.py
 SMALL = {"loadings", "scores", "vector", "priors"}  # few numbers, which must be in memory
 ENTRIES = {
     "deflate",
-    "information_projection",
     "sparse_eigen",
     "sparse_eigen_bound",
     "sca",
@@ -58,7 +57,6 @@ MATRICES = [
 
 READ = (
     "deflate",
-    "information_projection",
     "sparse_eigen",
     "oppca, prior",
     "PPCAResult.impute",

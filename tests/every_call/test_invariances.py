@@ -128,8 +128,6 @@ def power(call, name):
 
 def expressible(call, dtype, c):
     """Whether squares of distances, which are refused otherwise, and a penalty are in the number range."""
-    if call.name == "information_projection":  # whose mean has a unit: test_information_projection.py
-        return False
     if call.name == "row_blocks":  # else A is not formed in one pass, by other roundings
         return 2 * abs(np.log2(c)) < np.finfo(dtype).maxexp - 16
     if call.name.startswith(DISTANCES):
@@ -223,8 +221,8 @@ def close(out, expected, call, dtype, what, lost=False):
 OF_COLUMNS = [
     c for c in CALLS
     if c.takes in ("data", "covariance")
-    # which add up all columns; or whose covariance is to be positive definite by rounding, too
-    and not c.name.startswith((*DISTANCES, "information_projection"))
+    # which add up all columns
+    and not c.name.startswith(DISTANCES)
 ]  # fmt: skip
 
 

@@ -42,7 +42,6 @@ VALUES = {  # kinds whose numbers an argument does not allow: then the error is 
         "integer objects", "overlapping",
     },
     "sparse_eigen, B": {"bool"}, "sparse_eigen_bound, B": {"bool"}, "oppca, prior_covariance": {"bool"},
-    "information_projection": {"bool"},
 }  # fmt: skip
 
 

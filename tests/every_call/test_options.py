@@ -144,7 +144,6 @@ BASE = {
     "select_sparsity": ((X0, spcacore.sparse_pca, [6, 3]), {}),
     "select_n_components": ((X0, pca(1, K), 2), {}),
     "deflate": ((COVARIANCE, V0[:, 0]), {}),
-    "information_projection": ((V0[:, 0], COVARIANCE), {}),
     "prs": ((V0, 3.0), {}),
     "truncate": ((V0[:, 0], K), {}),
     "soft_threshold": ((V0[:, 0], 0.3), {}),

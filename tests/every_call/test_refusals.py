@@ -523,7 +523,6 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     }),
     (values, {
         "kind must be one of": (COUNTS, {"kind": "sparse"}),
-        "adjust must be one of": (COUNTS, {"adjust": "fdr"}),
         "scale must be one of": (COUNTS, {"scale": True}),
         "share must be positive and below 1": (COUNTS, {"share": 1.0}),
         "level must be positive": (COUNTS, {"level": 0}),

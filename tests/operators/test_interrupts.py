@@ -101,7 +101,6 @@ LONG = [
 SWIFT = {  # in time that one pass over the data takes
     "truncate", "soft_threshold", "l1_threshold", "prs", "row_blocks", "random_fourier_features",
     "from_loadings", "compare", "select_prior", "sparse_eigen_bound", "sparse_cca_bound", "promax", "oblimin",
-    "information_projection",
 }  # fmt: skip
 LONGER = {  # what is slow to set up, or like what is above
     "tpower": ("X = normal(400, 5000)", "tpower(X, 500, options=TPower(n_starts=10**6, **FOREVER))"),

@@ -190,23 +190,14 @@ def test_values_of_counts_are_those_of_their_expectations():
         assert abs(found.values[2]) < 15  # the third singular value of X itself is about 50
 
 
-def test_adjusted_p_values():
-    z = np.array([[3.0, 1.0, 2.5]])
+def test_p_values_of_statistics(monkeypatch):
+    z = np.array([3.0, 1.0, 2.5])
     p = np.array([0.0013498980316301035, 0.15865525393145707, 0.006209665325776132])
-    plain = eigenvalues._tested(z, z, 0.05, "none", "counts", None)
-    assert_allclose(plain.p_value, p, rtol=1e-12)
-    assert plain.chosen == 1
-    assert_allclose(
-        eigenvalues._tested(z, z, 0.05, "bonferroni", "counts", None).adjusted, [3 * p[0], 3 * p[1], 3 * p[2]]
-    )
-    assert_allclose(
-        eigenvalues._tested(z, z, 0.05, "holm", "counts", None).adjusted, [3 * p[0], p[1], 2 * p[2]]
-    )
-    close = np.array([[2.0, 2.05, 0.0]])
-    adjusted = eigenvalues._tested(close, close, 0.05, "holm", "counts", None).adjusted
-    assert adjusted[0] == adjusted[1] == pytest.approx(3 * 0.5 * math.erfc(2.05 / math.sqrt(2)))
-    assert eigenvalues._tested(z, z, 0.2, "none", "counts", None).chosen == 3
-    assert eigenvalues._tested(z, -z, 0.2, "none", "counts", None).chosen == 0
+    for sign, level, chosen in ((1, 0.05, 1), (1, 0.2, 3), (-1, 0.2, 0)):
+        monkeypatch.setattr(eigenvalues, "_split_scores", lambda *_, sign=sign: (z, sign * z))
+        found = cve(np.ones((5, 5)), 3, n_splits=2, level=level)
+        assert_allclose(found.p_value, p if sign > 0 else 1 - p, rtol=1e-12)
+        assert found.chosen == chosen
 
 
 def test_repeats_progress_and_an_early_end():
