@@ -376,9 +376,8 @@ SMALL_ORDER = 64  # variables up to which supports that are chosen together are 
 
 # Supports of several components together
 ACROSS_ORDER = 1000  # variables up to which all are candidates: A of them is decomposed in some 0.1 s
-ACROSS_CANDIDATES = 200  # of more variables, at first; or twice the variables wanted
+ACROSS_CANDIDATES = 200  # of more variables, at first, four times; or four times the variables wanted
 ACROSS_CHECKS = 20  # of the variables that are no candidates
-ACROSS_ENTRANTS = 50  # of which so many join at a time
 ACROSS_BISECTIONS = 44  # of an eigenvalue between two others: 13 digits of their distance
 ACROSS_WORK = 1e7  # terms of the equations for all exchanges of a support; beyond, so many may enter:
 ACROSS_ENTERING = 64

@@ -46,8 +46,9 @@ from .._types import AnyArray, Array, DType, Index, Mask
 from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.orthogonal import symmetrized
-from ..linalg.pencil import PencilBasis, border, bordered_values, largest_value, whitening
+from ..linalg.pencil import PencilBasis, largest_value, whitening
 from ..linalg.scaling import below_range, beyond_range, eps_of
+from ..objectives.ratio import Quotient
 from ..operators.base import Affine
 from ..operators.covariance import is_indefinite
 from ..operators.deflation import Deflation, LowRank
@@ -72,20 +73,13 @@ def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
     )
 
 
-class Pencil:
+class Pencil(Quotient):
     """Both forms in units in which B has diagonals near 1, without what was found so far; a `Quotient`."""
 
-    nothing: float = -math.inf
-    largest: float = math.inf
     entering: int = PENCIL_ENTERING
-    dtype: DType
     advice: str
-    least: float
     null: float
     slack: float
-    p: int
-    usable: Mask
-    known: AnyArray
 
     def __init__(self, A: Form, B: Form, *, dtype: DType, advice: str = "add to the diagonal of B"):
         self.dtype, self.advice = dtype, advice
@@ -148,22 +142,16 @@ class Pencil:
             raise ValueError("B must be positive semidefinite, and is not")
 
     def _diagonals(self) -> None:
-        self.Ad: Array = self.A.diagonal()
+        self.M_diagonal: Array = self.A.diagonal()
         self.G_diagonal: Array = self.B.diagonal()
 
     def rows(self, S: Index) -> tuple[Array, Array]:
-        """Those of A and of B."""
         return self.A.rows(S), self.B.rows(S)
 
     def blocks(self, S: Index) -> tuple[Array, Array]:
-        """A and B on a support."""
         return self.A.block(S), self.B.block(S)
 
-    def know(self, index: Index) -> None:
-        """All diagonal entries are known."""
-
     def basis(self, GA: Array, GB: Array, index: Index) -> PencilBasis:
-        """Of a support on which the matrices are GA and GB."""
         if self.B is self.B0 and (basis := PencilBasis.definite(GA, GB)) is not None:
             return basis
         mu, U = all_eigenpairs(GB)
@@ -214,18 +202,14 @@ class Pencil:
         y = x.entries - N @ np.linalg.lstsq(N.T @ BN, BN.T @ x.entries, rcond=self.null)[0]
         return replace(x, entries=y)
 
-    def values_with(self, A: Array, B: Array, candidate: Index, basis: PencilBasis, index: Index) -> Array:
-        """The largest value on a support with each candidate more, of which A and B have the columns."""
-        b, corner, d, usable = border(basis, A, B, self.Ad[candidate], self.G_diagonal[candidate], self.least)
-        if not usable.all():  # x'Bx = 0 for e_j - W d: A must map it to zero, too
-            size = np.maximum(np.abs(corner), np.abs(b).max(axis=0, initial=0)) * ~usable
-            worst = int(np.argmax(size))
-            if size[worst] > self.slack * max(1.0, float(np.abs(basis.eigenvalues).max(initial=0))):
-                support = np.append(index, candidate[worst])
-                if self.A is self.A0:
-                    raise unbounded(support, np.append(-basis.W @ d[:, worst], 1.0), self.advice)
-                self._refuse_unbounded_on(support)
-        return bordered_values(basis, b, corner, usable)
+    def _refuse_null(self, size: Array, d: Array, candidate: Index, basis: PencilBasis, S: Index) -> None:
+        """x'Bx = 0 for e_j - W d: A must map it to zero, too."""
+        worst = int(np.argmax(size))
+        if size[worst] > self.slack * max(1.0, float(np.abs(basis.eigenvalues).max(initial=0))):
+            support = np.append(S, candidate[worst])
+            if self.A is self.A0:
+                raise unbounded(support, np.append(-basis.W @ d[:, worst], 1.0), self.advice)
+            self._refuse_unbounded_on(support)
 
     def rounding(self, x: Solution) -> float:
         """Of the x'Ax that deflation has left."""

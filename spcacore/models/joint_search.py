@@ -133,7 +133,7 @@ def searched(
 ) -> tuple[Loadings, bool]:  # fmt: skip
     """The best loadings of so many searches from these, and whether the first came to its end; none where
     none meet the constraint."""
-    among, ended, told = _promising(problem, start, max(sizes)), True, False
+    among, ended, told = promising(problem, start, max(sizes)), True, False
     for check in range(JOINT_CHECKS):
         A, given = np.ascontiguousarray(problem.operator.submatrix(among)), _inside(among, start)
         best, most = given, 0.0
@@ -164,10 +164,10 @@ def searched(
         start = _outside(among, best, problem.operator.dtype)
         if told or len(among) == problem.p:
             break
-        entrants = _entrants(problem, start, among, constraint)
-        if len(entrants) == 0:
+        joining = entrants(problem, start, among, constraint)
+        if len(joining) == 0:
             break
-        among = np.union1d(among, problem.supports.whole(entrants))
+        among = np.union1d(among, problem.supports.whole(joining))
     return start, ended and not told
 
 
@@ -199,7 +199,7 @@ def _rounded(A: Array) -> Array:
 
 def ascended(problem: Problem, starts: Sequence[Loadings], sizes: Sizes) -> tuple[Loadings, float]:
     """The best loadings to which these ascend, each given the others, and what they explain."""
-    among = _promising(problem, [x for start in starts for x in start], max(sizes))
+    among = promising(problem, [x for start in starts for x in start], max(sizes))
     inside = [_inside(among, start) for start in starts]
     A = np.ascontiguousarray(problem.operator.submatrix(among))
     supports = problem.supports.on(among)
@@ -217,14 +217,14 @@ def _outside(among: Index, loadings: Sequence[Loading], dtype: np.dtype[np.gener
     return [(among[index], value.astype(dtype)) for index, value in loadings]
 
 
-def _promising(problem: Problem, loadings: Loadings, size: int) -> Index:
+def promising(problem: Problem, loadings: Loadings, size: int, order: int = TOGETHER_ORDER) -> Index:
     """The variables to begin with: of large variance, of large covariance with the loadings, and theirs.
 
     At least so many, where there are as many of positive variance.
     """
     op, variance, whole = problem.operator, problem.diagonal, problem.supports.whole
     used = whole(np.concatenate([index for index, _ in loadings]))
-    order = TOGETHER_ORDER if op.symmetric_form else min(TOGETHER_ORDER, SUBMATRIX_ENTRIES // op.m)
+    order = order if op.symmetric_form else min(order, SUBMATRIX_ENTRIES // op.m)
     some = np.arange(problem.p) if variance is None else np.flatnonzero(variance > 0)
     if len(some) <= max(order, len(used)):
         return whole(np.append(some, used))
@@ -235,12 +235,13 @@ def _promising(problem: Problem, loadings: Loadings, size: int) -> Index:
     return whole(np.concatenate([used, *(_core.select_largest(x, few) for x in promise if few > 0)]))
 
 
-def _entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str | None) -> Index:
+def entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str | None) -> Index:
     """The variables outside that would enter a loading, given the others, by truncated power.
 
     With Q a basis of the others, these are off the support of Q, where the product is (Ax - AQQ'x)_j; on the
     support of x it is x_j times the quotient. Under a constraint it is (Ax - Gb)_j, G the others, or their
-    images, and b such that it is x_j times the variance on the support.
+    images, and b such that it is x_j times the variance on the support. Into a set that is common to all
+    enter those whose products have a larger norm than one of its own.
     """
     op = problem.operator
     V = as_matrix(problem.p, loadings)
@@ -248,7 +249,10 @@ def _entrants(problem: Problem, loadings: Loadings, among: Index, constraint: st
     free = np.ones(problem.p, np.bool_) if problem.diagonal is None else problem.diagonal > 0
     free[among] = False
     excess = np.zeros(problem.p)
-    for t in range(V.shape[1]):
+    if constraint == "common":
+        y = np.linalg.norm(AV, axis=1)
+        excess = np.where(free, y - y[V.any(axis=1)].min() * (1 + 1e-9), 0)
+    for t in range(V.shape[1]) if constraint != "common" else ():
         others, x = np.delete(V, t, axis=1), V[among, t]
         images = np.delete(AV, t, axis=1)
         if constraint:

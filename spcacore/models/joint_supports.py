@@ -1,10 +1,9 @@
 """Supports of several components chosen together: one set for all, sets without a common variable, or one
 number of nonzeros for all.
 
-All searches work on A of some variables: of all, where there are not many. Else they are at first those of
-largest variance, of largest entries in the leading eigenvectors, and of components sought in turn. Others
-join whose product `A v` exceeds the least one in the support of a loading v, and the search goes on from
-there until there are none.
+All searches work on A of some variables: of all, where there are not many. Else they are at first those that
+components sought in turn promise (models/joint_search). Others join that would enter a loading, and the
+search goes on from there until there are none.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import numpy as np
 from .._limits import (
     ACROSS_CANDIDATES,
     ACROSS_CHECKS,
-    ACROSS_ENTRANTS,
     ACROSS_EXCESS,
     ACROSS_ORDER,
     BOUND_ORDER,
@@ -29,9 +27,7 @@ from .._messages import counted
 from .._records import replaced
 from .._types import Array, Index
 from .._validation import Hook, integer, require_entries
-from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
-from ..linalg.scaling import descending
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.problem import Problem, of_matrix
 from ..operators.submatrix import symmetric_submatrix
@@ -43,7 +39,7 @@ from ..solvers.solution import Solution
 from ..supports.admissible import Supports
 from ..supports.search import Steps
 from ..supports.tree import prove
-from .joint_search import Loading, Loadings, Sizes, in_turn
+from .joint_search import Loading, Loadings, Sizes, entrants, in_turn, promising
 from .request import Request
 from .supports_together import best_budget, best_common, best_disjoint, even_split
 
@@ -197,49 +193,22 @@ def _among_some(
     of_some: Callable[[Array, Index, Loadings], Loadings],
 ) -> Loadings:  # fmt: skip
     """The loadings found among some variables that no other would enter, in the numbers of all."""
-    op, p = problem.operator, problem.p
-    active = np.arange(p) if every or p <= ACROSS_ORDER else _candidates(problem, request, r)
-    loadings: Loadings = []
+    p, sizes, common = problem.p, request.cardinality, request.support == "common"
+    active, loadings = np.arange(p), Loadings()
+    if not every and p > ACROSS_ORDER:
+        wanted = sizes[0] if common else sum(sizes)
+        count = 4 * max(ACROSS_CANDIDATES, wanted)
+        active = promising(problem, in_turn(problem, sizes, request.seed), wanted, count)
     for _ in range(ACROSS_CHECKS):
-        A = symmetric_submatrix(op, active)
+        A = symmetric_submatrix(problem.operator, active)
         loadings = [(active[S], v) for S, v in of_some(A, active, loadings)]
-        entrants = _entrants(problem, request, loadings, active)
-        if len(entrants) == 0 or len(active) == p:
+        if len(active) == p or not loadings:
             break
-        active = np.union1d(active, entrants)
+        joining = entrants(problem, loadings, active, "common" if common else None)
+        if len(joining) == 0:
+            break
+        active = np.union1d(active, joining)
     return loadings
-
-
-def _candidates(problem: Problem, request: Request, r: int) -> Index:
-    """Variables to begin with."""
-    sizes, common = request.cardinality, request.support == "common"
-    wanted = sizes[0] if common else sum(sizes)
-    count = min(problem.p, max(ACROSS_CANDIDATES, 2 * wanted))
-    values, V = leading_eigenvectors(problem.operator, r)
-    weights = [np.asarray(problem.diagonal), np.square(V) @ np.maximum(values, 0), *np.abs(V.T)]
-    tops = [descending(weight)[:count] for weight in weights]
-    turn = [index for index, _ in in_turn(problem, sizes, request.seed)]
-    return np.unique(np.concatenate([*tops, *turn]))
-
-
-def _entrants(problem: Problem, request: Request, loadings: Loadings, active: Index) -> Index:
-    """Other variables whose products with a loading exceed the least of its own, those that do so most."""
-    if len(active) == problem.p or not loadings:
-        return active[:0]
-    op = problem.operator
-    products = [op.apply(i, np.ascontiguousarray(v, op.dtype)).astype(np.float64) for i, v in loadings]
-    excess = np.zeros(problem.p)
-    if request.support == "common":
-        norm = np.sqrt(np.square(products).sum(axis=0))
-        level = norm[loadings[0][0]].min()
-        excess = norm / level - 1 if level > 0 else norm
-    else:
-        for (index, _), product in zip(loadings, np.abs(products), strict=True):
-            level = product[index].min()
-            excess = np.maximum(excess, product / level - 1 if level > 0 else product)
-    excess[active] = 0
-    order = descending(excess)[:ACROSS_ENTRANTS]
-    return order[excess[order] > 1e-9]
 
 
 def _most_variables(problem: Problem, found: list[Solution], request: Request) -> Sizes:

@@ -249,7 +249,7 @@ def leading_and_rest(problem: Problem, r: int, total: float) -> tuple[Array, Arr
     return values, U, rest
 
 
-def _eigenvectors(A: AnyArray, r: int) -> tuple[Array, Array]:
+def _eigenvectors(A: Any, r: int) -> tuple[Array, Array]:
     """The r largest eigenvalues and their vectors: by Lanczos where they are few of many, else by LAPACK."""
     A, m = A.astype(np.float64, copy=False), len(A)
     few = m > LANCZOS_SHARE * r and m > LAPACK_ORDER

@@ -10,7 +10,7 @@ computed for the variables that the bound does not rule out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +51,57 @@ class Support:
 Fit = Callable[[Index], Support | None]
 
 
-class Ratio:
+class Quotient:
+    """x'Mx/x'Gx by rows of M and G: what `RatioOfUnits` asks of it."""
+
+    p: int
+    dtype: DType
+    usable: Mask  # the variables that may have a loading
+    known: AnyArray  # those of which `values_with` are values, and not bounds of them
+    M_diagonal: Any
+    G_diagonal: AnyArray
+    least: Any  # what is left of the diagonal of G up to this is rounding
+    nothing: float = -np.inf  # the value of no variable
+    largest: float = np.inf  # no value exceeds it
+    entering: int  # variables, at most, that may enter by a swap: those that would add most
+
+    def rows(self, S: Index) -> tuple[Array, Array]:
+        """Those of M and G."""
+        raise NotImplementedError
+
+    def blocks(self, S: Index) -> tuple[Array, Array]:
+        """M and G on a support."""
+        raise NotImplementedError
+
+    def know(self, index: Index) -> None:
+        """Compute the diagonal of M there, if it is not known."""
+
+    def cut(self, top: Any) -> Any:
+        """Eigenvalues of G up to this are rounding, where this is the largest one."""
+        return PENCIL_NULL.of(self.dtype) * top
+
+    def basis(self, M: Array, G: Array, S: Index) -> PencilBasis:
+        """Of a support on which the matrices are M and G."""
+        if (basis := PencilBasis.definite(M, G)) is not None:
+            return basis
+        mu, U = all_eigenpairs(symmetrized(G))
+        return PencilBasis.of(symmetrized(M), mu, U, mu > self.cut(mu[-1]))
+
+    def values_with(self, M: Array, G: Array, candidate: Index, basis: PencilBasis, S: Index) -> Array:
+        """The largest value on a support with each candidate more, of which M and G have the columns."""
+        least = np.broadcast_to(self.least, self.p)[candidate]
+        diagonals = self.M_diagonal[candidate], self.G_diagonal[candidate]
+        e, corner, d, usable = border(basis, M, G, *diagonals, least)
+        if not usable.all():
+            size = np.maximum(np.abs(corner), np.abs(e).max(axis=0, initial=0)) * ~usable
+            self._refuse_null(size, d, candidate, basis, S)
+        return np.minimum(bordered_values(basis, e, np.minimum(corner, self.largest), usable), self.largest)
+
+    def _refuse_null(self, size: Array, d: Array, candidate: Index, basis: PencilBasis, S: Index) -> None:
+        """Of what G maps to zero, M may not make so much."""
+
+
+class Ratio(Quotient):
     """x'Mx/x'Gx by rows of M and G, in the units of the operator.
 
     M is A^2 or, of a single score X u, `largest^2 uu'`: the value is the share of that score that a
@@ -65,18 +115,11 @@ class Ratio:
         Variables of which the deflation has left more than rounding.
     """
 
-    M_diagonal: Any
-
     nothing: float = 0.0
     entering: int = LEAST_SQUARES_ENTERING
     op: _core.Operator
-    p: int
-    dtype: DType
     variance: AnyArray
-    G_diagonal: AnyArray
-    largest: float
     u: Array
-    known: AnyArray
 
     def __init__(self, state: DeflatedOperator):
         self.op = op = state.operator
@@ -129,7 +172,6 @@ class Ratio:
         return other
 
     def rows(self, S: Index) -> tuple[Array, Array]:
-        """Those of M and G."""
         G = rows_of(self.op, S).astype(np.float64) if self.A is None else self.A[S]
         if self.single:
             M = np.outer(self.largest**2 * self.u[S], self.u)
@@ -142,7 +184,6 @@ class Ratio:
         return M, G
 
     def blocks(self, S: Index) -> tuple[Array, Array]:
-        """M and G on a support."""
         if self.A is None or self.single or self.Q is not None:
             M, G = self.rows(S)
             M, G = M[:, S], G[:, S]
@@ -151,50 +192,10 @@ class Ratio:
         return symmetrized(M), symmetrized(G)
 
     def know(self, index: Index) -> None:
-        """Compute the diagonal of M there."""
         index = index[~self.known[index]]
         if len(index):
             rows = rows_of(self.op, index).astype(np.float64)
             self.M_diagonal[index], self.known[index] = np.einsum("ij,ij->i", rows, rows), True
-
-    def cut(self, top: Any) -> Any:
-        """Eigenvalues of G up to this are rounding, where this is the largest one."""
-        return PENCIL_NULL.of(self.dtype) * top
-
-    def basis(self, M: Array, G: Array, S: Index) -> PencilBasis:
-        """Of a support."""
-        if (basis := PencilBasis.definite(M, G)) is not None:
-            return basis
-        mu, U = all_eigenpairs(symmetrized(G))
-        return PencilBasis.of(symmetrized(M), mu, U, mu > self.cut(mu[-1]))
-
-    def values_with(self, M: Array, G: Array, candidate: Index, basis: PencilBasis, S: Index) -> Array:
-        """The values with each candidate more, of which M and G have the columns."""
-        e, corner, _, usable = border(
-            basis, M, G, self.M_diagonal[candidate], self.G_diagonal[candidate], self.least[candidate]
-        )
-        return np.minimum(bordered_values(basis, e, np.minimum(corner, self.largest), usable), self.largest)
-
-
-class Quotient(Protocol):
-    """x'Mx/x'Gx by rows of M and G: what `RatioOfUnits` asks of it."""
-
-    p: int
-    dtype: DType
-    usable: Units  # the variables that may have a loading
-    known: Units  # those of which `values_with` are values, and not bounds of them
-    largest: float  # no value exceeds it
-    nothing: float  # the value of no variable
-    entering: int  # variables, at most, that may enter by a swap: those that would add most
-
-    @property
-    def G_diagonal(self) -> Array: ...
-    def rows(self, S: Index) -> tuple[Array, Array]: ...
-    def blocks(self, S: Index) -> tuple[Array, Array]: ...
-    def know(self, index: Index) -> None: ...
-    def cut(self, top: Any) -> Any: ...
-    def basis(self, M: Array, G: Array, S: Index) -> PencilBasis: ...
-    def values_with(self, M: Array, G: Array, candidate: Index, basis: PencilBasis, S: Index) -> Array: ...
 
 
 @record

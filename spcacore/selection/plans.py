@@ -147,11 +147,10 @@ class Plan:
                 pairs = zip(solutions, full, strict=True)
                 own_and_whole = [(held.scores(loadings_of(problem, c)), whole.scores(V)) for c, V in pairs]
                 return [float(_agreement(*pair, self.r)[first:].mean()) for pair in own_and_whole]
-            if not self.counting:
-                return [held.score(components) for components in solutions]
-            scores = [held.score(solutions[0][:t]) for t in range(self.r + 1)]
-            report(self.r)
-            return scores
+            if self.counting:
+                report(self.r)
+                solutions = [solutions[0][:t] for t in range(self.r + 1)]
+            return [held.score(components) for components in solutions]
 
         return np.array(in_threads(score, folds, threads, hook))
 
@@ -365,7 +364,7 @@ class _Units:
 
     mean: Array
     scale: Array
-    exponent: int = 0
+    exponent: int
 
     def of(self, entries: AnyArray, columns: Any) -> Array:
         with beyond_range():
@@ -384,12 +383,9 @@ class _Units:
             yield self.of(rows[:, block], block)
 
 
-def _largest(rows: Any, units: _Units) -> float:
-    return max(float(np.fmax.reduce(np.abs(part), None, initial=0)) for part in units.parts(rows))
-
-
 def _sum_of_squares(rows: Any, units: _Units) -> float:
-    return sum(float(np.nansum(part**2)) for part in units.parts(rows))
+    with beyond_range():
+        return sum(float(np.nansum(part**2)) for part in units.parts(rows))
 
 
 def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) -> float:
@@ -418,16 +414,15 @@ class _HeldOutRows:
 
     def __init__(self, rows: Any, problem: Problem):
         self.rows, self.problem = rows, problem
-        self.mean: Array = np.zeros(problem.p) if problem.mean is None else problem.mean.astype(np.float64)
-        self.scale: Array = np.ones(problem.p)
+        mean, scale = np.zeros(problem.p), np.ones(problem.p)
+        if problem.mean is not None:
+            mean = problem.mean.astype(np.float64)
         if problem.scale is not None:  # where the fit saw no variance there is no unit
-            self.scale = np.where(problem.variances > 0, problem.scale, np.inf)
-        self.units = _Units(self.mean, self.scale)
-        largest = max(self._per_block(_largest))
-        if not math.isfinite(largest):
+            scale = np.where(problem.variances > 0, problem.scale, np.inf)
+        self.units: _Units = _Units(mean, scale, -(problem.exponent // 2))
+        self.total: float = sum(self._per_block(_sum_of_squares))
+        if not math.isfinite(self.total):
             raise ValueError("the left-out rows exceed the number range; rescale X")
-        self.units = _Units(self.mean, self.scale, -math.frexp(largest)[1])
-        self.total = sum(self._per_block(_sum_of_squares))
 
     def _per_block(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
         """The results of a task for all rows, or for each block of them."""
@@ -437,7 +432,7 @@ class _HeldOutRows:
 
     def scores(self, V: AnyArray) -> Array:
         """Of each row, by these loadings; missing entries count as the mean."""
-        return row_scores(self.rows, V.astype(np.float64), self.mean, self.scale, missing=True)
+        return row_scores(self.rows, V.astype(np.float64), self.units.mean, self.units.scale, missing=True)
 
     def score(self, solutions: list[Solution]) -> float:
         """The share of the sum of squares that is predicted."""

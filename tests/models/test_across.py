@@ -101,7 +101,7 @@ def test_candidates_suffice(monkeypatch, support, k):
     whole = sparse_pca(A, 2, cardinality=k, support=support, kind="covariance")
     monkeypatch.setattr("spcacore.models.joint_supports.ACROSS_ORDER", 12)
     monkeypatch.setattr(
-        "spcacore.models.joint_supports._candidates", lambda *_: np.arange(12)
+        "spcacore.models.joint_supports.promising", lambda *_: np.arange(12)
     )  # few that are good
     few = sparse_pca(A, 2, cardinality=k, support=support, kind="covariance", certify="jointly")
     assert few.joint_bound >= whole.explained_variance.sum()
