@@ -130,17 +130,9 @@ class Thresholds:
     def solve(self, C: Array) -> tuple[Array, Array]:
         """B, and half of the penalties."""
         levels = np.array([w.floor for w in self.wanted[: C.shape[1]]])
-        if self.choice.shapes:
-            rules = [wanted.rule(self.choice) for wanted in self.wanted]
-            steps = [rule.step(np.ascontiguousarray(c), 1.0) for c, rule in zip(C.T, rules, strict=False)]
-            return np.stack([b for b, _ in steps], axis=1), levels
-        B = np.sign(C) * np.maximum(np.abs(C) - levels, 0)
-        for j, c in enumerate(C.T):
-            if self.wanted[j].limit < len(c):
-                kept = _core.select_largest(np.ascontiguousarray(c), self.wanted[j].limit)
-                B[:, j] = 0
-                B[kept, j] = c[kept]
-        return B, levels
+        rules = [wanted.rule(self.choice) for wanted in self.wanted]
+        steps = [rule.step(np.ascontiguousarray(c), 1.0) for c, rule in zip(C.T, rules, strict=False)]
+        return np.stack([b for b, _ in steps], axis=1), levels
 
 
 @dataclass(eq=False)

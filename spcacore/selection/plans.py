@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,8 +78,8 @@ class Plan:
         """Other rows, and their components at each value."""
         raise NotImplementedError
 
-    def fitted(self, hook: Told) -> tuple[tuple[Any, ...], Array | None]:
-        """The results of all the data at each value, and their shares of the variance."""
+    def fitted(self, hook: Told) -> tuple[Any, ...]:
+        """The results of all the data at each value."""
         raise NotImplementedError
 
     def warn(self, results: Sequence[Any]) -> None:
@@ -97,19 +98,21 @@ class Plan:
 
     def path(self, hook: Told) -> SparsityPath:
         """Of all the data."""
-        results, shares = self.fitted(hook)
+        results = self.fitted(hook)
         problem, m, r = self.problem, len(results), self.r
-        cardinality = np.zeros((m, r), np.intp)
+        cardinality, shares = np.zeros((m, r), np.intp), np.zeros((m, r))
         for i, result in enumerate(results):
-            cardinality[i, : result.loadings.shape[1]] = np.count_nonzero(result.loadings, axis=0)
+            cardinality[i, : result.n_components] = np.count_nonzero(result.loadings, axis=0)
+            if problem.diagonal is not None:
+                shares[i, : result.n_components] = result.explained_variance_ratio
         dense = index = None
-        if shares is not None:
+        if problem.diagonal is not None:
             dense = dense_shares(problem, r)
             zeros = 1 - cardinality.sum(axis=1) / (problem.p * r)
             index = shares.sum(axis=1) * dense.sum() * zeros
         return SparsityPath(
-            self.parameter, self.values, shares, cardinality, dense, index, results, self.method,
-            self.deflation, self.kind, problem.n_samples, problem.names,
+            self.parameter, self.values, None if dense is None else shares, cardinality, dense, index,
+            results, self.method, self.deflation, self.kind, problem.n_samples, problem.names,
         )  # fmt: skip
 
     def cross_validated(
@@ -252,16 +255,9 @@ class SearchPlan(Plan):
             self.solutions = solutions
         return solutions
 
-    def fitted(self, hook: Told) -> tuple[tuple[SparsePCAResult, ...], Array | None]:
+    def fitted(self, hook: Told) -> tuple[SparsePCAResult, ...]:
         solutions = self.search_values(self.problem, hook)
-        results = tuple(self.result(f, s) for f, s in zip(solutions, self.requests, strict=True))
-        if self.problem.diagonal is None:
-            return results, None
-        shares = np.zeros((len(results), self.r))
-        for i, result in enumerate(results):
-            assert result.explained_variance_ratio is not None
-            shares[i, : result.n_components] = result.explained_variance_ratio
-        return results, shares
+        return tuple(self.result(f, s) for f, s in zip(solutions, self.requests, strict=True))
 
     @quiet()
     def result(self, solutions: list[Solution], request: Request) -> SparsePCAResult:
@@ -323,15 +319,14 @@ class FitPlan(Plan):
                     report(self.values[i].item())
         return problem, out
 
-    def fitted(self, hook: Told) -> tuple[tuple[Any, ...], Array | None]:
+    def fitted(self, hook: Told) -> tuple[Any, ...]:
         results: list[Any] = []
         for i in range(len(self.values) - 1, -1, -1):
             results.insert(0, self.model_of(i).fit(self.X))
             if hook(self.values[i].item()) is True:
                 self.values = self.values[i:]
                 break
-        found = [_solutions(result.loadings, self.problem) for result in results]
-        return tuple(results), self.shares(self.problem, found)
+        return tuple(results)
 
 
 def _rows_of(grids: list[AnyArray]) -> list[list[Any]]:
@@ -364,7 +359,7 @@ class _Units:
 
     mean: Array
     scale: Array
-    exponent: int
+    exponent: int = 0
 
     def of(self, entries: AnyArray, columns: Any) -> Array:
         with beyond_range():
@@ -383,9 +378,12 @@ class _Units:
             yield self.of(rows[:, block], block)
 
 
+def _largest(rows: Any, units: _Units) -> float:
+    return max(float(np.fmax.reduce(np.abs(part), None, initial=0)) for part in units.parts(rows))
+
+
 def _sum_of_squares(rows: Any, units: _Units) -> float:
-    with beyond_range():
-        return sum(float(np.nansum(part**2)) for part in units.parts(rows))
+    return sum(float(np.nansum(part**2)) for part in units.parts(rows))
 
 
 def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) -> float:
@@ -419,10 +417,12 @@ class _HeldOutRows:
             mean = problem.mean.astype(np.float64)
         if problem.scale is not None:  # where the fit saw no variance there is no unit
             scale = np.where(problem.variances > 0, problem.scale, np.inf)
-        self.units: _Units = _Units(mean, scale, -(problem.exponent // 2))
-        self.total: float = sum(self._per_block(_sum_of_squares))
-        if not math.isfinite(self.total):
+        self.units: _Units = _Units(mean, scale)
+        largest = max(self._per_block(_largest))
+        if not math.isfinite(largest):
             raise ValueError("the left-out rows exceed the number range; rescale X")
+        self.units = replace(self.units, exponent=-math.frexp(largest)[1])
+        self.total: float = sum(self._per_block(_sum_of_squares))
 
     def _per_block(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
         """The results of a task for all rows, or for each block of them."""
