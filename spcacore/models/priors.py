@@ -34,13 +34,13 @@ from .._limits import (
 from .._messages import counted, warn
 from .._records import record
 from .._types import AnyArray, Array, Index, Names
-from .._validation import integer, is_sparse, real_array, refuse_not_finite
+from .._validation import integer, is_sparse
 from ..choice import Prior
 from ..linalg.eigen import interruptible
 from ..linalg.orthogonal import symmetrized
 from ..linalg.scaling import EPS, TINY
 from ..objectives.regression import Regression
-from ..operators.sparse import compressed
+from ..operators.covariance import Covariance
 from ..operators.submatrix import KeptRows
 from ..supports.admissible import Supports
 from ..supports.search import forward_ways
@@ -267,11 +267,7 @@ def as_prior(given: Prior | None, p: int, names: Names, seed: int) -> tuple[Prio
         C, size = _symmetric(covariance, "covariance of the prior", p, names)
         C = C.toarray() if is_sparse(C) else C
         values, U = interruptible(lambda: linalg.eigh(C))
-        if values[0] < -1e-9 * abs(values[-1]) or not values[-1] > 0:
-            raise ValueError(
-                "covariance of the prior must be positive definite; its smallest eigenvalue is "
-                f"{values[0]:.3g}"
-            )
+        refuse_negative(values, "covariance of the prior")
         if values[0] <= p * EPS * values[-1]:
             raise ValueError(
                 "covariance of the prior is singular to rounding: add to its diagonal, or give a precision"
@@ -294,20 +290,13 @@ def as_prior(given: Prior | None, p: int, names: Names, seed: int) -> tuple[Prio
 
 def _symmetric(x: Any, name: str, p: int, names: Names) -> tuple[Any, float]:
     """A symmetric matrix, dense or sparse, divided by its largest magnitude, and that."""
-    if is_sparse(x):
-        a: Any = compressed(x, name).tocsr().astype(np.float64)
-        refuse_not_finite(a.data, f"{name}, data")
-    else:
-        a = real_array(symmetric(x, names, name), name, ndim=2).astype(np.float64)
-    if a.shape != (p, p):
-        raise ValueError(f"{name} has shape {a.shape} for {counted(p, 'variable')}")
-    largest = float(abs(a).max())
+    store = Covariance(symmetric(x, names, name), definite=False, called=name)
+    if store.shape != (p, p):
+        raise ValueError(f"{name} has shape {store.shape} for {counted(p, 'variable')}")
+    largest = store.largest()
     if largest == 0:
         raise ValueError(f"{name} is zero")
-    a = a / largest
-    if abs(a - a.T).max() > 1e-8:
-        raise ValueError(f"{name} must be symmetric")
-    return symmetrized(a), largest
+    return symmetrized(store.matrix.astype(np.float64) / largest), largest
 
 
 def grid_laplacian(shape: int | Sequence[int], mask: ArrayLike | None = None) -> csr_array:

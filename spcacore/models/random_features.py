@@ -46,12 +46,10 @@ def as_kernel_input(X: Any, square: bool = False, name: str = "X") -> Any:
     """A finite float array or CSR matrix, by reference where possible."""
     if is_operator(X):
         raise TypeError(f"{name} is a LinearOperator, and a kernel needs its rows")
-    if not is_sparse(X) or square:
-        a = real_array(X, name, ndim=2)
-        if square and a.shape[0] != a.shape[1]:
-            raise ValueError(f"a precomputed kernel matrix must be square, not of shape {a.shape}")
-        return a
-    return as_finite(X, name)
+    a = real_array(X, name, ndim=2) if square else as_finite(X, name)
+    if square and a.shape[0] != a.shape[1]:
+        raise ValueError(f"a precomputed kernel matrix must be square, not of shape {a.shape}")
+    return a
 
 
 def median_distance(data: Any, seed: int, weight: Array | None = None) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 from scipy import linalg
@@ -105,7 +105,9 @@ class ExpectationMaximization:
         prior: PriorMatrix | Diagonal,
         Q: Array,
         exact: float,
+        supports: Supports | None = None,
     ):
+        self.supports: Supports | None = supports
         self.U: Array | None = None
         self.prior: Isotropic | Diagonal | Sparse
         if isinstance(prior, Spectral):  # in the basis of the eigenvectors, where L is diagonal
@@ -285,21 +287,20 @@ class WithinSigns(ExpectationMaximization):
     F leaves out the prior's mass on the signs too, half for each variable that has one.
     """
 
-    def __init__(
-        self, product: Callable[[Array], Array], square: float, entries: float, prior: Diagonal, Q: Array,
-        exact: float, supports: Supports,
-    ):  # fmt: skip
-        super().__init__(product, square, entries, prior, Q, exact)
-        self.theta: Array = prior.theta
-        self.supports: Supports = supports
-        self.signs: Array = supports.ones(np.arange(prior.p)) * (supports.signs != 0)
+    prior: Diagonal
+    supports: Supports
+
+    @cached_property
+    def signs(self) -> Array:
+        return self.supports.ones(np.arange(self.prior.p)) * (self.supports.signs != 0)
 
     def e_step(self, x: Posterior) -> Posterior:
         right, a = self.target(x)
-        _, m, variances, entropies = within_signs(right, a + self.theta, self.signs)
+        prior = self.prior
+        _, m, variances, entropies = within_signs(right, a + prior.theta, self.signs)
         logdet = 2 * float(entropies.sum()) - self.dimension * (1 + _LOG_2PI)
-        prior_trace = float(self.theta @ variances)
-        return Posterior(m, self.product(m), self.theta * m, float(variances.sum()), prior_trace, logdet, a)
+        prior_trace = float(prior.theta @ variances)
+        return Posterior(m, self.product(m), prior.product(m), float(variances.sum()), prior_trace, logdet, a)
 
     def constant(self) -> float:
         return super().constant() + math.log(2) * np.count_nonzero(self.signs)
@@ -378,10 +379,11 @@ class Search:
     ) -> ExpectationMaximization:
         """Of the variables of a prior, with this product in place of Z'Z on all."""
         exact = math.sqrt(eps_of(self.problem.operator.dtype))  # differences below are rounding
-        product, square = product or self.residual.apply, self.residual.square
+        kind = ExpectationMaximization
         if signed is not None:
-            return WithinSigns(product, square, self.entries, Diagonal(prior.diagonal), Q, exact, signed)
-        return ExpectationMaximization(product, square, self.entries, prior, Q, exact)
+            kind, prior = WithinSigns, Diagonal(prior.diagonal)
+        product = product or self.residual.apply
+        return kind(product, self.residual.square, self.entries, prior, Q, exact, signed)
 
     def start(self) -> Array:
         """Steps of power iteration with Z'Z from a random vector; one beside directions that are near."""
