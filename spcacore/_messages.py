@@ -113,8 +113,8 @@ def with_advice(function: Callable[..., Any]) -> Any:
         except TypeError as error:
             if given and first != "adata" and type(given[0]).__name__ in types():  # whatever else is wrong
                 refuse(given[0], first)
-            trace = error.__traceback__
-            if trace is None or trace.tb_next is not None:  # of what the function does
+            inside = error.__traceback__ is None or error.__traceback__.tb_next is not None
+            if inside:  # of what the function does; a name for the traceback would be a circle
                 raise
             message = advice(function, given, options)
             if not message:

@@ -15,7 +15,7 @@ from ..linalg.scaling import descending
 from ..supports.admissible import Supports
 from .deflation import DeflatedOperator
 from .neighbors import norms_among_neighbors, variances_tie
-from .problem import Problem
+from .problem import Problem, Screening
 
 Direction = tuple[Index, AnyArray]  # the nonzeros of what has been removed, as variables and values
 
@@ -36,7 +36,9 @@ class Field:
     """
 
     def __init__(self, problem: Problem, index: Index):
-        self._problem = replace(problem, ground=None)  # which would hold this field
+        # Not what would hold this field: a circle keeps memory until garbage is collected
+        data = None if problem.data is None else replace(problem.data, ground=None)
+        self._problem = replace(problem, ground=None, working_set=None, screening=Screening, data=data)
         self.index: Index = index
         self.whole: bool = len(index) == problem.p
         self._columns: NDArray[np.float32] | None = None
@@ -61,6 +63,7 @@ class Field:
                 gram = op.gram(np.ascontiguousarray(index[first:]), None, len(index[rows]))
                 assert gram is not None  # no callback can have ended it
                 A[rows, first:] = gram
+                del gram  # before the next
                 A[rows.stop :, rows] = A[rows, rows.stop :].T
             return A
         C = np.empty((w, op.m), np.float32)
@@ -150,8 +153,8 @@ class Field:
             replace(self._problem, operator=op, diagonal=diagonal, supports=anyone)
         )
 
-    def around(self, supports: list[Index], each: int, most: int) -> Field:
-        """The field of the variables whose products with leading vectors on these supports are largest.
+    def around(self, supports: list[Index], each: int, most: int) -> Index:
+        """The variables whose products with leading vectors on these supports are largest.
 
         So many of each, and those of the supports and of what has been removed; the first supports count if
         that is more than `most`.
@@ -167,7 +170,7 @@ class Field:
                 chosen |= dict.fromkeys([*S.tolist(), *largest.tolist()])
             if len(chosen) >= most:
                 break
-        return Field(self._problem, np.sort(np.array(list(chosen)[:most], np.intp)))
+        return np.sort(np.array(list(chosen)[:most], np.intp))
 
     def _images(self, op: Any, supports: list[Index]) -> AnyArray:
         """A v, as columns, of the leading vector v on each support."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -60,7 +61,7 @@ class WorkingSet:
         self.index: Index = np.empty(0, np.intp)
         self.position: Index = np.full(operator.p, -1, np.intp)
         self._columns, self._gram = np.empty((0, n), dtype), np.empty((0, 0), dtype)
-        self._last: tuple[DeflatedOperator, Index, DeflatedOperator] | None = None
+        self._last: tuple[weakref.ref[DeflatedOperator], Index, DeflatedOperator] | None = None
 
     @property
     def most(self) -> int:
@@ -154,16 +155,17 @@ class WorkingSet:
         asks for the same once more.
         """
         last = self._last
-        if last is None or last[0] is not state or not np.array_equal(last[1], active):
+        if last is None or last[0]() is not state or not np.array_equal(last[1], active):
             self._last = None  # its memory is free before the next is made
-            self._last = last = (state, active, self._restricted(state, active))
+            self._last = last = (weakref.ref(state), active, self._restricted(state, active))
         return last[2]
 
     def _restricted(self, state: DeflatedOperator, active: Index) -> DeflatedOperator:
         at, known = self.position[active], len(self.index)
         gram = _core.principal_submatrix(self._gram[:known, :known], at)
         problem = state.problem
-        inside = replaced(of_matrix(problem, gram), cost=min(gram.size, problem.cost))  # of what gram becomes
+        cost = min(gram.size, problem.cost)  # of what gram becomes
+        inside = replaced(of_matrix(problem, gram), cost=cost, screening=Screening)
         among = tuple((np.searchsorted(active, index), entries) for index, entries in state.loadings)
         for index, entries in among if state.by_loadings else ():
             if not _core.deflate_covariance("projection", gram, index, entries):

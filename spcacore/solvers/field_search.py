@@ -117,7 +117,7 @@ class FieldSearch:
         field = ground.field(self.state, some, False)
         if field is None:
             return best, True
-        new = self._from(field, best, self._ends(field, PROBE_STARTS, RACE_ENDS), FIELD_LIFTED)
+        new = self._from(field.index, best, self._ends(field, PROBE_STARTS, RACE_ENDS), FIELD_LIFTED)
         moved = _moved(new, best)
         ground.wide = moved and (new is None or bool(np.isin(best.index, new.index).any()))
         if not ground.wide and (moved or ground.enough == 0):
@@ -159,41 +159,46 @@ class FieldSearch:
         few = deep or not (rounds or field.whole)  # of what is likely, and where variances tell
         race, lifted = self._ends(field, count, leads), FIELD_LIFTED // (1 + few)
         if not (deep or field.whole):
-            best = self._from(field, best, race, lifted)
+            best = self._from(field.index, best, race, lifted)
             if not rounds:
                 return best
         made = 0
         for left in range(rounds)[::-1]:
             made += race[1] * deep
             supports = [end.index for end in race[0][:leads]]
-            field = field.around(supports, FIELD_PARTNERS * self.cardinality, FIELD_SOME)
+            among = field.around(supports, FIELD_PARTNERS * self.cardinality, FIELD_SOME)
+            del field  # before the next is formed
+            field = Field(state.problem, among)
             if ended(self.state.hook) or not field.without(state):
                 return best
             race = self._ends(field, count, leads if left else last)
-        new = self._from(field, best, race, lifted, made)
+        among = field.index
+        del field  # before the search among all variables
+        new = self._from(among, best, race, lifted, made)
         if rounds and not deep and best is not None and new is not None:
             ground.partial += new.objective <= best.objective * (1 + FIELD_GAIN)
         return new
 
     def _from(
-        self, field: Field, best: Solution | None, race: Race, lifted: int, made: int = 0
+        self, among: Index, best: Solution | None, race: Race, lifted: int, made: int = 0
     ) -> Solution | None:
-        """The best of this component and those that so many ends lead to among all variables."""
+        """The best of this component and those that so many ends of a race among some lead to among all."""
         state, k, p = self.state, self.cardinality, self.state.p
         ends, n_starts, steps = race
+        whole = len(among) == p
         comparable = state.constraint is None and not state.quotient
-        slack = FIELD_ROUNDING if field.whole else FIELD_SLACK[p > FIELD_ORDER]
-        least, here = -np.inf, field.index[:0]
+        slack = FIELD_ROUNDING if whole else FIELD_SLACK[p > FIELD_ORDER]
+        least, here = -np.inf, among[:0]
         if best is not None:
             least = best.objective * (1 - slack) if comparable else least
-            here = best.index if field.whole else np.intersect1d(best.index, field.index)
-        alike = field.whole and comparable  # values here are those among all variables
+            here = best.index if whole else np.intersect1d(best.index, among)
+        alike = whole and comparable  # values here are those among all variables
         if alike and ends:
             least = max(least, ends[0].value * (1 - slack))
         again = [end for end in ends if len(here) and np.isin(here, end.index).all()]
         chosen = [end for end in ends if end.value >= least and not any(end is other for other in again)]
         chosen = chosen[: FIELD_LIFTED // 2 if alike else lifted]
-        fitted = steps if alike and can_be_swapped(k, len(field.index), self.swaps) else None
+        fitted = steps if alike and can_be_swapped(k, len(among), self.swaps) else None
         before = Tally(0, 0, 0) if best is None else best.tally
         tally = Tally(
             before.starts + made + n_starts,

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -137,7 +136,7 @@ class LeastSquaresSearch:
         self.supports: Supports = supports.among(
             supports.mask(np.flatnonzero(self.ratio.usable)) | supports.included
         )
-        self._of = cache(self._maximized)
+        self._ratios: dict[tuple[float, bool, int], RatioOfUnits] = {}
         self._paths: dict[RatioOfUnits, tuple[list[Units], Iterator[Units]]] = {}
 
     def solve(self, k: int, start: Solution | None = None) -> Solution | None:
@@ -194,10 +193,14 @@ class LeastSquaresSearch:
                     return k
         return self.supports.bounds[1]
 
-    def _maximized(self, weight: float, of_score: bool, k: int) -> RatioOfUnits:
-        """The ratio on supports of up to k, with a weight of what earlier ones span."""
-        ratio = self.ratio.of_score() if of_score else self.ratio
-        return RatioOfUnits(self._penalized(ratio, weight), self.supports.within(k))
+    def _of(self, weight: float, of_score: bool, k: int) -> RatioOfUnits:
+        """The ratio on supports of up to k, with a weight of what earlier ones span, which is kept."""
+        found = self._ratios.get((weight, of_score, k))
+        if found is None:
+            ratio = self.ratio.of_score() if of_score else self.ratio
+            found = RatioOfUnits(self._penalized(ratio, weight), self.supports.within(k))
+            self._ratios[weight, of_score, k] = found
+        return found
 
     def _path(self, objective: RatioOfUnits) -> Iterator[Units]:
         """The supports of forward search, which are kept."""

@@ -61,10 +61,14 @@ def refuse_in_turn(call, form, most, lasting=False):
     X = FORMS[form](call)
     with allocations() as memory, untouched(X):
         expected = outcome(call, X)
+        gc.collect()  # what the calls so far have left in circles
+        gc.disable()
+        live = memory.live
         with memory.refusing(-1, -1):
             assert outcome(call, X) == expected
+        assert memory.live == live  # which a circle would keep until garbage is collected
+        gc.enable()
         points = memory.asked
-        gc.collect()  # what the calls so far have left in circles
         spread = np.linspace(0, max(points - 1, 0), most - most // 2, dtype=int).tolist()
         tried = range(points) if points <= most else sorted({*range(most // 2), *spread})
         for i in tried:

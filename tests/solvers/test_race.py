@@ -340,10 +340,10 @@ def test_a_field_around_supports(storage):
         v = np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]
         expected |= {*S.tolist(), *np.argsort(-np.abs(A[:, S] @ v))[:12].tolist()}
     found = field.around(supports, 12, 200)
-    assert set(found.index.tolist()) == expected
-    size = problem.in_units(found.matrix.astype(float))
-    assert_allclose(size, A[np.ix_(found.index, found.index)], atol=2e-5)
-    assert set(supports[0]) <= set(field.around(supports, 12, 13).index)
+    assert set(found.tolist()) == expected
+    size = problem.in_units(fields.Field(problem, found).matrix.astype(float))
+    assert_allclose(size, A[np.ix_(found, found)], atol=2e-5)
+    assert set(supports[0]) <= set(field.around(supports, 12, 13))
 
 
 @pytest.mark.share(3)
