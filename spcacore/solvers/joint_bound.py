@@ -99,10 +99,18 @@ def relaxed_bound(
     return scale * bound
 
 
-def _rounding(found: _Multipliers, sizes: tuple[int, ...]) -> float:
-    """Of eigenvalues, and of matrices that are semidefinite but for it."""
-    size = 1 + float(np.abs(found.B).max()) + float(np.abs(found.B - found.Z).max())
-    return 64 * EPS * len(found.B) * size * sum(k + 1 for k in sizes)
+def _rounding(A: Matrix, found: _Multipliers, sizes: tuple[int, ...]) -> float:
+    """What rounding can take from a bound of A, whose entries are at most 1.
+
+    With u = EPS: an entry of B = FF' is off by p u max|B|, so v'Bv by k p u max|B| for k nonzeros, and Z
+    alike. An eigenvalue of M is off by a few times u m ||M||, m its order: of C on k variables at most by
+    k^2 u max|C|, r of A - B by r p u ||A - B||_F. F is off by k^2 u, the eigenvalues of X and the sums by
+    p u of themselves: together by (k + 1) p u times the cost, since a variable, and so F, reaches 1.
+    """
+    C = found.B - found.Z
+    size = found.cost + float(found.B.max() + np.abs(C).max())
+    rest = len(sizes) * float(np.linalg.norm(A - found.B))
+    return 8 * EPS * len(A) * (size * sum(k + 1 for k in sizes) + rest)
 
 
 def _searched(C: Matrix, m: int, support: Index, stop: Report) -> tuple[float, Index]:
@@ -226,8 +234,8 @@ class _Ascent:
         least = F / (2 * len(self.sizes))
         self.W = (E * (F / np.maximum(values, least))) @ E.T
         large = values > least
-        self.F = F + 64 * EPS * len(self.A) * len(self.sizes) * float(values[-1])
-        self.H, self.root = E[:, large] * np.sqrt(values[large]), E[:, large] / np.sqrt(values[large])
+        self.F, root = F, np.sqrt(values[large])
+        self.H, self.root = E[:, large] * root, E[:, large] / root
 
     def priced(self, B: Matrix, Z: Matrix) -> _Multipliers:
         """With what they cost; of uncorrelated components Z = HXH', X >= 0."""
@@ -235,7 +243,7 @@ class _Ascent:
         if self.H is not None:
             values, E = np.linalg.eigh(self.root.T @ Z @ self.root)
             Z = recomposed(self.H @ E, np.maximum(values, 0))
-            cost = self.F * float(np.maximum(values, 0)[-r:].sum()) * (1 + 64 * EPS * len(Z))
+            cost = self.F * float(np.maximum(values, 0)[-r:].sum())
         else:
             cost = float(np.trace(Z))
         if not self.apart:
@@ -253,7 +261,7 @@ class _Ascent:
             for m in self.counted:
                 levels[m], support = _searched(C, m, where[m], self.stop)
                 self.pool.add_near(C, support)
-            new = self.value(self.best, levels) + _rounding(self.best, self.sizes)
+            new = self.value(self.best, levels) + _rounding(self.A, self.best, self.sizes)
             self.most = np.inf
             self.look(self.best.B, self.best.Z)
             stalled = not new < bound * (1 - JOINT_STALL) and self.most <= before * (1 + JOINT_STALL)

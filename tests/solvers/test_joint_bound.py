@@ -187,11 +187,23 @@ def test_no_rounding_lowers_a_bound_that_is_attained():
         ascent = joint_bound._Ascent(A, (4, 4), constraint, lambda _: False)
         ascent.descend(60, 0.0)
         lost = -np.linalg.eigvalsh(ascent.best.Z)[0] * len(A)
-        assert lost <= joint_bound._rounding(ascent.best, (4, 4))
-    for c in (1.0, 1e9):  # a C whose largest eigenvalue is 0, and whose entries are negative
-        x = np.random.default_rng(0).random(20)
-        found = joint_bound._Multipliers(np.eye(20), np.eye(20) + c * np.outer(x, x), 0.0)
-        assert np.linalg.eigvalsh(found.B - found.Z)[-1] <= joint_bound._rounding(found, (4, 4))
+        assert lost <= joint_bound._rounding(A, ascent.best, (4, 4))
+    I, x = np.eye(90), np.random.default_rng(0).random((90, 1))
+    ones, none, eps = np.ones((90, 90)), np.zeros((90, 90)), np.finfo(float).eps
+    cases = (
+        (I, I + 1e9 * x @ x.T, 0),
+        (1e4 * I, 1e4 * I, 0),
+        (ones, ones, 0),
+        (ones, ones, 1e9),
+        (none, none, 0),
+    )
+    for B, Z, cost in cases:
+        for sizes in ((1, 1), (4, 4), (2, 7, 9)):  # what is lost, by parts; and not far beyond
+            margin = joint_bound._rounding(ones, joint_bound._Multipliers(B, Z, cost), sizes)
+            lost = sum(sizes) * 90 * (B + Z).max() + np.square(sizes).sum() * np.abs(B - Z).max()
+            lost += (sum(sizes) + 1) * 90 * cost + len(sizes) * 90 * np.linalg.norm(ones - B)
+            assert 4 * lost < margin / eps < 18 * lost
+            assert np.linalg.eigvalsh(B - Z)[-1] <= margin  # 0, of negative entries
 
 
 def uncorrelated_pairs(A):
@@ -217,6 +229,10 @@ def test_no_uncorrelated_components_exceed_their_bound():
         best, result = uncorrelated_pairs(A), optimality_bound(A, 2, **options)
         assert min(result.bounds.values()) >= best * (1 - 1e-13), seed
         tight.append(best / result.bound)
+        ascent = joint_bound._Ascent(A / A.max(), (2, 2), "uncorrelated", lambda _: True)
+        least = np.linalg.eigh(A)[1][:, : max(1, p // 2)]  # where Z has no price, it is not used
+        found = ascent.priced(ascent.A, 9 * least @ least.T)
+        assert found.cost + 2 * optimum(found.B - found.Z, 2) >= best / A.max() * (1 - 1e-13), seed
         full = optimality_bound(A, p, **options).bounds["relaxation"]  # principal components attain it
         assert 1 - 1e-13 <= full / np.linalg.eigvalsh(A)[-2:].sum() < 1 + 1e-3, seed
     assert np.mean(tight) > 0.9
