@@ -373,24 +373,26 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     """No bound is off by more, in the operator's units.
 
     fl(F'(Fv)) differs from F'Fv by at most gamma ||F||_F^2 (Higham 2002, section 3.5), gamma not above m + 64
-    roundings, and an entry a_ij by gamma ||F_i|| ||F_j||; LAPACK's eigenvalues are off by a multiple of p
-    roundings of ||A||. ||A|| and ||F||_F^2 are at most the trace. Variances of data come from a pass in
-    double; a covariance that was rounded is semidefinite but for a rounding of the trace.
+    roundings, and an entry a_ij by gamma ||F_i|| ||F_j||, so a row of k entries by gamma max_i ||F_i|| times
+    the k largest ||F_j||; LAPACK's eigenvalues are off by a multiple of p roundings of ||A||. ||A|| and
+    ||F||_F^2 are at most the trace. Variances of data come from a pass in double; a covariance that was
+    rounded is semidefinite but for a rounding of the trace.
     """
-    op, eps = problem.operator, EPS
-    entries = whole or name == "blocks"  # which allow for the decompositions of blocks themselves
-    exact = op.t == 0 and (op.symmetric_form if entries else name == "diagonal" and not op.symmetric_form)
-    products = 0.0 if exact else product_error(op, k)
-    decomposition = 8 * (problem.p if whole else max(BOUND_VECTORS, min(op.m, LEADING_ORDER))) * eps
-    moment = np.abs(problem.known_moment)
-    size = float(moment.sum())
+    op, moment = problem.operator, np.abs(problem.known_moment)
+    size, order = float(moment.sum()), problem.p if whole else max(BOUND_VECTORS, min(op.m, LEADING_ORDER))
+    decomposition = 8 * order * EPS * size
     if name == "strong variables":  # which allows for the rest itself; data are semidefinite
-        return decomposition * size if op.symmetric_form else 0.0
-    if name in ("row sums", "threshold", "blocks"):
-        root = np.sqrt(moment)
-        rows = products * float(root.max() * _largest_sum(root, k))
-        return rows if name == "blocks" else rows + decomposition * size
-    return (products + decomposition) * size
+        return decomposition if op.symmetric_form else 0.0
+    given = name == "diagonal" or (
+        op.symmetric_form and (whole or name == "blocks")
+    )  # entries, to the last bit
+    if given and op.t == 0:
+        return decomposition
+    root = np.sqrt(moment)
+    rows = name in ("row sums", "threshold", "blocks")
+    return decomposition + product_error(op, k) * (
+        float(root.max() * _largest_sum(root, k)) if rows else size
+    )
 
 
 def _largest_sum(a: AnyArray, k: int) -> AnyArray:

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import flat
 import numpy as np
@@ -134,16 +134,28 @@ def test_no_bound_is_below_the_optimum(kind, way, dtype, seeds, monkeypatch):
     assert np.mean(tight) > (0.9 if way == "all" else 0.75)
 
 
-def test_entries_may_be_off_by_all_that_products_lose():
-    """Together, on the k variables of most variance: of small and of large entries."""
+def test_margins_allow_for_all_that_products_and_decompositions_lose(monkeypatch):
+    """And for little more: of given entries, of variances, which doubles add, and of all else by products."""
+    bounds_by("all", monkeypatch, BOUND_VECTORS=2, LEADING_ORDER=8)
+    names = "spectral", "diagonal", "knapsack", "row sums", "threshold", "blocks", "strong variables"
     for seed in range(examples(8)):
         rng = np.random.default_rng([seed, 3])
         X = (rng.standard_normal((12, 6)) * 2.0 ** rng.integers(-9, 9, 6)).astype(np.float32)
-        for k, problem in enumerate((as_problem(X), as_problem(X, scale=True)), 1):
-            most = product_error(problem.operator, k) * np.sort(problem.known_moment)[-k:].sum()
-            for name in ("spectral", "row sums", "knapsack", "threshold", "blocks"):
-                for whole in (True, False):
-                    assert certificates._rounding(problem, whole, name, k) >= most * (1 - 1e-9), (seed, name)
+        given = as_problem(np.diag([*np.diagonal(covariance(X)), -1e-25]), kind="covariance")
+        less = given.operator.deflated("projection", np.array([0]), np.ones(1), np.zeros(7), 1.0)
+        for problem in (as_problem(X), as_problem(X, scale=True), given, replace(given, operator=less)):
+            op, moment = problem.operator, abs(problem.known_moment)
+            symmetric = op.symmetric_form
+            for name, whole, k in product(names, (True, False), (1, 5)):
+                exact = (symmetric and (whole or name == "blocks")) or name == "diagonal"
+                rows = np.sqrt(moment.max()) * np.sort(np.sqrt(moment))[-k:].sum()
+                lost = rows if name in ("row sums", "threshold", "blocks") else moment.sum()
+                lost *= 0 if (exact and op.t == 0) or "strong" in name else product_error(op, k)
+                order = problem.p if whole else min(8, op.m)
+                order *= symmetric or "strong" not in name  # data are semidefinite
+                least = 4 * order * np.finfo(float).eps * moment.sum()
+                margin = certificates._rounding(problem, whole, name, k)
+                assert least + lost * (1 - 1e-9) <= margin <= 2.2 * least + lost * (1 + 1e-9), (seed, name)
 
 
 def test_vectors_beyond_the_rank_are_orthonormal_too():
@@ -350,6 +362,13 @@ def test_included_variables_of_an_indefinite_matrix(seed):
         for S in combinations(range(p), k) if set(I) <= set(S)
     )  # fmt: skip
     assert certificates._with_choice(choice, A, k, {}, 0.0)["included"] >= best - 1e-12
+    pair, first = (
+        np.diag([0, 0, -0.5]) + np.eye(3)[[1, 0, 2]] * [1, 1, 0],
+        Supports.checked(3, None, [0], None, None, None),
+    )
+    assert certificates._with_choice(first, pair, 2, {}, 0.0)["included"] == pytest.approx(
+        1
+    )  # of 1, -0.5, -1
     whole = np.diag(rng.permutation([5.0, 2.0, 1.0])) * seed  # whose optimum is exact
     known = spcacore.Choice(include=[whole.diagonal().argmax()])
     assert spcacore.optimality_bound(whole, 1, kind="covariance", choice=known).bound >= 5 * seed
