@@ -174,17 +174,20 @@ def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
     """
     rng = np.random.default_rng(7)
     for _ in range(examples(20)):
-        X, A, V = data_and_eigenvectors(rng)
+        X, _, V = data_and_eigenvectors(rng)
         p, m = V.shape
-        values = np.linalg.eigvalsh(A)[::-1]
+        X = X[: max(p - 1, m + 2)]
+        A = covariance(X)
+        values, V = (M[..., ::-1] for M in np.linalg.eigh(A))
+        V = V[:, :m]
         W = np.linalg.qr(V + 10.0 ** rng.uniform(-3, 1) * rng.standard_normal((p, m)))[0]
-        for way, U in (("matrix", V), ("lanczos", W)):
+        for way, U in (("matrix", V), ("samples", V), ("lanczos", W)):
             theta, E = np.linalg.eigh(U.T @ A @ U)
             U = U @ E
             R, P = A @ U - U * theta, np.eye(p) - U @ U.T
             rest = -np.sort(-np.diagonal(P @ A @ P))
-            beyond = min(rest.sum(), values[m]) if way == "matrix" else rest.sum()
-            top = values[0] if way == "matrix" else max(theta[-1], rest.sum()) + np.linalg.norm(R, 2)
+            beyond = rest.sum() if way == "lanczos" else min(rest.sum(), values[m])
+            top = values[0] if way != "lanczos" else max(theta[-1], rest.sum()) + np.linalg.norm(R, 2)
             with monkeypatch.context() as patch:
                 bounds_by(way, patch, BOUND_VECTORS=m)
                 patch.setattr(certificates, "_lanczos", lambda op, m, U=U: np.asfortranarray(U))
@@ -273,6 +276,16 @@ def test_bounds_by_hand():
         ones = optimality_bound(np.ones((5, 5)), k, kind="covariance")
         assert ones.bounds["knapsack"] == pytest.approx(k)
         assert ones.bound == pytest.approx(k)
+
+
+def test_more_vectors_than_the_rank_are_not_made_of_rounding(monkeypatch):
+    """Of rank 1, whose best loading is known; its other vectors would be copies of the first."""
+    bounds_by("samples", monkeypatch)
+    for n in range(4, 9):
+        a, x = np.random.default_rng(n).standard_normal((2, 12))
+        for X in (np.outer(a[:n], x), np.diag([1.0, -1.0] + [0.0] * (n - 2)) @ np.ones((n, 12))):
+            bounds = optimality_bound(X, 3).bounds
+            assert bounds["knapsack"] == pytest.approx(optimum(covariance(X), 3), rel=1e-6), n
 
 
 def test_the_rest_of_a_spectrum_is_bounded_for_any_vectors():
