@@ -333,7 +333,6 @@ LANCZOS_SHARE = 40  # eigenvectors for one, at least, for Lanczos to be quicker 
 ALTERNATIONS = 60  # iterations of elastic nets without a gain at which supports that change end them
 ROUND_RISE = 1e-4  # of what elastic nets explain, for which others take their place
 REFINEMENT_ROUNDS = 500  # of `refine=True`
-QUOTIENT_ROUNDS = 5  # of power iteration and re-fitting under generalized deflation
 CCA_ROUNDS = 100  # of the two sides in turn
 LLOYD_STEPS = 300  # of one K-means
 HARTIGAN_MOVES = 16  # of single points between two passes of its: 1 takes twice the time, 64 ends lower

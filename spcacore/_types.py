@@ -65,9 +65,7 @@ ShareOf: TypeAlias = Literal["variance", "score"]
 Definition: TypeAlias = Literal["cumulative", "adjusted", "raw", "regression"]
 Rotation: TypeAlias = Literal["varimax", "l1", "none"]
 ThresholdRule: TypeAlias = Literal["soft", "hard"]
-Metric: TypeAlias = (
-    Literal["sqeuclidean", "absolute", "precomputed"] | Callable[[AnyArray, AnyArray], ArrayLike]
-)
+Metric: TypeAlias = Literal["sqeuclidean", "absolute", "precomputed"]
 Rule: TypeAlias = Literal["one_se", "best"]
 Criterion: TypeAlias = Literal["cv", "permutation", "correlation", "sparseness", "bic", "stability"]
 CountCriterion: TypeAlias = Literal["cv", "permutation"]

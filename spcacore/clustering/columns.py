@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -21,7 +21,6 @@ from .._validation import (
     check_l1_bound,
     check_sample_weight,
     column_names,
-    is_sparse,
     real_array,
 )
 from ..linalg.eigen import interruptible
@@ -95,26 +94,27 @@ class Samples:
 
     def centers(self, partition: Any, n_clusters: int) -> AnyArray:
         """Means of the clusters, in the caller's units."""
-        sums, counts = self._sums(partition, n_clusters)
+        ((sums, counts),) = self._sums([partition], n_clusters)
         return (self.mean + np.ldexp(sums / counts[:, None], self.exponent)).astype(self.dtype)
 
-    def _sums(self, partition: Any, n_clusters: int) -> tuple[Array, Array]:
-        """Of the points of each cluster, all variables, (k, p); and their weights."""
+    def sums_between(self, partitions: list[Any], n_clusters: int) -> Array:
+        """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
+        rows = [np.sum(s**2 / counts[:, None], axis=0) for s, counts in self._sums(partitions, n_clusters)]
+        return np.array(rows).reshape(len(partitions), self.p)
+
+    def _sums(self, partitions: list[Any], n_clusters: int) -> Iterable[tuple[Array, Array]]:
+        """Of each partition the sums of the points of each cluster, of all variables, and their weights."""
         raise NotImplementedError
 
 
 @record
 class Columns(Samples):
-    """Data in memory, an array or CSC matrix, one block of variables at a time.
-
-    `rows` are all variables as `blocks` yields them, (p, n), or None where it computes them from `source`.
-    """
+    """Data in memory, an array or CSC matrix, one block of variables at a time."""
 
     source: AnyArray
     mean: Array
     exponent: int
     names: Names
-    rows: AnyArray | None = None
     poll: Callable[[], object] = lambda: None
     weight: Array | None = None
     kept: Labels | None = None
@@ -146,8 +146,6 @@ class Columns(Samples):
         return [part if index is None else index[part] for part in parts]
 
     def _block(self, part: Any) -> AnyArray:
-        if self.rows is not None:
-            return self.rows[part]
         mean = self.mean[part, None]
         T = np.empty((len(mean), self.n), self.dtype)
         columns: Any = self.source[:, part].T
@@ -197,22 +195,6 @@ class Columns(Samples):
             return points.step(labels, k, points.squares)
         return points.step_to(*given)  # "nearest"
 
-    def sums_between(self, partitions: list[Labels], n_clusters: int) -> Array:
-        """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
-        out = np.empty((len(partitions), self.p))
-        each = [
-            member / np.sqrt(counts)
-            for member, counts in (membership(l, n_clusters, self.weight) for l in partitions)
-        ]
-        members = np.hstack([np.empty((self.n, 0)), *each]).T.astype(self.dtype, order="C")
-
-        def sums(part: Any, T: AnyArray) -> None:
-            squares = matrix_product(T, members) ** 2
-            out[:, part] = squares.reshape(len(T), len(partitions), n_clusters).sum(axis=2).T
-
-        self.each_block(sums)
-        return out
-
     def labels(self, partition: Labels) -> Labels:
         """Of each sample."""
         return partition
@@ -228,26 +210,21 @@ class Columns(Samples):
             partition[i] = to
         return partition
 
-    def _sums(self, partition: Labels, n_clusters: int) -> tuple[Array, Array]:
-        sums = np.empty((n_clusters, self.p))
-        member, counts = membership(partition, n_clusters, self.weight)
-        member = member.T.astype(self.dtype, order="C")
+    def _sums(self, partitions: list[Labels], n_clusters: int) -> Iterable[tuple[Array, Array]]:
+        each = [membership(labels, n_clusters, self.weight) for labels in partitions]
+        members = np.hstack([np.empty((self.n, 0)), *(member for member, _ in each)])
+        members = members.T.astype(self.dtype, order="C")
+        sums = np.empty((len(members), self.p))
 
         def of(part: Any, T: AnyArray) -> None:
-            sums[:, part] = matrix_product(T, member).T
+            sums[:, part] = matrix_product(T, members).T
 
         self.each_block(of)
-        return sums, counts
+        return zip(sums.reshape(len(partitions), n_clusters, self.p), (w for _, w in each), strict=True)
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Columns:
         """A copy with the entries of each variable in random order."""
-        if is_sparse(self.source):
-            return replace(self, source=permuted_columns(self.source, generator), poll=poll)
-        rows = np.empty((self.p, self.n), self.dtype)
-        for part, T in self.blocks():
-            rows[part] = T
-        generator.permuted(rows, axis=1, out=rows)
-        return Columns(self.source, self.mean, self.exponent, self.names, rows, poll)
+        return replace(self, source=permuted_columns(self.source, generator), poll=poll)
 
 
 def membership(labels: Labels, n_clusters: int, weight: Array | None = None) -> tuple[Array, Array]:

@@ -46,7 +46,6 @@ from .._validation import (
 from ..linalg.orthogonal import matrix_product, tall_product
 from ..linalg.scaling import below_range
 from .columns import (
-    PAIRS,
     Array,
     Columns,
     Fit,
@@ -79,7 +78,7 @@ class SparseDissimilarity(WeightedResult):
     converged : bool
     l1_bound : float
     metric : str
-        The name of the differences, or of the callable.
+        The name of the differences.
     names : tuple of str or None
         Names of the variables, if the input had any.
 
@@ -133,12 +132,10 @@ def sparse_dissimilarity(
     l1_bound : float
         In [1, sqrt(p)]. 1 allows a single variable; sqrt(p) is no restriction. See
         `sparse_dissimilarity_gap`.
-    metric : {"sqeuclidean", "absolute", "precomputed"} or callable, default "sqeuclidean"
-        Differences `(x_ij - x_i'j)**2`, or `abs(x_ij - x_i'j)`, which is less sensitive to outliers. A
-        callable gets the entries of a variable in the first and in the second sample of all pairs, as two
-        arrays of n (n - 1) / 2 numbers, and returns as many differences, at least 0. With "precomputed", X is
-        D itself, of shape (n (n - 1) / 2, p), with pairs in the order of `scipy.spatial.distance.pdist`. In
-        these two cases D is in memory.
+    metric : {"sqeuclidean", "absolute", "precomputed"}, default "sqeuclidean"
+        Differences `(x_ij - x_i'j)**2`, or `abs(x_ij - x_i'j)`, which is less sensitive to outliers. With
+        "precomputed", X is D itself: other differences, at least 0, of shape (n (n - 1) / 2, p), with pairs
+        in the order of `scipy.spatial.distance.pdist`.
     max_iter : int, default 200
     tol : float, optional
         Stop when an iteration moves the weights by a fraction of at most `tol` in the l1 norm. Default 1e-6
@@ -184,9 +181,8 @@ def sparse_dissimilarity(
     with below_range():
         pairs = np.ldexp(differences.weighted(weights), differences.exponent).astype(differences.dtype)
         trace = np.ldexp(np.array(fit.trace), differences.exponent)
-    name = metric if isinstance(metric, str) else getattr(metric, "__name__", "callable")
     return SparseDissimilarity(
-        weights, pairs, float(trace[-1]), trace, len(trace), fit.converged, bound, name, differences.names
+        weights, pairs, float(trace[-1]), trace, len(trace), fit.converged, bound, metric, differences.names
     )
 
 
@@ -325,8 +321,8 @@ def as_differences(
 ) -> tuple[AnyDifferences, list[float]]:
     """The differences of X, checked, and the bounds, with the largest of which sums are finite."""
     require_memory(X, "all pairs of rows are compared, which needs")
-    if metric == "precomputed" or callable(metric):
-        return _given(X, metric, bounds_for)
+    if isinstance(metric, str) and metric == "precomputed":
+        return _given(X, bounds_for)
     check_choice(metric, "metric", (*METRICS, "precomputed"))
     columns = as_columns(X)
     bounds = bounds_for(columns.p)
@@ -334,22 +330,9 @@ def as_differences(
     return OfColumns(columns, metric), bounds
 
 
-def _given(
-    X: Any, metric: Any, bounds_for: Callable[[int], list[float]]
-) -> tuple[AnyDifferences, list[float]]:
+def _given(X: Any, bounds_for: Callable[[int], list[float]]) -> tuple[AnyDifferences, list[float]]:
     names, D = column_names(X), real_array(as_dense(X), "X", ndim=2)
-    dtype, bounds = D.dtype, bounds_for(D.shape[1])  # before the differences, which may take long
-    if callable(metric):
-        first, second = np.triu_indices(len(D), 1)
-        if len(first) == 0:
-            raise ValueError(PAIRS)
-        found = [real_array(metric(x[first], x[second]), "what metric returns", ndim=1) for x in D.T]
-        wrong = [len(d) for d in found if len(d) != len(first)]
-        if wrong:
-            raise ValueError(
-                f"metric must return {counted(len(first), 'number')}, one for each pair, not {wrong[0]}"
-            )
-        D = np.column_stack(found)
+    dtype, bounds = D.dtype, bounds_for(D.shape[1])
     if D.min() < 0:
         raise ValueError(f"differences must be at least 0, and one is {D.min():.3g}")
     if not D.max() > 0:

@@ -110,7 +110,7 @@ def sparse_dissimilarity_gap(
         As in `sparse_dissimilarity`.
     l1_bounds : array-like of shape (m,), optional
         Each in [1, sqrt(p)]; sorted here. Default: ten in geometric progression from 1.2 to `0.7 sqrt(p)`.
-    metric : {"sqeuclidean", "absolute", "precomputed"} or callable, default "sqeuclidean"
+    metric : {"sqeuclidean", "absolute", "precomputed"}, default "sqeuclidean"
         As in `sparse_dissimilarity`. If differences are given, samples are permuted.
     n_permutations : int, default 10
     max_iter, tol

@@ -126,20 +126,10 @@ class BlockColumns(Samples):
         sides = self.mean, self.unit, questions
         return list(self.blocks.reduced(combine, _each_of, *sides, each=self.own, entries=entries))
 
-    def _steps(self, partitions: list[Assigned], n_clusters: int) -> list[Step]:
-        """The partitions as steps, for points of all variables."""
+    def _sums(self, partitions: list[Assigned], n_clusters: int) -> Iterable[tuple[Array, Array]]:
         entries = n_clusters * self.p
-        return self._ask([_Question(_sums, self.everything, (a, n_clusters), entries) for a in partitions])
-
-    def sums_between(self, partitions: list[Assigned], n_clusters: int) -> Array:
-        """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
-        steps = self._steps(partitions, n_clusters)
-        rows = [np.sum(step.sums**2 / step.counts[:, None], axis=0) for step in steps]
-        return np.array(rows).reshape(len(partitions), self.p)
-
-    def _sums(self, partition: Assigned, n_clusters: int) -> tuple[Array, Array]:
-        (step,) = self._steps([partition], n_clusters)
-        return step.sums, step.counts
+        steps = self._ask([_Question(_sums, self.everything, (a, n_clusters), entries) for a in partitions])
+        return ((step.sums, step.counts) for step in steps)
 
     def labels(self, partition: Assigned) -> Labels:
         """Of each sample."""

@@ -37,9 +37,14 @@ class PencilBasis:
 
     @classmethod
     def _of(cls, A: Array, T: Array, null: Mask) -> PencilBasis:
-        G = T.T @ A @ T
-        eigenvalues, Y = all_eigenpairs(symmetrized(G))
-        return cls(eigenvalues[::-1].copy(), np.asfortranarray(T @ Y[:, ::-1]), null)
+        basis = cls.ordinary(T.T @ A @ T)
+        return cls(basis.eigenvalues, np.asfortranarray(T @ basis.W), null)
+
+    @classmethod
+    def ordinary(cls, A: AnyArray) -> PencilBasis:
+        """Of A alone, B = I."""
+        eigenvalues, W = all_eigenpairs(symmetrized(A))
+        return cls(eigenvalues[::-1].copy(), np.asfortranarray(W[:, ::-1]), np.zeros(len(A), bool))
 
     @classmethod
     def definite(cls, A: Array, B: Array) -> PencilBasis | None:

@@ -25,7 +25,7 @@ from ..progress import Progress
 from ..solvers.base import Solver, check_working_set, hook_of_component, limit_of
 from ..solvers.certificates import upper_bounds
 from ..solvers.exact import ExactSearch, solve_to_optimality
-from ..solvers.explained_share import Share, fewest_variables
+from ..solvers.explained_share import fewest_variables, shares_of
 from ..solvers.solution import Ended, Solution, Tally, ended
 from ..supports.admissible import Supports
 from .joint_supports import check_sizes, search_together, tell_found
@@ -71,8 +71,6 @@ def prepare(
     solver = make_solver(problem, request)
     state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint)
     check_working_set(solver, request.screening, state)
-    for sparsity in several:
-        solver.check_together(sparsity)
     return problem, solver, r, [request.having(sparsity=sparsity) for sparsity in several]
 
 
@@ -108,11 +106,9 @@ _FORMING_SPEED = 1e10  # multiplications in a second by which a matrix of all va
 
 
 def check_sparsities(method: type[Solver], given: Any, r: int, problem: Problem) -> tuple[Any, ...]:
-    """How sparse each component is to be, or the `Share` that it is to explain."""
+    """How sparse each component is to be, or the share that it is to explain."""
     if isinstance(given, Explained):
-        return Share.each(given, r)
-    if isinstance(given, Share):
-        return (given,) * r
+        return shares_of(given, r)
     return per_component(
         given, method.sparsity, r, lambda one, name: method.check_sparsity(one, name, problem)
     )
@@ -176,7 +172,7 @@ def _in_turn(
         if t < len(known):
             new: Solution | None = known[t]
         else:
-            find = partial(fewest_variables, solver) if isinstance(asked, Share) else solver.find
+            find = partial(fewest_variables, solver) if isinstance(asked, Explained) else solver.find
             new = find(state, asked)
             if is_rounding(problem, 0.0 if new is None else new.objective):
                 assert problem.data is not None
@@ -237,7 +233,7 @@ def refine_all(
 ) -> list[Solution]:
     """The components solved again, each given all the others."""
     sizes = tuple(problem.supports.cardinality_with(x.index) for x in found)
-    if not any(isinstance(one, Share) for one in request.cardinality):
+    if not any(isinstance(one, Explained) for one in request.cardinality):
         sizes = (request.cardinality or sizes)[: len(found)]
     start = [(x.index, x.entries) for x in found]
     loadings, converged = start, False

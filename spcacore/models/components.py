@@ -200,7 +200,6 @@ class SparsePCAResult(VariancesResult):
             )
         ]
         solver = make_solver(problem, request)
-        solver.check_together(request.sparsity)
         problem = formed(problem, hook_of_component(hook, before, before + more))
         found = search(problem, solver, request, known, before + more, hook)
         return components_result(problem, found, request, X)

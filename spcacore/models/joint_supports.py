@@ -27,6 +27,7 @@ from .._messages import counted
 from .._records import replaced
 from .._types import Array, Index
 from .._validation import Hook, integer, require_entries
+from ..choice import Explained
 from ..linalg.orthogonal import fix_sign
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.problem import Problem, of_matrix
@@ -34,7 +35,6 @@ from ..operators.submatrix import symmetric_submatrix
 from ..progress import Progress
 from ..solvers.base import hook_of_component
 from ..solvers.certificates import joint_bounds, may_be_formed
-from ..solvers.explained_share import Share
 from ..solvers.solution import Solution
 from ..supports.admissible import Supports
 from ..supports.search import Steps
@@ -216,7 +216,7 @@ def _most_variables(problem: Problem, found: list[Solution], request: Request) -
     choice = problem.supports
     counts = [choice.cardinality_of(x.index) for x in found]
     for t, k in enumerate(request.cardinality[: len(found)]):
-        counts[t] = max(counts[t], 0 if isinstance(k, Share) else k)
+        counts[t] = max(counts[t], 0 if isinstance(k, Explained) else k)
     return tuple(choice.most_variables(k) for k in counts)
 
 

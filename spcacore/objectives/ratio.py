@@ -30,7 +30,7 @@ from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvect
 from ..linalg.orthogonal import symmetrized
 from ..linalg.pencil import PencilBasis, border, bordered_values, signed_ratio
 from ..operators.deflation import DeflatedOperator
-from ..operators.submatrix import KeptRows, rows_of, whole_matrix
+from ..operators.submatrix import KeptRows, rows_of, symmetric_submatrix
 from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Objective, kept, of_each_size
 
@@ -137,7 +137,7 @@ class Ratio(Quotient):
     def _square(self) -> None:
         """The leading eigenpairs, and the diagonal of A^2 or a bound of it."""
         if self.p <= LEAST_SQUARES_ORDER:
-            self.A = whole_matrix(self.op)
+            self.A = symmetric_submatrix(self.op)
             self.A = (self.A + self.A.T) / 2
             values, vectors, _ = leading_eigenpairs(self.A.copy(), 1)
             self.M_diagonal, self.known = np.einsum("ij,ij->j", self.A, self.A), np.ones(self.p, bool)

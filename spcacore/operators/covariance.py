@@ -44,26 +44,17 @@ class Covariance(InMemory, CovarianceStorage):
                 f"{what} must be symmetric; it differs from its transpose by up to {asymmetry:.3g}"
             )
         if self.definite:
-            small = self.shape[0] <= CHOLESKY_ORDER
-            refuse_indefinite(as_dense(self.matrix) if small else None, largest, excess, tolerance)
+            bad = excess > tolerance
+            if not bad and largest > 0 and self.shape[0] <= CHOLESKY_ORDER:  # else by 2 x 2 minors alone
+                with below_range():
+                    scaled = as_dense(self.matrix).astype(np.float64) / largest
+                bad = is_indefinite(scaled, tolerance / largest)
+            if bad:
+                raise ValueError("a covariance must be positive semidefinite, and X is not")
         return largest
 
     def diagonal(self) -> AnyArray:
         return np.asarray(self.matrix.diagonal())
-
-
-def refuse_indefinite(a: Any, largest: float, excess: float, tolerance: float) -> None:
-    """Raise unless `a` is positive semidefinite to rounding.
-
-    By Cholesky factorization of `a` where it is small, and by its 2 x 2 minors otherwise.
-    """
-    bad = excess > tolerance
-    if not bad and largest > 0 and a is not None:
-        with below_range():
-            scaled = a.astype(np.float64) / largest
-        bad = is_indefinite(scaled, tolerance / largest)
-    if bad:
-        raise ValueError("a covariance must be positive semidefinite, and X is not")
 
 
 def is_indefinite(A: Array, share: float) -> bool:

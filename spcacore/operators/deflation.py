@@ -243,20 +243,16 @@ class DeflatedOperator:
         special = self.deflation.orthogonalized or self.deflation.residual or self.constraint is not None
         return self.deflation.update == "projection" and not special
 
-    def removed(self) -> AnyArray:
-        """A of a symmetric form in memory with the components removed, `by_loadings`."""
-        A = self.problem.operator.columns(np.arange(self.p))
-        for index, entries in self.loadings:
-            _core.deflate_covariance("projection", A, index, entries)
-        return A
-
     def formed(self) -> DeflatedOperator:
         """The same with its matrix, where that is small: a search then knows nothing of the deflations."""
         op = self.operator
         small = op.symmetric_form and op.dense and op.p <= FORMED_ORDER
         if not small or not self.by_loadings or self.matrix is not None:
             return self
-        return self._of_matrix(self.removed())
+        A = self.problem.operator.columns(np.arange(self.p))
+        for index, entries in self.loadings:
+            _core.deflate_covariance("projection", A, index, entries)
+        return self._of_matrix(A)
 
     def _of_matrix(self, A: AnyArray, **changes: Any) -> DeflatedOperator:
         return replaced(self, operator=_core.dense(A, True), matrix=A, **changes)

@@ -240,11 +240,6 @@ class Problem:
         warn_out_of_range(value, given)
         return given
 
-    def from_units(self, value: Any) -> Any:
-        """Variances of the caller's in the operator's units; inf where these are too small for them."""
-        with beyond_range():
-            return np.ldexp(value, -self.exponent)
-
 
 def of_matrix(problem: Problem, A: AnyArray, supports: Supports | None = None) -> Problem:
     """The problem of some variables, whose operator is A of them; any of them, if nothing is said."""

@@ -108,13 +108,6 @@ def symmetric_submatrix(
     return symmetrized(A)
 
 
-def whole_matrix(op: _core.Operator) -> Array:
-    """A, from its products where it is large."""
-    everything = np.arange(op.p)
-    A = op.submatrix(everything) if op.p <= largest_submatrix(op) else rows_of(op, everything).T
-    return A.astype(np.float64, order="C")
-
-
 @record
 class KeptRows:
     """Rows of matrices of order p, kept once they were asked for; some beside those of the last support."""

@@ -180,14 +180,6 @@ class WorkingSet:
             )
         return restricted
 
-    def submatrix(self, state: DeflatedOperator, index: Index) -> AnyArray | None:
-        """A[index, index] after deflation, of variables that ascend; None if there is no room for them."""
-        active = np.unique(np.concatenate([index, *(removed for removed, _ in state.loadings)]))
-        if len(self.index) + len(active) > self.most or not self.admit(active):
-            return None
-        restricted = self.restricted(state, active)
-        return restricted.operator.submatrix(np.searchsorted(active, index))
-
     def entrants(self, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]) -> list[Index]:
         """Of each x the other variables where |A x|, if not A x, exceeds its level, by decreasing excess."""
         operator = state.operator.with_quotient() if state.quotient else state.operator

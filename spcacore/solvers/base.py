@@ -124,7 +124,7 @@ class Solver(Restrictable):
     usual_needs : Needs
         What its steps ask, whatever the options.
     takes_share : bool
-        Whether `solve` takes a `Share` of what is to be explained in place of a cardinality.
+        Whether `solve` takes `Explained` in place of a cardinality.
     nonnegative_kernel : bool
         Whether its kernels take signs of 1 for all variables.
     forms : bool
@@ -158,10 +158,6 @@ class Solver(Restrictable):
         """What its steps ask with these options."""
         return cls.usual_needs
 
-    def begins_in_set(self, state: DeflatedOperator) -> bool:
-        """Whether the first component is sought in a working set, if there is one."""
-        return self.restrictable(state)
-
     def path(self, state: DeflatedOperator, most: int) -> Iterator[Solution] | None:
         """Components of ever more variables, where one search passes them all; else None."""
         return None
@@ -173,10 +169,6 @@ class Solver(Restrictable):
             x = search_in_working_set(state.problem.working_set, self, state, sparsity)
         x = self.solve(state, sparsity) if x is None else x
         return _chosen(state.supports, x)
-
-    def check_together(self, sparsities: tuple[Any, ...]) -> None:
-        """Validate the sparsities of all components against the options."""
-        return None
 
     def solve_together(
         self, problem: Problem, sparsities: tuple[Any, ...], seed: list[int], hook: Report | None
@@ -211,8 +203,9 @@ def checked_screening(method: type[Solver], record: Method) -> str:
 
 
 def check_working_set(solver: Solver, screening: str, state: DeflatedOperator) -> None:
-    """Refuse a working set in which not even the first component, of `state`, can be sought."""
-    if screening == "working_set" and not solver.begins_in_set(state):
+    """Refuse a working set in which steps cannot seek even the first component, of `state`."""
+    steps = isinstance(solver, IterativeSolver)
+    if screening == "working_set" and steps and not solver.restrictable(state):
         raise ValueError(
             f"screening='working_set' is not possible for {solver.name} with this start, n_starts, "
             "max_iter or deflation: leave it out"
@@ -428,46 +421,32 @@ def choice_options(method: type[Solver], choice: Choice | None, kernels: bool = 
     return known | {"by_kernels": alone and kernels and method.nonnegative_kernel}
 
 
-def run_one(
-    method: type[Solver],
-    options: Method | None,
-    X: Any,
-    sparsity: Any,
-    choice: Choice | None,
-    callback: Callback | None,
-    kind: Any,
-    center: Any,
-    scale: Any,
-    sample_weight: Any,
-    deflate: Callable[[DeflatedOperator], DeflatedOperator] = lambda state: state,
-    *,
+def begun(
+    method: type[Solver], options: Method | None, X: Any, sparsity: Any, choice: Choice | None,
+    callback: Callback | None, kind: Any, center: Any, scale: Any, sample_weight: Any,
     definite: bool = False,
-) -> Run:
-    """Validate what a one-component function is given, and solve."""
+) -> Run:  # fmt: skip
+    """What a one-component function is given, validated, before the search."""
     record = as_record(options, METHODS[method.name])
     needs = method.needs(record)
     problem = as_problem(
-        X,
-        kind,
-        center,
-        scale,
-        sample_weight,
-        definite=definite,
-        missing=method.missing,
-        columnwise=not needs.whole_products,
-        restrictable=needs.working_set,
-        form=not needs.samples,
-        choice=choice_options(method, choice, kernels=True),
-        screening=checked_screening(method, record),
-    )
+        X, kind, center, scale, sample_weight, definite=definite, missing=method.missing,
+        columnwise=not needs.whole_products, restrictable=needs.working_set, form=not needs.samples,
+        choice=choice_options(method, choice, kernels=True), screening=checked_screening(method, record),
+    )  # fmt: skip
     sparsity = method.check_sparsity(sparsity_given(record, sparsity), method.sparsity, problem)
     solver: Solver = method.from_record(problem, record)
-    solver.check_together((sparsity,))
     check_working_set(solver, record.screening, DeflatedOperator.from_problem(problem))
     hook = progress_hook(callback)
-    state = deflate(DeflatedOperator.from_problem(formed(problem, hook)))
+    state = DeflatedOperator.from_problem(formed(problem, hook))
     state = replaced(state, seed=(as_seed(seed_of(record)), 0), hook=hook)
-    return Run(state, solver, solver.find(state, sparsity), sparsity)
+    return Run(state, solver, None, sparsity)
+
+
+def run_one(*given: Any) -> Run:
+    """The run of a one-component function, from what it is given."""
+    run = begun(*given)
+    return replaced(run, found=run.solver.find(run.state, run.cardinality))
 
 
 def drop_zeros(found: Solution | None) -> Solution | None:

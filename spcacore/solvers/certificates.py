@@ -48,7 +48,7 @@ from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out, symmetrized
 from ..linalg.scaling import EPS
-from ..operators.covariance import refuse_indefinite
+from ..operators.covariance import is_indefinite
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -307,13 +307,9 @@ def bounds_without_search(state: DeflatedOperator, k: int, seconds: float) -> It
 
 def _is_semidefinite(op: Any) -> bool:
     """But for the rounding that a covariance may have."""
-    A = op.submatrix(np.arange(op.p))
+    A = op.submatrix(np.arange(op.p)).astype(np.float64)
     largest = float(np.abs(A).max())
-    try:
-        refuse_indefinite(A, largest, 0.0, SYMMETRY.of(op.dtype) * largest)
-    except ValueError:
-        return False
-    return True
+    return largest == 0 or not is_indefinite(A / largest, SYMMETRY.of(op.dtype))
 
 
 def upper_bounds(state: DeflatedOperator, k: int, thresholds: bool = True) -> dict[str, float]:

@@ -9,7 +9,7 @@ equal, as in a correlation matrix.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -120,11 +120,6 @@ class Columns:
         rng = np.random.default_rng([*state.seed, order])
         among = np.union1d(largest, rng.choice(rest, min(len(rest), order - len(largest)), replace=False))
         return cls(state.submatrix(among), among)
-
-    def starts(self, promise: Promise, count: int) -> Iterator[tuple[Index, Array]]:
-        """Single variables of A, the most promising first."""
-        for j in promising_columns(self.matrix, promise, count):
-            yield self.among[[j]], np.ones(1, self.matrix.dtype)
 
     def neighbors(self, promise: Promise, count: int) -> Index:
         """The variables to which a step from each of these leads."""

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core
-from .._asked import as_record, seed_of
 from .._limits import (
     BATCH_SECONDS,
     BLOCK_PROOF_WORK,
@@ -33,12 +32,11 @@ from .._limits import (
 from .._messages import refuse_no_array
 from .._records import record, replaced
 from .._types import DType, Index, Kind, OperatorLike, Switch, Weights
-from .._validation import LARGEST, as_seed
+from .._validation import LARGEST
 from ..choice import Choice
 from ..linalg.scaling import EPS, descending, eps_of
 from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
-from ..operators.gram import formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost, rows_of, symmetric_submatrix
@@ -48,13 +46,10 @@ from ..supports.admissible import Supports
 from ..supports.search import never
 from .base import (
     Needs,
-    Run,
     Solver,
+    begun,
     check_start,
-    checked_screening,
-    choice_options,
     drop_zeros,
-    progress_hook,
     shared_parameters,
 )
 from .certificates import bounds_without_search, by_strong_variables
@@ -83,9 +78,6 @@ class ExactSearch(Solver):
     def from_record(cls, problem: Problem, record: BranchAndBound) -> Self:
         seconds = math.inf if record.time_limit is None else float(record.time_limit)
         return cls(float(record.tol), seconds, record.node_limit)
-
-    def begins_in_set(self, state: DeflatedOperator) -> bool:
-        return state.deflation.semidefinite and state.constraint is None
 
     def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
         proof = solve_to_optimality(state, cardinality, self, bounded=False)
@@ -160,32 +152,24 @@ def branch_and_bound(
     3.7710 True ['topdiam', 'length', 'ringbut', 'bowmax', 'bowdist', 'whorls']
     """
     began = time.monotonic()
-    record = as_record(options, BranchAndBound)
-    screening = checked_screening(ExactSearch, record)
-    problem = as_problem(
-        X, kind, center, scale, sample_weight, definite=False,
-        screening=None if screening == "auto" else screening,
-        choice=choice_options(ExactSearch, choice),
+    run = begun(
+        ExactSearch, options, X, cardinality, choice, callback, kind, center, scale, sample_weight
     )  # fmt: skip
-    k = ExactSearch.check_sparsity(cardinality, "cardinality", problem)
-    solver = ExactSearch.from_record(problem, record)
-    support = None
+    state, solver, k = run.state, run.solver, run.cardinality
+    assert isinstance(solver, ExactSearch)
+    problem, support = state.problem, None
     if isinstance(start, str):
         refuse_no_array(start, "start")
     if start is not None:
         support = problem.supports.truncated(check_start(problem, start, None)[0], k)
-    seed, hook = (as_seed(seed_of(record)), 0), progress_hook(callback)
     if kind == "covariance" and problem.p > EXACT_ORDER and problem.diagonal is not None:
-        problem = as_problem(
-            X, kind=kind, scale=scale, sample_weight=sample_weight, definite=True, choice=problem.supports
-        )
-    state = replaced(DeflatedOperator.from_problem(formed(problem, hook)), seed=seed, hook=hook)
+        as_problem(X, kind=kind, scale=scale)  # which refuses an indefinite one
     proof = solve_to_optimality(state, k, solver, support, began)
     found = None if proof is None else drop_zeros(proof.found)
     if found is not None:
         entries = problem.supports.sign(found.index, found.entries)
         found = replace(found, converged=True, entries=entries)
-    x = Run(state, solver, found, k).component()
+    x = replace(run, found=found).component()
     complete = proof is None or proof.complete
     upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
     changes = {"converged": complete, "upper_bound": max(upper, x.value)}

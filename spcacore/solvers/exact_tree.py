@@ -17,7 +17,7 @@ from ..operators.deflation import DeflatedOperator
 from .refitting import fitted_on
 from .solution import Solution
 
-_Node = tuple[float, int, NDArray[np.uint8]]  # minus what none exceeds, when it came, its row
+_Node = tuple[float, int, float, NDArray[np.uint8]]  # its order, when it came, what none exceeds, its row
 
 
 class Search:
@@ -47,8 +47,8 @@ class Search:
         self.plain: bool = state is None or not (state.quotient or state.constrained)
         self.gain: float = 1.0 if self.plain else np.inf  # of a bound by what exceeds the level
         root = np.ones(q, np.uint8)
-        self.heap: list[_Node] = [(-self._root_bound(check_limits), 0, root)]
-        self.stack: list[_Node] = []
+        bound = self._root_bound(check_limits)
+        self.heap: list[_Node] = [(-bound, 0, bound, root)]
         if state is not None:
             wanted = np.searchsorted(self.kept, state.supports.wanted)
             root[wanted] = 2
@@ -71,12 +71,11 @@ class Search:
 
     def open(self) -> bool:
         """Whether a node is left that may hold something better."""
-        return bool(self.stack) or bool(self.heap and -self.heap[0][0] > self.pruning_level)
+        return bool(self.heap and -self.heap[0][0] > self.pruning_level)
 
     def upper(self) -> float:
         """No support has a larger value."""
-        waiting = [-node[0] for node in (*self.heap[:1], *self.stack)]
-        return max(self.pruning_level, *waiting) if waiting else self.pruning_level
+        return max([self.pruning_level, *(bound for _, _, bound, _ in self.heap)])
 
     def run(self, nodes: float, stop: Callable[[int], object] | None = None, at_a_time: int = 16) -> int:
         """Divide up to so many nodes, some at a time, before which `stop` may end it; how many there were."""
@@ -88,9 +87,9 @@ class Search:
     def step(self, count: int, check_limits: Callable[[int], object] = lambda _: None) -> int:
         """Divide up to `count` nodes; how many there were."""
         nodes: list[_Node] = []
-        while len(nodes) < count and (self.stack or self.heap):
-            node = self.stack.pop() if self.stack else heapq.heappop(self.heap)
-            if -node[0] > self.pruning_level:
+        while len(nodes) < count and self.heap:
+            node = heapq.heappop(self.heap)
+            if node[2] > self.pruning_level:
                 nodes.append(node)
         if not nodes:
             return 0
@@ -107,7 +106,7 @@ class Search:
                 heapq.heappush(self.heap, node)
             raise
         found = [
-            self._keep(node[0], pool[places[:m]], more[:m])
+            self._keep(node[2], pool[places[:m]], more[:m])
             for node, places, m, more in zip(nodes, empty, n_children, excess, strict=True)
         ]
         if any(found):
@@ -117,18 +116,14 @@ class Search:
     def _keep(self, bound: float, rows: NDArray[np.uint8], excess: Array) -> bool:
         """Queue the children of a node, and try those that are a single support; whether one is better."""
         improved = False
-        many = (len(self.heap) + len(self.stack)) * len(self.A) >= FRONTIER_BYTES
+        many = len(self.heap) * len(self.A) >= FRONTIER_BYTES
         for row, e in zip(rows, excess.tolist(), strict=True):
             if e < 0:
                 improved |= self._update_incumbent(np.flatnonzero(row == 2))
                 continue
             self.turn -= 1
-            above = -(self.pruning_level + e * self.gain) if self.gain < np.inf else bound
-            node = (max(bound, above), self.turn, row)
-            if many:
-                self.stack.append(node)
-            else:
-                heapq.heappush(self.heap, node)
+            above = min(bound, self.pruning_level + e * self.gain) if self.gain < np.inf else bound
+            heapq.heappush(self.heap, (-np.inf if many else -above, self.turn, above, row))
         return improved
 
     def _update_incumbent(self, support: Index) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 
 from .._limits import SHARE_ROUNDING
 from .._validation import per_component, positive
 from ..choice import Explained
-from ..linalg.eigen import largest_eigenpairs, leading_eigenvectors, products_of
+from ..linalg.eigen import leading_eigenvectors
 from ..linalg.scaling import descending
 from ..operators.deflation import DeflatedOperator
 from .base import Solver, drop_zeros
@@ -20,29 +20,20 @@ from .solution import Report, Solution, ended
 SolveAt = Callable[[int, Solution | None], Solution | None]
 
 
-class Share(NamedTuple):
-    """What a component is to explain: of the variance of the dense component, or of its score (R^2)."""
-
-    share: float
-    of: str
-
-    @classmethod
-    def each(cls, explained: Explained, r: int) -> tuple[Self, ...]:
-        """Of each of r components."""
-        return per_component(
-            explained.share, "share", r, lambda one, name: cls.checked(one, name, explained.of)
-        )
-
-    @classmethod
-    def checked(cls, share: Any, name: str, of: str) -> Self:
-        return cls(positive(share, name, 1, closed=True), of)
-
-    def least(self, state: DeflatedOperator) -> float:
-        """The share, but for rounding."""
-        return self.share * (1 - SHARE_ROUNDING.of(state.operator.dtype))
+def shares_of(explained: Explained, r: int) -> tuple[Explained, ...]:
+    """What each of r components is to explain, checked."""
+    return per_component(
+        explained.share, "share", r,
+        lambda one, name: Explained(positive(one, name, 1, closed=True), explained.of),
+    )  # fmt: skip
 
 
-def fewest_variables(solver: Solver, state: DeflatedOperator, share: Share) -> Solution | None:
+def least_share(explained: Explained, state: DeflatedOperator) -> float:
+    """What a component is to explain, but for rounding."""
+    return float(explained.share) * (1 - SHARE_ROUNDING.of(state.operator.dtype))
+
+
+def fewest_variables(solver: Solver, state: DeflatedOperator, share: Explained) -> Solution | None:
     """The component of the fewest variables, among those that the solver finds, that explains the share.
 
     That of the largest eigenvalue of the deflated A or, of its score t, the squared correlation with t. By
@@ -50,7 +41,7 @@ def fewest_variables(solver: Solver, state: DeflatedOperator, share: Share) -> S
     """
     if solver.takes_share:
         return solver.solve(state, share)
-    least = share.least(state)
+    least = least_share(share, state)
     dense = _Dense(state)
     if not dense.value > state.problem.noise(np.arange(1), state.deflation.first_order):
         return None
@@ -102,9 +93,6 @@ class _Dense:
         start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
         if not op.apply(None, start).any():  # ARPACK cannot start
             values, vectors = np.zeros(2), np.zeros((op.p, 2))
-        elif state.problem.diagonal is None and op.p > 2:  # an operator without entries
-            values, vectors = largest_eigenpairs(products_of(op), 2, v0=start)
-            values, vectors = values[::-1], vectors[:, ::-1]
         else:
             values, vectors = leading_eigenvectors(op, min(2, op.p))
         self.value, self.second = float(values[0]), max(float(values[-1]), 0.0)

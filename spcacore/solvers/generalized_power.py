@@ -36,7 +36,7 @@ from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, Needs, drop_zeros, run_one, shared_parameters
-from .column_starts import Columns, ThresholdedEntries, begin_among
+from .column_starts import Columns, ThresholdedEntries, begin_among, promising_columns
 from .greedy_search import greedy_or
 from .refitting import Step, Steps, refit
 from .solution import ProgressClock, Report, Solution, Tally, ended
@@ -70,12 +70,6 @@ class GeneralizedPower(IterativeSolver):
     def needs(cls, record: GPower) -> Needs:
         return Needs(whole_products=record.block, working_set=not record.block)
 
-    def check_together(self, sparsities: tuple[float, ...]) -> None:
-        for i, penalty in enumerate(sparsities if self.relative else ()):
-            number(penalty, f"penalty[{i}]" if len(set(sparsities)) > 1 else "penalty", 0, 1)
-        if self.mu is not None:
-            _weights(self.mu, len(sparsities))
-
     @property
     def _chooses(self) -> bool:
         """Whether how many starts there are is left to what they find."""
@@ -89,7 +83,7 @@ class GeneralizedPower(IterativeSolver):
             ends = [] if best is None else [(best.index, best.entries, ())]
             starts = itertools.chain(ends, self._starts(state, gamma))
             best = self._search(state, state.operator.with_quotient(), starts, gamma)
-        if best is not None and self.renormalize:
+        if best is not None and self.renormalize and state.constrained:
             size = state.supports.cardinality_with(best.index)
             best = greedy_or(state, best, size, more=len(state.basis))
         return drop_zeros(best)
@@ -156,9 +150,8 @@ class GeneralizedPower(IterativeSolver):
             promise = ThresholdedEntries(self.norm == "l0", gamma)
             columns = Columns.of(state)
             if columns is not None and op.symmetric_form and len(columns.among) == p:
-                for index, entries in columns.starts(promise, GPOWER_STARTS):
-                    promising.append(int(index[0]))
-                    yield index, entries, ()
+                promising = promising_columns(columns.matrix, promise, GPOWER_STARTS).tolist()
+                yield from ((np.array([j]), np.ones(1, op.dtype), ()) for j in promising)
             elif columns is not None:
                 ends = columns.ends(promise, GPOWER_STARTS, partial(self._run_once, gamma))
                 yield from ((index, entries, ()) for index, entries in ends[:COLUMN_ENDS])
@@ -298,7 +291,7 @@ def gpower(
     """
     run = run_one(
         GeneralizedPower, options, X, penalty, choice, callback, kind, center, scale,
-        sample_weight, definite=True,
+        sample_weight, True,
     )  # fmt: skip
     problem = run.state.problem
     if run.found is None and (problem.diagonal is None or problem.diagonal.any()):

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from .. import _core
-from .._asked import as_record, seed_of
+from .._asked import as_record
 from .._limits import (
     BACKWARD_ORDER,
     CHOICE_ORDER,
@@ -30,29 +30,24 @@ from .._limits import (
 )
 from .._records import record
 from .._types import Index, Kind, OperatorLike, Switch, Weights
-from .._validation import as_seed, integer, require_entries
+from .._validation import integer, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
 from ..linalg.scaling import descending
 from ..methods import Greedy
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Ground, can_be_formed
-from ..operators.gram import formed
-from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.submatrix import KeptRows, kept_rows
 from ..progress import Callback
 from ..results import GreedyComponent
-from ..supports.admissible import Units, with_unit
+from ..supports.admissible import Units, knowledge, with_unit
 from ..supports.search import Clock, backward, growing, never, shrinking
 from .base import (
     Needs,
-    Run,
     Solver,
-    checked_screening,
-    choice_options,
+    begun,
     drop_zeros,
-    progress_hook,
     shared_parameters,
 )
 from .matrix_search import ends_on_field
@@ -153,12 +148,12 @@ class GreedySearch(Solver):
 
 
 def greedy_or(state: DeflatedOperator, x: Solution | None, size: int, more: int = 0) -> Solution | None:
-    """x, or what greedy search finds of this size, if that is better, under a constraint.
+    """x, or what greedy search finds of this size, if that is better, under a constraint or for the quotient.
 
     What chose the support of x knows of that only roughly. If none of its size is feasible, one by at most
     `more` variables larger is.
     """
-    if not state.constrained or state.diagonal is None or ended(state.hook):
+    if not (state.constrained or state.quotient) or state.diagonal is None or ended(state.hook):
         return x
     if x is None or x.objective == -np.inf:
         x = None
@@ -230,30 +225,22 @@ def greedy(
     array([0.7071, 0.7071])
     """
     record = as_record(options, Greedy)
-    strategy, known = record.strategy, choice_options(GreedySearch, choice)
-    if known and (known.get("groups") is not None or known.get("signs") is not None):
+    strategy, known = record.strategy, knowledge(choice)
+    if known and (known["groups"] is not None or known["signs"] is not None):
         raise ValueError(
             "greedy has a path with one variable more in each step, which groups and signs do not allow: "
             "sparse_pca(X, 1, cardinality, method='greedy', choice=...)"
         )
-    problem = as_problem(
-        X, kind, center, scale, sample_weight, definite=False,
-        screening=checked_screening(GreedySearch, record),
-        columnwise=strategy == "gradient", form=True,
-        choice=known,
-    )  # fmt: skip
-    K = GreedySearch.check_sparsity(cardinality, "cardinality", problem)
     if strategy == "auto" and first is not None:
         record = replace(record, strategy="forward")
-    solver = GreedySearch.from_record(problem, record)
+    run = begun(GreedySearch, record, X, cardinality, choice, callback, kind, center, scale, sample_weight)
+    state, solver, K = run.state, run.solver, run.cardinality
+    assert isinstance(solver, GreedySearch)
+    problem, hook = state.problem, state.hook
     if first is not None:
         first = integer(first, "first", 0, problem.p - 1)
         if strategy == "backward":
             raise ValueError("first is for the strategies that add variables, not for 'backward'")
-    hook = progress_hook(callback)
-    problem = formed(problem, hook)
-    state = DeflatedOperator.from_problem(problem)
-    state = replace(state, seed=(as_seed(seed_of(record)), 0), hook=hook)
     clock = ProgressClock(hook)
     path: list[Solution | None] = [None] * K
     n_iter = 0
@@ -273,7 +260,7 @@ def greedy(
     if last is None or abs(last.objective) <= problem.noise(last.index):  # as `single` says
         nothing = [np.eye(1, k + 1, dtype=state.operator.dtype)[0] for k in range(K)]
         found = [Solution(np.arange(k + 1), nothing[k], 0.0, 0, True) for k in range(K)]
-    x = Run(state, solver, last, K).component()
+    x = replace(run, found=last).component()
     values = np.array([new.objective for new in found], np.float64)
     return GreedyComponent(
         **x._as_fields(),

@@ -23,7 +23,7 @@ from ..operators.inputs import variable_names
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import Needs, drop_zeros, run_one, shared_parameters
+from .base import Needs, begun, drop_zeros, shared_parameters
 from .penalized_decomposition import BoundedSolver
 from .refitting import Step, Steps, best_of_bounded
 from .solution import Solution
@@ -155,19 +155,15 @@ def scotlass(
     True
     """
 
-    def without_earlier(state: DeflatedOperator) -> DeflatedOperator:
-        p, dtype = state.p, state.operator.dtype
-        state = replace(state, constraint="orthogonal")
-        for x in _columns(earlier, p, variable_names(X)):
-            x = np.where(state.supports.excluded, 0, x)
-            index = np.flatnonzero(x)
-            state = state.deflate(index, x[index].astype(dtype), noise=lambda index: 0.0)
-        return state
-
-    run = run_one(
-        LassoComponent, options, X, l1_bound, choice, callback, kind, center, scale,
-        sample_weight, without_earlier,
+    run = begun(
+        LassoComponent, options, X, l1_bound, choice, callback, kind, center, scale, sample_weight
     )  # fmt: skip
+    state = replace(run.state, constraint="orthogonal")
+    for x in _columns(earlier, state.p, variable_names(X)):
+        x = np.where(state.supports.excluded, 0, x)
+        index = np.flatnonzero(x)
+        state = state.deflate(index, x[index].astype(state.operator.dtype), noise=lambda index: 0.0)
+    run = replace(run, state=state, found=run.solver.find(state, run.cardinality))
     if run.found is None and run.state.basis:
         raise ValueError(
             f"no unit vector of l1 norm at most {l1_bound:g} that is orthogonal to the earlier loadings was "

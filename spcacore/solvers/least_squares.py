@@ -41,7 +41,7 @@ from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
 from .base import Needs, Solver, drop_zeros, run_one, shared_parameters
-from .explained_share import Share, bisect
+from .explained_share import bisect, least_share, shares_of
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
 
 
@@ -69,8 +69,8 @@ class LeastSquaresSolver(Solver):
     @classmethod
     def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:
         if isinstance(value, Explained):
-            return Share.each(value, 1)[0]
-        return value if isinstance(value, Share) else super().check_sparsity(value, name, problem)
+            return shares_of(value, 1)[0]
+        return super().check_sparsity(value, name, problem)
 
     @classmethod
     def from_record(cls, problem: Problem, record: LeastSquares) -> Self:
@@ -90,21 +90,21 @@ class LeastSquaresSolver(Solver):
     def near(self, x: Solution, only: bool) -> Self:
         return replace(self, start=x)
 
-    def solve(self, state: DeflatedOperator, sparsity: int | Share) -> Solution | None:
+    def solve(self, state: DeflatedOperator, sparsity: int | Explained) -> Solution | None:
         if isinstance(state.hook, ProgressHook) and state.hook.whole and state.hook.ended:
             raise Ended
-        share = sparsity if isinstance(sparsity, Share) else None
-        search = LeastSquaresSearch(self, state, share is not None and share.of == "score")
-        if not isinstance(sparsity, Share):
+        of = sparsity.of if isinstance(sparsity, Explained) else None
+        search = LeastSquaresSearch(self, state, of == "score")
+        if not isinstance(sparsity, Explained):
             return search.unless_rounding(search.solve(sparsity, self.start))
-        least = sparsity.least(state) * search.ratio.largest
+        least = least_share(sparsity, state) * search.ratio.largest
         enough = search.enough(least)
         if enough is None:
             return None
         fewest = state.supports.bounds[0]
         found = bisect(search.solve, lambda x: x.objective >= least, fewest, enough, state.hook)
         found = search.unless_rounding(found)
-        return found if found is None or sparsity.of == "variance" else _of_all_variables(state, found)
+        return found if found is None or of == "variance" else _of_all_variables(state, found)
 
 
 def _of_all_variables(state: DeflatedOperator, x: Solution) -> Solution:
@@ -367,7 +367,7 @@ def least_squares_component(
     """
     run = run_one(
         LeastSquaresSolver, options, X, cardinality, choice, callback, kind, center, scale,
-        sample_weight, definite=True,
+        sample_weight, True,
     )  # fmt: skip
     x = run.component()
     upper = None if run.found is None else run.found.upper_bound

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from .._limits import (
     COLUMNS_AT_A_TIME,
     NEGLIGIBLE_ENTRY,
     PENALTY_DESCENT,
-    QUOTIENT_ROUNDS,
     REDUCED_ORDER,
     RELAXATION_LEAST,
     RELAXATION_ORDER,
@@ -86,13 +85,6 @@ class SemidefiniteRelaxation(Solver):
     def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
         relaxed = _constrained(state, cardinality, self)
         best = None if relaxed is None else _loading(state, relaxed, cardinality, self)
-        for _ in range(QUOTIENT_ROUNDS if state.quotient else 0):
-            new = None
-            if best is not None and not ended(state.hook):
-                new = _above_quotient(state, best.objective, cardinality, self)
-            if best is None or new is None or not new.objective > best.objective:
-                break
-            best = replace(new, n_iter=best.n_iter + new.n_iter)
         return greedy_or(state, best, cardinality) if self.renormalize else best
 
     def bound(self, state: DeflatedOperator, cardinality: int) -> float:
@@ -254,14 +246,10 @@ def dual_bound(
 
 def _loading(
     state: DeflatedOperator, relaxed: _Relaxed, k: int | None, solver: SemidefiniteRelaxation,
-    direction: Array | None = None,
 ) -> Solution | None:  # fmt: skip
-    """The leading eigenvector of M, or another direction in its range, cut to k units; without k to all of
-    M."""
+    """The leading eigenvector of M, cut to k units; without k to all of M."""
     supports, vector = state.supports, np.zeros(state.p)
-    if direction is None:
-        direction = _core.leading_eigenvector(relaxed.matrix.copy())[1]
-    vector[relaxed.kept] = direction
+    vector[relaxed.kept] = _core.leading_eigenvector(relaxed.matrix.copy())[1]
     vector = supports.oriented(vector)
     norms = supports.norms(vector)
     used = supports.allowed & ((norms > NEGLIGIBLE_ENTRY * norms.max()) | supports.included)
@@ -277,53 +265,6 @@ def _loading(
     x = refit(state, x) if solver.renormalize else replace(x, objective=state.objective(index, entries))
     found = drop_zeros(x)
     return None if found is None else replace(found, entries=supports.sign(found.index, found.entries))
-
-
-@record
-class _Level:
-    """A + rho QQ' as an operator: over unit vectors its forms are above rho where x'Ax/x'Bx is."""
-
-    op: _core.Operator
-    Q: Array
-    rho: float
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.op, name)
-
-    def submatrix(self, index: Index) -> AnyArray:
-        return self.op.submatrix(index) + self.rho * (self.Q[index] @ self.Q[index].T)
-
-    def apply(self, index: Index, value: AnyArray) -> AnyArray:
-        return self.op.apply(index, value) + self.rho * (self.Q @ (self.Q[index].T @ value))
-
-    def apply_block(self, V: AnyArray) -> AnyArray:
-        return self.op.apply_block(V) + self.rho * (self.Q @ (self.Q.T @ V))
-
-
-def _above_quotient(
-    state: DeflatedOperator, rho: float, k: int, solver: SemidefiniteRelaxation
-) -> Solution | None:
-    """A loading whose x'Ax/x'Bx may exceed rho, by the relaxation of x'(A - rho B)x (Dinkelbach 1967).
-
-    M may have its weight in the span of Q, where that form is zero. So beside its leading eigenvector there
-    is M^(1/2)y, for the leading eigenvector y of M^(1/2)(A - rho B)M^(1/2).
-    """
-    Q = np.stack(state.basis, axis=1)
-    diagonal = None if state.diagonal is None else state.diagonal + rho * np.sum(Q**2, axis=1)
-    op: Any = _Level(state.operator, Q, rho)
-    level = replace(state, operator=op, diagonal=diagonal)
-    try:
-        relaxed = _constrained(level, k, solver)
-    except ValueError:  # more variables remain than it solves for
-        return None
-    if relaxed is None:
-        return None
-    values, vectors = np.linalg.eigh(relaxed.matrix)
-    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    form = symmetric_submatrix(op, relaxed.kept) - rho * np.eye(len(root))
-    direction = root @ np.linalg.eigh(root @ form @ root)[1][:, -1]
-    found = [_loading(state, relaxed, k, solver, which) for which in (None, direction)]
-    return max((x for x in found if x is not None), key=lambda x: x.objective, default=None)
 
 
 # ---- the relaxations --------------------------------------------------------------------------------

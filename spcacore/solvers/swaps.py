@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from .. import _core
-from .._limits import GREEDY_PENALTIES, RISE, SWAP_GAP, SWAP_SLACK, SWAPS_AT_A_TIME, TIE
+from .._limits import RISE, SWAP_GAP, SWAP_SLACK, SWAPS_AT_A_TIME, TIE
 from .._types import AnyArray, Array, Index, Mask
-from ..linalg.pencil import PencilBasis, ties
+from ..linalg.pencil import PencilBasis
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import KeptRows, kept_rows, largest_submatrix
 from .refitting import refit
 from .solution import ProgressClock, Solution, ended
-from .variance import Pencil, swap_units
+from .variance import swap_units
 
 
 def swap_search(state: DeflatedOperator, x: Solution, budget: float) -> Solution:
@@ -33,19 +33,28 @@ def swap_search(state: DeflatedOperator, x: Solution, budget: float) -> Solution
         return swap_units(state, x)
     if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
         return x
-    strength = -1.0 if state.quotient else GREEDY_PENALTIES[-1] if state.constrained else 0.0
-    pencil, rows, clock = Pencil.of(state, strength), kept_rows(state.operator), ProgressClock(state.hook)
-    begin = x
-    if state.matrix is not None and not state.supports.shapes and pencil.Q is None:
+    affordable = float(k) * state.problem.cost + float(k) ** 2 * p <= budget
+    if state.quotient or state.constrained:
+        return swap_units(state, x) if affordable else x
+    rows, clock, begin = kept_rows(state.operator), ProgressClock(state.hook), x
+    if state.matrix is not None and not state.supports.shapes:
         x, complete = _swapped(state.matrix, state, x, clock)
         if complete:
             return x if x is begin else refit(state, x)
-    basis = _basis(state, pencil, x.index) if pencil.Q is None else None
-    while (better := best_swap(state, pencil, rows, x, basis, budget)) is not None:
+    basis = PencilBasis.ordinary(state.operator.submatrix(x.index).astype(np.float64))
+    while (better := best_swap(state, rows, x, basis, budget, affordable)) is not None:
         x, basis = better
         if clock(x.n_iter):
             break
-    return x if basis is None or x is begin else refit(state, x)
+    if affordable and not _is_apart(x, basis):  # where the kernel has no bounds
+        x = swap_units(state, x)
+    return x if x is begin else refit(state, x)
+
+
+def _is_apart(x: Solution, basis: PencilBasis) -> bool:
+    """Whether the second eigenvalue of A on the support is below what is to be exceeded."""
+    enough = x.objective + RISE * abs(x.objective)
+    return bool(enough - basis.eigenvalues[1] > SWAP_GAP * abs(enough))
 
 
 def _swapped(
@@ -65,60 +74,45 @@ def _swapped(
             return x, False
 
 
-def _basis(state: DeflatedOperator, pencil: Pencil, index: Index) -> PencilBasis:
-    """The eigenpairs of A on a support."""
-    return pencil.basis(state.operator.submatrix(index).astype(np.float64), index)
-
-
 def best_swap(
-    state: DeflatedOperator, pencil: Pencil, rows: KeptRows, x: Solution, whole: PencilBasis | None,
-    budget: float,
-) -> tuple[Solution, PencilBasis | None] | None:  # fmt: skip
+    state: DeflatedOperator, rows: KeptRows, x: Solution, basis: PencilBasis, budget: float,
+    affordable: bool,
+) -> tuple[Solution, PencilBasis] | None:  # fmt: skip
     """x with one variable swapped for a better one, the smallest entry first; None if there is none.
 
-    The same with the eigenpairs of A on its support, of which x is the first, where these are all.
+    The same with the eigenpairs of A on its support, of which x is the first.
     """
     op, S, k = state.operator, x.index, len(x.index)
     diagonal = np.ascontiguousarray(state.diagonal, np.float64)
     enough = x.objective + RISE * abs(x.objective)
     outside = np.ones(op.p, bool)
     outside[S] = False
-    if whole is not None and state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
-        outside &= diagonal + whole.without_each().max() > enough
-    computed = not op.symmetric_form and len(rows.lacking(S)) > 4  # which costs more than a product
-    affordable = float(k) * state.problem.cost + float(k) ** 2 * op.p <= budget
-    if whole is not None and state.deflation.semidefinite and affordable and computed:
-        outside &= within_reach(state, whole, S, diagonal, enough)
+    if state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
+        outside &= diagonal + basis.without_each().max() > enough
+        computed = not op.symmetric_form and len(rows.lacking(S)) > 4  # which costs more than a product
+        if affordable and computed:
+            outside &= within_reach(state, basis, S, diagonal, enough)
     candidate = np.flatnonzero(outside)
-    if len(candidate) == 0:
+    if len(candidate) == 0 or not _is_apart(x, basis):
         return None
-    used, place = np.sort(np.append(S, candidate)), S
+    used = np.sort(np.append(S, candidate))
     few = not op.symmetric_form and len(used) <= largest_submatrix(op) and len(used) ** 2 < k * op.p
     if few and float(op.m) * len(used) ** 2 <= budget:
         place = np.searchsorted(used, S)
         C, candidate, diagonal = op.submatrix(used)[place], np.searchsorted(used, candidate), diagonal[used]
-        if pencil.Q is not None:
-            pencil = replace(pencil, Q=np.ascontiguousarray(pencil.Q[:, used]))
     elif affordable:
         used, (C,) = np.arange(op.p), rows.between(S)
     else:
         return None
     leaving = np.argsort(np.abs(x.entries), kind="stable")
     leaving = leaving[~state.supports.included[S[leaving]]]
-    exchanges = _in_turn(pencil, C, place, leaving, candidate, diagonal, enough)
-    if whole is not None and enough - whole.eigenvalues[1] > SWAP_GAP * abs(enough):
-        exchanges = _bounded(whole, C, leaving, candidate, diagonal, enough)
-    for i, j in exchanges:
-        index, basis = np.sort(np.append(np.delete(S, i), used[j])), None
-        if whole is None:
-            new = refit(state, replace(x, index=index, entries=np.ones(k, op.dtype)))
-        else:
-            known = _exchanged(C, S, i, j, diagonal) if op.by_passes else op.submatrix(index)
-            basis = pencil.basis(known.astype(np.float64), index)
-            objective, entries = float(basis.eigenvalues[0]), basis.W[:, 0].astype(op.dtype)
-            new = replace(x, index=index, entries=entries, objective=objective)
-        if new.objective > enough:
-            return new, basis
+    for i, j in _bounded(basis, C, leaving, candidate, diagonal, enough):
+        index = np.sort(np.append(np.delete(S, i), used[j]))
+        known = _exchanged(C, S, i, j, diagonal) if op.by_passes else op.submatrix(index)
+        found = PencilBasis.ordinary(known.astype(np.float64))
+        objective, entries = float(found.eigenvalues[0]), found.W[:, 0].astype(op.dtype)
+        if objective > enough:
+            return replace(x, index=index, entries=entries, objective=objective), found
     return None
 
 
@@ -167,17 +161,3 @@ def _bounded(
     ) is not None:
         yield int(leaving[found[0]]), found[1]
         leaving = leaving[found[0] + 1 :]
-
-
-def _in_turn(
-    pencil: Pencil, C: AnyArray, place: Index, leaving: Index, candidate: Index, diagonal: Array,
-    level: float,
-) -> Iterator[tuple[int, int]]:  # fmt: skip
-    """The same of a pencil, where all candidates are tried in each place."""
-    for i in leaving.tolist():
-        rest = np.delete(np.arange(len(C)), i)
-        part = np.ascontiguousarray(C[rest])
-        basis = pencil.basis(part[:, place[rest]].astype(np.float64), place[rest])
-        value = pencil.bordered_eigenvalues(part, place[rest], candidate, diagonal, basis)
-        if value.max() > level:
-            yield i, int(candidate[ties(value)[0]])

@@ -13,7 +13,6 @@ from .._limits import (
     BRIEF_ORDER,
     GRAM_LEFT,
     NOISE_DEPENDENT,
-    QUOTIENT_ROUNDS,
     RACE_ALL,
     RACE_ITERATIONS,
     SUBMATRIX_ORDER,
@@ -210,20 +209,11 @@ class TruncatedPower(IterativeSolver):
         return None if best is None else self._improved(state, best, cardinality)
 
     def _improved(self, state: DeflatedOperator, best: Solution, cardinality: int) -> Solution | None:
-        """With values re-fitted, for the quotient too, and variables swapped."""
+        """With values re-fitted, and variables swapped."""
         if self.renormalize:
             best = refit(state, best)
         if best.objective == -np.inf:  # nothing on this support is outside of the span of Q
             return None
-        raised = state.quotient and self.renormalize and not state.supports.positive
-        for _ in range(QUOTIENT_ROUNDS if raised else 0):
-            again = self._from_one(state, best, cardinality)
-            if again is None or np.array_equal(again.index, best.index):
-                break
-            again = refit(state, again)
-            if not again.objective > best.objective:
-                break
-            best = again
         return drop_zeros(swap_search(state, best, self.swaps))
 
     def candidates(self, state: DeflatedOperator, cardinality: int) -> Index:
@@ -250,17 +240,10 @@ class TruncatedPower(IterativeSolver):
     ) -> Solution | None:  # fmt: skip
         """From one start, through the cardinalities of the path; None where A maps a vector to zero."""
         supports, limits = state.supports, (self.max_iter, tol, state.hook)
-        plain = supports.signs is None and not supports.shapes
-        A = state.matrix if plain and self.max_iter > 0 else None
 
         def steps(
             op: _core.Operator, index: Index, entries: AnyArray, width: int = path[-1]
         ) -> Solution | None:
-            if A is not None and op is running and not ended(state.hook):  # which leaves no run
-                S, x = index[None], np.ascontiguousarray(entries[None])
-                *run, ends = _core.truncated_power_of_matrix(A, S, x, width, self.max_iter, tol, state.hook)
-                index, entries, objective, n_iter = (found[0] for found in run)
-                return None if ends[0] < 0 else Solution(index, entries, objective, n_iter, ends[0] == 0)
             return Steps(supports, Step.TRUNCATION, width).ascend(op, index, entries, *limits)[0]
 
         x = None

@@ -6,6 +6,7 @@ elsewhere each support that is tried is re-fitted. A brief tree, which ends othe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
@@ -21,6 +22,7 @@ from .._limits import (
     CHOICE_NODES,
     CHOICE_ORDER,
     CHOICE_SWAPS,
+    GREEDY_PENALTIES,
     GREEDY_UNITS,
     QUOTIENT_NULL,
     REFIT_RISE,
@@ -30,9 +32,7 @@ from .._limits import (
     TIED_VARIABLES,
     TREE_PENALTY,
 )
-from .._records import record
 from .._types import AnyArray, Array, Index
-from ..linalg.eigen import all_eigenpairs
 from ..linalg.orthogonal import symmetrized
 from ..linalg.pencil import PencilBasis
 from ..objectives.eigenvalue_sum import LeadingSum
@@ -43,78 +43,30 @@ from ..operators.submatrix import (
     largest_submatrix,
     rows_at_once,
     symmetric_submatrix,
-    whole_matrix,
 )
 from ..supports.admissible import Units
 from ..supports.objective import Bound, Objective, kept
 from ..supports.search import swap
 from ..supports.tree import Tree
 from .exact_tree import Search
-from .refitting import refit
+from .refitting import fitted_on, refit
 from .solution import ProgressClock, Solution, ended
 from .starts import power_start
 
 # ---- what a variable more or less does to the largest eigenvalue of a support ---------------------------
 
 
-@record
-class Pencil:
-    """B = I + strength QQ', Q by rows; directions with x'Bx of at most `least` do not count."""
-
-    Q: Array | None
-    strength: float
-    least: float
-
-    @classmethod
-    def of(cls, state: DeflatedOperator, strength: float = 0.0) -> Pencil:
-        Q = np.stack(state.basis) if strength else None
-        return cls(Q, strength, QUOTIENT_NULL.of(state.operator.dtype))
-
-    def diagonal(self, p: int) -> Array:
-        """Of B."""
-        return np.ones(p) if self.Q is None else 1 + self.strength * (self.Q**2).sum(axis=0)
-
-    def basis(self, G: AnyArray, index: Index) -> PencilBasis:
-        """Of a support, where A is G."""
-        if self.Q is None:
-            eigenvalues, W = all_eigenpairs(symmetrized(G))
-            return PencilBasis(
-                eigenvalues[::-1].copy(), np.asfortranarray(W[:, ::-1]), np.zeros(len(G), bool)
-            )
-        U, root, _ = np.linalg.svd(self.Q[:, index].T)
-        square = np.ones(len(index))
-        square[: len(root)] += self.strength * root**2
-        return PencilBasis.of(G, square, U, square > self.least)
-
-    def leading(self, G: Array, index: Index, n_iter: int) -> Solution:
-        """The leading vector of a support, of unit norm, where A is G."""
-        if self.Q is None:
-            value, x = _core.leading_eigenvector(np.ascontiguousarray(G))
-            x[~G.any(axis=0)] = 0  # rounding must not give these variables a loading
-            return Solution(index, x if x.any() else np.eye(1, len(x))[0], value, n_iter, True)
-        basis = self.basis(G, index)
-        if basis.W.shape[1] == 0:  # all of it lies in the span of Q
-            return Solution(index, np.eye(1, len(index))[0], -np.inf, n_iter, True)
-        x = basis.W[:, 0]
-        return Solution(index, x / np.linalg.norm(x), float(basis.eigenvalues[0]), n_iter, True)
-
-    def bordered_eigenvalues(
-        self, C: AnyArray, index: Index, candidate: Index,
-        diagonal: Array, basis: PencilBasis, norm: Array | None = None,
-    ) -> Array:  # fmt: skip
-        """The largest eigenvalues on a support, where the rows of A are C, with each candidate more."""
-        R = None if self.Q is None else np.asfortranarray(basis.W.T @ self.Q[:, index].T)
-        return _core.bordered_eigenvalues(
-            C, candidate, diagonal, basis.eigenvalues, basis.W, norm, self.Q, R, self.strength, self.least
-        )
-
-
 class LeadingEigenvalue(Objective):
-    """x'Ax/x'Bx, B = I + strength QQ', over single variables of any sign: by rows of A, which are kept."""
+    """x'Ax/x'Bx, B = I + strength QQ', over single variables of any sign: by rows of A, which are kept.
+
+    Q by rows; directions with x'Bx of at most `least` do not count.
+    """
 
     state: DeflatedOperator
     op: _core.Operator
-    pencil: Pencil
+    Q: Array | None
+    strength: float
+    least: float
     rows: KeptRows
     most_tried: int
     tie: float
@@ -124,7 +76,8 @@ class LeadingEigenvalue(Objective):
         super().__init__(state.supports.within(k))
         self.state, self.op = state, state.operator
         self.tie, self.most_tried = TIE.of(self.op.dtype), self.op.p
-        self.pencil = Pencil.of(state, strength)
+        self.Q = np.stack(state.basis) if strength else None
+        self.strength, self.least = strength, QUOTIENT_NULL.of(self.op.dtype)
         self.rows = kept_rows(self.op) if rows is None else rows
         work = float(1 if self.op.symmetric_form else self.op.m) * self.op.p
         self.starts = max(16, min(TIED_VARIABLES, int(TIE_WORK / work)))
@@ -139,7 +92,7 @@ class LeadingEigenvalue(Objective):
 
     @cached_property
     def _whole(self) -> Array:
-        return whole_matrix(self.op)
+        return symmetric_submatrix(self.op)
 
     @cached_property
     def _rows(self) -> AnyArray:
@@ -167,11 +120,28 @@ class LeadingEigenvalue(Objective):
         place = np.argsort(S)
         return S[place], G[np.ix_(place, place)]
 
+    def _basis(self, G: AnyArray, S: Index) -> PencilBasis:
+        """Of a support, where A is G."""
+        if self.Q is None:
+            return PencilBasis.ordinary(G)
+        U, root, _ = np.linalg.svd(self.Q[:, S].T)
+        square = np.ones(len(S))
+        square[: len(root)] += self.strength * root**2
+        return PencilBasis.of(G, square, U, square > self.least)
+
     def solution(self, units: Units) -> Solution:
-        """The best vector on some units."""
+        """The best vector on some units, of unit norm."""
         S, G = self._between(units)
-        x = self.pencil.leading(G, S, len(S))
-        return replace(x, entries=x.entries.astype(self.op.dtype))
+        if self.Q is None:
+            value, x = _core.leading_eigenvector(np.ascontiguousarray(G))
+            x[~G.any(axis=0)] = 0  # rounding must not give these variables a loading
+        else:
+            basis, value, x = self._basis(G, S), -np.inf, np.zeros(len(S))
+            if basis.W.shape[1]:  # else all of it lies in the span of Q
+                value, x = float(basis.eigenvalues[0]), basis.W[:, 0]
+                x = x / np.linalg.norm(x)
+        x = x if x.any() else np.eye(1, len(x))[0]
+        return Solution(S, x.astype(self.op.dtype), value, len(S), True)
 
     def value(self, units: Units) -> float:
         return self.solution(units).objective
@@ -179,15 +149,21 @@ class LeadingEigenvalue(Objective):
     def with_each(self, units: Units, others: Index) -> Array:
         """By one secular equation each, most of which a bound decides."""
         if not units.any():
-            square = self.pencil.diagonal(self.op.p)[others]
-            counts = square > self.pencil.least
+            square = np.ones(len(others))
+            if self.Q is not None:
+                square += self.strength * (self.Q[:, others] ** 2).sum(axis=0)
+            counts = square > self.least
             return np.where(counts, self.diagonal[others] / np.where(counts, square, 1), -np.inf)
         S, C, G = self._at(units)
-        basis, norm = self.pencil.basis(G, S), self.norm if self.pencil.Q is None else None
+        basis, norm, R = self._basis(G, S), self.norm, None
+        if self.Q is not None:
+            norm, R = None, np.asfortranarray(basis.W.T @ self.Q[:, S].T)
         if len(S) > 1:
             wanted = partial(self._steepest, C, basis.W[:, 0], others)
             self.next_to = wanted if rows_at_once(self.op) else None
-        return self.pencil.bordered_eigenvalues(C, S, others, self.diagonal, basis, norm)
+        return _core.bordered_eigenvalues(
+            C, others, self.diagonal, basis.eigenvalues, basis.W, norm, self.Q, R, self.strength, self.least
+        )
 
     def _steepest(self, C: AnyArray, x: Array, others: Index, most: int) -> Index:
         """So many of the others, or as there is room for, of the largest entries of A x."""
@@ -199,7 +175,7 @@ class LeadingEigenvalue(Objective):
 
     def without_each(self, units: Units, members: Index) -> Array:
         S, G = self._between(units)
-        return self.pencil.basis(G, S).without_each()[np.searchsorted(S, members)]
+        return self._basis(G, S).without_each()[np.searchsorted(S, members)]
 
     def pairs(self, starts: Index) -> Array:
         """Of starts whose rows come together."""
@@ -216,6 +192,15 @@ class LeadingEigenvalue(Objective):
         return size
 
 
+class Feasible(LeadingEigenvalue):
+    """The best feasible x on a support: the largest eigenvalues bound what it has under a constraint."""
+
+    exact = False
+
+    def solution(self, units: Units) -> Solution:
+        return fitted_on(self.state, self.supports.index(units))
+
+
 class Slopes(LeadingEigenvalue):
     """The same where the variable of the largest slope joins, so that a few products with A will do."""
 
@@ -229,7 +214,7 @@ class Slopes(LeadingEigenvalue):
         x = self.solution(units) if units.any() else None
         if x is None:
             return others if self.state.diagonal is not None else np.array([np.argmax(self.promise(units))])
-        running, strength = self.op, self.pencil.strength
+        running, strength = self.op, self.strength
         if strength < 0:
             running = self.op.with_quotient()
         elif strength > 0 and x.objective > 0:
@@ -239,7 +224,7 @@ class Slopes(LeadingEigenvalue):
         return place[outside][[np.argmax(np.abs(slope[outside]))]]
 
     def pairs(self, starts: Index) -> Array:
-        every = LeadingEigenvalue(self.state, 2, self.pencil.strength, self.rows)
+        every = LeadingEigenvalue(self.state, 2, self.strength, self.rows)
         return every.pairs(starts)
 
     def with_each(self, units: Units, others: Index) -> Array:
@@ -323,11 +308,24 @@ class Variance(Objective):
 
 
 def swap_units(state: DeflatedOperator, x: Solution) -> Solution:
-    """Units swapped, one for one, for others of large entries of A x, for as long as that helps."""
-    objective = Variance(state, state.supports.cardinality_of(x.index), most_tried=CHOICE_SWAPS)
-    clock = ProgressClock(state.hook)
-    new = objective.solution(swap(objective, objective.know(x), lambda n: n == CHOICE_SWAPS or clock(n))[1])
-    return x if new is x else replace(x, index=new.index, entries=new.entries, objective=new.objective)
+    """Units swapped, one for one, for as long as that helps; of groups, for those of large entries of A x."""
+    k, clock = state.supports.cardinality_of(x.index), ProgressClock(state.hook)
+    objective: LeadingEigenvalue | Variance
+    if not state.supports.simple:
+        objective = Variance(state, k, most_tried=CHOICE_SWAPS)
+    elif state.quotient or state.constrained:
+        objective = Feasible(state, k, -1.0 if state.quotient else GREEDY_PENALTIES[-1])
+    else:
+        objective = LeadingEigenvalue(state, k)
+    begin = state.supports.mask(x.index)
+    if isinstance(objective, Variance):
+        objective.know(x)
+    most = math.inf if state.supports.simple else CHOICE_SWAPS
+    value, units = swap(objective, begin, lambda n: n >= most or clock(n))
+    if not value > x.objective:
+        return x
+    new = objective.solution(units)
+    return replace(x, index=new.index, entries=new.entries, objective=new.objective)
 
 
 class UnitTree(Tree):

@@ -298,7 +298,6 @@ def test_a_set_is_refused_where_it_does_not_help():
     for name, options in (
         ("n_starts", {"n_starts": 3}), ("start", {"start": "eigenvector"}), ("max_iter", {"max_iter": 0}),
         ("deflation", {"constraint": "orthogonal"}), ("deflation", {"deflation": "hotelling"}),
-        ("deflation", {"constraint": "uncorrelated", "method": "branch_and_bound"}),
         ("groups", {"groups": np.arange(30) // 2}), ("include", {"include": [3]}),
         ("NaN", {"X": np.where(np.eye(20, 30), np.nan, X)}),
     ):  # fmt: skip

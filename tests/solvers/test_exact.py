@@ -430,8 +430,8 @@ def test_too_many_variables_are_bounded_where_a_limit_is_given(monkeypatch):
     monkeypatch.setattr(truncated_power, "brief_search", lambda state, x, k: x)
     X, k = np.random.default_rng(0).standard_normal((40, 24)), 5
     with pytest.raises(ValueError, match="24 of 24 variables may belong"):
-        branch_and_bound(X, k, scale=True, start=np.arange(24.0))
-    x = flat.branch_and_bound(X, k, scale=True, start=np.arange(24.0), node_limit=1)
+        flat.branch_and_bound(X, k, scale=True, start=np.arange(24.0), screening="none")
+    x = flat.branch_and_bound(X, k, scale=True, start=np.arange(24.0), node_limit=1, screening="none")
     best = optimum(np.corrcoef(X.T), k)
     assert not x.optimal
     assert x.value <= best <= x.upper_bound

@@ -13,9 +13,10 @@ from oracles import (
 
 import spcacore
 from spcacore import _core, tpower
+from spcacore.linalg.pencil import PencilBasis
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers.swaps import Pencil, within_reach
+from spcacore.solvers.swaps import within_reach
 
 load_wine = optional("sklearn.datasets", "load_wine")
 PITPROPS = spcacore.datasets.load_pitprops()
@@ -211,7 +212,7 @@ def test_variables_out_of_reach_come_in_no_exchange(dtype, excess):
             state = state.deflate(np.arange(3), np.full(3, 3**-0.5, dtype), noise=lambda _: 0.0)
         A, diagonal = state.operator.submatrix(np.arange(40)).astype(float), np.asarray(state.diagonal, float)
         S = np.sort(rng.permutation(40)[:4]) if seed % 3 else np.arange(4, 8)
-        basis = Pencil(None, 0.0, 0.0).basis(A[np.ix_(S, S)], S)
+        basis = PencilBasis.ordinary(A[np.ix_(S, S)])
         level = basis.eigenvalues[0] * (1 + excess)
         others = np.setdiff1d(np.arange(40), S)
         within = within_reach(state, basis, S, diagonal, level)[others]
@@ -231,7 +232,7 @@ def test_a_variable_along_the_second_eigenvector_is_within_reach():
     X[4:6, 4] = 0.4, -0.4
     state = Deflated.from_problem(as_problem(X * 7**0.5))
     A = covariance(X * 7**0.5)
-    basis = Pencil(None, 0.0, 0.0).basis(A[:3, :3], np.arange(3))
+    basis = PencilBasis.ordinary(A[:3, :3])
     assert_allclose(basis.eigenvalues, [1.8, 1, 0], atol=1e-12)
     assert np.linalg.eigvalsh(A[1:4, 1:4])[-1] > 1.89
     within = within_reach(state, basis, np.arange(3), np.diag(A), 1.8 * (1 + 1e-10))
