@@ -155,9 +155,8 @@ class LeadingEigenvalue(Objective):
             counts = square > self.least
             return np.where(counts, self.diagonal[others] / np.where(counts, square, 1), -np.inf)
         S, C, G = self._at(units)
-        basis, norm, R = self._basis(G, S), self.norm, None
-        if self.Q is not None:
-            norm, R = None, np.asfortranarray(basis.W.T @ self.Q[:, S].T)
+        basis, norm = self._basis(G, S), self.norm if self.Q is None else None
+        R = None if self.Q is None else np.asfortranarray(basis.W.T @ self.Q[:, S].T)
         if len(S) > 1:
             wanted = partial(self._steepest, C, basis.W[:, 0], others)
             self.next_to = wanted if rows_at_once(self.op) else None
