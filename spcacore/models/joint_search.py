@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import _core
 from .._limits import (
@@ -54,6 +55,13 @@ def as_matrix(p: int, loadings: Sequence[Loading]) -> Array:
     for t, (index, value) in enumerate(loadings):
         V[index, t] = value
     return V
+
+
+def in_places(variances: ArrayLike, sizes: Sequence[int]) -> list[int]:
+    """The order in which those of as many nonzeros descend in variance, in the places that these have."""
+    out = np.empty(len(sizes), np.intp)
+    out[np.argsort(sizes, kind="stable")] = np.lexsort((-np.asarray(variances), sizes))
+    return out.tolist()
 
 
 def in_turn(problem: Problem, sizes: Sizes, seed: int, constraint: str | None = None) -> Loadings:

@@ -39,7 +39,7 @@ from ..solvers.solution import Solution
 from ..supports.admissible import Supports
 from ..supports.search import Steps
 from ..supports.tree import prove
-from .joint_search import Loading, Loadings, Sizes, entrants, in_turn, promising
+from .joint_search import Loading, Loadings, Sizes, entrants, in_places, in_turn, promising
 from .request import Request
 from .supports_together import best_budget, best_common, best_disjoint, even_split
 
@@ -176,16 +176,10 @@ def _solution(problem: Problem, x: Loading, n_iter: int, done: bool, upper: floa
 
 def _ordered(found: list[Solution], request: Request) -> list[Solution]:
     """By decreasing variance, but that each disjoint component keeps the place of its cardinality."""
-    order = sorted(found, key=lambda x: -x.objective)
-    if request.support == "common" or request.total is not None:
-        return order
     sizes = request.cardinality
-    if len(found) < len(sizes):
-        return order
-    by_size = sorted(range(len(sizes)), key=lambda t: -sizes[t])
-    places = sorted(range(len(sizes)), key=lambda t: (-sizes[t], -found[t].objective))
-    of = dict(zip(by_size, places, strict=True))
-    return [found[of[t]] for t in range(len(sizes))]
+    if request.support == "common" or request.total is not None or len(found) < len(sizes):
+        sizes = (0,) * len(found)
+    return [found[t] for t in in_places([x.objective for x in found], sizes)]
 
 
 def _among_some(

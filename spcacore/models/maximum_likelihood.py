@@ -225,7 +225,7 @@ def leading_and_rest(problem: Problem, r: int, total: float) -> tuple[Array, Arr
     if order > PPCA_ORDER or not (dense or p == order):
         values, U = leading_eigenvectors(op, r)
     elif p == order:
-        values, U = _eigenvectors(op.submatrix(np.arange(p)) if op.symmetric_form else op.gram(), r)
+        values, U = _eigenvectors(op.gram() if dense else op.submatrix(np.arange(p)), r)
     else:
         values, Z = _eigenvectors(op.outer(), r)
         U = unit_columns(op.backward_block(Z.astype(op.dtype)).astype(np.float64))

@@ -30,7 +30,7 @@ from ..solvers.refitting import refit
 from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
-from .joint_search import Loading, Loadings, Sizes, as_matrix, ascended, in_turn, searched
+from .joint_search import Loading, Loadings, Sizes, as_matrix, ascended, in_places, in_turn, searched
 from .request import CONSTRAINTS
 from .variance import checked_loadings, nonzeros_of, operator_variances
 
@@ -245,13 +245,8 @@ def _ordered(problem: Problem, loadings: Loadings, sizes: Sizes) -> Loadings:
     """Loadings of as many nonzeros by decreasing variance, so that their order does not hang on rounding."""
     op = problem.operator
     variances = [float(v @ op.apply(index, np.ascontiguousarray(v))[index]) for index, v in loadings]
-    out, top = [*loadings], max(variances)
-    for size in set(sizes):
-        places = [t for t, k in enumerate(sizes) if k == size]
-        order = sorted(places, key=lambda t: -round(variances[t] / top, _ORDER_DIGITS) if top > 0 else 0)
-        for place, t in zip(places, order, strict=True):
-            out[place] = loadings[t]
-    return out
+    share = np.array(variances) / (max(*variances, 0.0) or 1.0)
+    return [loadings[t] for t in in_places(share.round(_ORDER_DIGITS), sizes)]
 
 
 def _alone(problem: Problem, now: Loading, size: int, attempts: int, seed: int, hook: Hook) -> Loadings:
