@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import nox
@@ -115,13 +116,25 @@ def meson(session, out, *options, compiler="gcc"):
     return out
 
 
+def run_suites(session, build, *options, **more):
+    """Tests of a build of the harness, of which each suite must have some: Meson passes where it has none."""
+    for option, suite in pairwise(options):
+        listed = "meson", "test", "-C", build, "--list", "--suite", suite
+        if option == "--suite" and f":{suite}" not in session.run(*listed, silent=True):
+            session.error(f"the harness has no tests of the suite {suite}")
+    session.run("meson", "test", "-C", build, "--print-errorlogs", *options, **more)
+
+
 # ---- quick -----------------------------------------------------------------------------------------
 
 
 @nox.session(python=OLDEST)
 def readme(session):
     """The two commands of the README in a fresh environment, with every extra."""
-    for command in re.findall(r"^\$ (pip install .*)$", (ROOT / "README.md").read_text(), re.M)[:2]:
+    commands = re.findall(r"^\$ (pip install .*)$", (ROOT / "README.md").read_text(), re.M)[:2]
+    if len(commands) < 2:
+        session.error("the README has no two commands that install")
+    for command in commands:
         session.run("bash", "-ec", command, external=True)
 
 
@@ -330,7 +343,7 @@ def harness(session):
             missing.append(name)
             continue
         meson(session, work / name, *options, compiler=compiler)
-        session.run("meson", "test", "-C", work / name, "--print-errorlogs", *suites, env=HALT)
+        run_suites(session, work / name, *suites, env=HALT)
     if missing:
         leave_out(session, f"{', '.join(missing)} did not run: no compiler or valgrind for it")
 
@@ -436,7 +449,7 @@ def coverage_c(session):
     options = "-Db_coverage=true", "-Dbuildtype=debug", "-Db_ndebug=true", "-Dclones=false", "-Dharness=100"
     build_options = [f"-Cbuild-dir={build}", NO_ABI3, *(f"-Csetup-args={option}" for option in options)]
     environment(session, ".[test]", "gcovr>=8.4", build=build_options)
-    session.run("meson", "test", "-C", build, "--suite", "turns")
+    run_suites(session, build, "--suite", "turns")
     names = (
         "operator block screening deflation threshold tpower gpower pmd scotlass greedy exact dspca rotation "
         "rotated spca clustering structured kernel variance methods"

@@ -78,6 +78,9 @@ CHECKS = {
     "rotate.c": "rotation rest stopped_rotation corners",
     "scotlass.c": "orthogonal_threshold only_direction " + SEARCHES,
     "screen.c": "screened screen screened_solvers stops reference_bounds",
+    "screen_bounds.c": "screened screen screened_solvers stops reference_bounds",
+    "missing.c": "missing",
+    "best_pairs.c": "best_pairs",
     "secular.c": "greedy corners search_corners early_searches",
     "select.c": "select levels solvers",
     "quantize.c": "screen statistics",
@@ -146,6 +149,9 @@ PYTHON = {
     "screen.c": "screening: small_cases; "
     "screening: integers or cancel or nearly or evicted or counts or flow or leaves; "
     "screening: shift or 2.4-F",
+    "screen_bounds.c": "screening: integers or cancel or nearly or evicted or counts or flow or leaves",
+    "missing.c": "missing",
+    "best_pairs.c": "generalized: pairs",
     "secular.c": "greedy",
     "select.c": "kernels: selection",
     "quantize.c": "kernels: shadow",
@@ -524,6 +530,8 @@ def main():
     mutants = [m for m in wanted(args.asked) if args.like in m.text]
     if args.sample and args.sample < len(mutants):
         mutants = random.Random(args.seed).sample(mutants, args.sample)
+    if not mutants:
+        raise SystemExit("nothing of what is asked for can be changed")
     if args.list:
         print(*mutants, sep="\n")
         return

@@ -132,7 +132,7 @@ int main(int argc, char **argv)
         return 0;
     }
     uint64_t trials = strtoull(argv[2], NULL, 10),
-             seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 0;
+             seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 0, made = 0;
     int raw = strcmp(argv[1], "raw") == 0;
     if (strcmp(argv[1], "threads") == 0) {
         for (uint64_t i = 0; i < trials; i++) by_threads(i);
@@ -146,6 +146,7 @@ int main(int argc, char **argv)
             for (int precision = !TABLE[i].check[0]; precision < 2; precision++)
                 in_turn(TABLE + i, precision, argc > 4 ? seed : a, raw);
         printf("%s: %" PRIu64 " trials\n", TABLE[i].name, some * (TABLE[i].check[0] ? 2 : 1));
+        made += some;
     }
-    return 0;
+    return made ? 0 : usage(); /* no such check */
 }

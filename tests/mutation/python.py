@@ -539,6 +539,8 @@ def main():
         mutants = [m for m in mutants if args.function in m.key]
     if args.sample and args.sample < len(mutants):
         mutants = random.Random(args.seed).sample(mutants, args.sample)
+    if not mutants:
+        return "nothing of what is asked for can be changed"
     if args.list:
         for m in mutants:
             print(f"{m.module.name}  {m.key}")
