@@ -361,6 +361,24 @@ cdef class Operator:
         call.check(status)
         return G
 
+    def rough_gram(self, Py_ssize_t[::1] index):
+        """A[index, index] of compressed data that are not deflated, in single precision (spca_proto.h)."""
+        if self.symmetric_form or self.t or not self.in_memory or self.dense:
+            raise TypeError("this needs compressed data, without deflation")
+        cdef Py_ssize_t k = index.shape[0]
+        G = np.empty((k, k), np.float32)
+        cdef float[:, ::1] out = G
+        cdef double[::1] work
+        if self.single:
+            work = np.empty(spca_srough_gram_work(&self.s, k) // 8 + 1)
+            with nogil:
+                spca_srough_gram(&self.s, k, &index[0], &work[0], &out[0, 0])
+        else:
+            work = np.empty(spca_drough_gram_work(&self.d, k) // 8 + 1)
+            with nogil:
+                spca_drough_gram(&self.d, k, &index[0], &work[0], &out[0, 0])
+        return G
+
     def moments(self):
         """Of dense X, in one read: sums as of `dense_statistics`, and (X - 1 mean')' (X - 1 mean')."""
         cdef Call call = Call()

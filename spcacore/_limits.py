@@ -239,6 +239,7 @@ NEIGHBOR_SHARE = 0.75  # of these, where variances tie, correlate most with neig
 NEIGHBOR_SORTS, NEIGHBOR_BITS = 2, 16  # sorts by which neighbors are found, and signs of projections in each
 NEIGHBORS, NEIGHBOR_LARGEST = 64, 10  # that are in a run; correlations with them that count
 NEIGHBOR_ENTRIES, NEIGHBOR_WORK = 1 << 20, 2e9  # entries of X at a time, and multiplications at most
+FIELD_CANCELLATION = 100  # second moment over variance of a sparse column, whose sums need double precision
 FIELD_COLUMNS = 1024  # that are converted at a time
 # Times that a part of A gives way to the variables with which the ends of its race have most in common, where
 # a signal may be weak; how many ends these are, and how many times k variables of each

@@ -121,6 +121,12 @@ spca_status SPCA(compressed_gram)(const SPCA(operator) * A, spca_int m, spca_int
                                   const spca_int *index, spca_stop stop, void *ctx, void *work,
                                   double *G);
 spca_int SPCA(compressed_gram_work)(const SPCA(operator) * A, spca_int k);
+/* G (k x k) = A[index, index] of compressed data without deflation, in single precision: errors are
+ * as of sums of products of X in that precision, before means are taken from them (rough_gram.c).
+ * work (rough_gram_work bytes). */
+void SPCA(rough_gram)(const SPCA(operator) * A, spca_int k, const spca_int *index, void *work,
+                      float *G);
+spca_int SPCA(rough_gram_work)(const SPCA(operator) * A, spca_int k);
 
 /* columns by k products with unit vectors, for operators known by their products alone. */
 spca_status SPCA(columns_by_products)(const SPCA(operator) *, spca_int, const spca_int *, spca_stop,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES, NEIGHBOR_SHARE
+from .._limits import FIELD_CANCELLATION, FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES, NEIGHBOR_SHARE
 from .._types import AnyArray, Index
 from ..linalg.scaling import descending
 from ..supports.admissible import Supports
@@ -54,6 +54,8 @@ class Field:
             return np.asarray(op.submatrix(index), np.float32, order="C")
         op, w = op.unscreened(), len(index)
         A = np.empty((w, w), np.float32)
+        if not (op.symmetric_form or op.dense) and self._keeps_digits():
+            return op.rough_gram(index)
         if op.symmetric_form or not op.dense:
             for first in range(0, w, FIELD_COLUMNS):
                 rows = slice(first, first + FIELD_COLUMNS)
@@ -73,6 +75,12 @@ class Field:
         if not self.whole:
             self._columns = C
         return A
+
+    def _keeps_digits(self) -> bool:
+        """Whether second moments in single precision tell the variances."""
+        variance = self._problem.variances[self.index]
+        lost = self._problem.known_moment[self.index] > FIELD_CANCELLATION * variance
+        return not bool((lost & (variance > 0)).any())
 
     def full(self, state: DeflatedOperator) -> bool:
         """Whether the variables of what has been removed are more than there is room for."""

@@ -1,0 +1,266 @@
+/* rough_gram.c - A[index, index] of data in CSR and CSC in single precision, where searches race.
+ *
+ * Variables are put in order of their entries, the fullest first.  Of a block of rows, a strip of
+ * variables is dense, and each entry x_ia of a variable that is not fuller adds x_ia times row i to
+ * the sums of a with the strip, which stay in registers.  So full variables meet few strips, and
+ * those that meet many have few entries.  Sums of a block are made in single precision, and added
+ * to those of the blocks before; the means, which compressed_gram.c explains, follow in double
+ * precision.  A caller has to see that they hide no variance. */
+#include "../centring.h"
+#include "../room.h"
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __GNUC__
+typedef float floats_t __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
+#else
+typedef float floats_t;
+#endif
+
+enum {
+    STRIP = 64, /* variables of one */
+    COUNT = STRIP * sizeof(float) / sizeof(floats_t),
+    LEAST = SPCA_LEAST(256), /* rows of a block, and at most */
+    MOST = 16 * LEAST,
+    MANY = 32,   /* entries of a variable in a block, as a mean */
+    ENTRY = 40,  /* bytes of loops that do_parts knows which take as long as an entry and a strip */
+    WORKERS = 8, /* parts that have a strip each at a time */
+    SQUARE = 32, /* side of what is transposed at a time */
+    EMPTIED = 16, /* a strip of which so small a share is filled is emptied entry by entry */
+    LINE = 64
+};
+
+typedef struct {
+    const operator_t *A;
+    spca_int k, most, i0, rows; /* variables; rows of a block at most; the block */
+    spca_int *list, *order;     /* (k): columns, the fullest first; their places in the index */
+    int64_t *key;               /* (k): by which they are put in order */
+    spca_int *next;             /* (k), of CSC: the first entry that is not read yet */
+    int32_t *position;          /* (p), of CSR: a place in the list, or -1 */
+    int32_t *start;             /* (k + 2): of the entries of a variable in the block */
+    real *weight;               /* (k) */
+    double *mean, *total;       /* (k): m and t */
+    float *value, *strips;      /* (most x k): the entries; (WORKERS x most x STRIP) */
+    uint16_t *row;              /* (most x k): of each entry, in the block */
+    float *held;                /* (2 k) */
+    float *G;
+} rough_t;
+
+/* The arrays, and the rows of a block, of which sparser data have more. */
+static size_t cut(const operator_t *A, spca_int k, char *work, rough_t *s)
+{
+    room_t room = {work, 0};
+    spca_int lines = A->row_major ? A->n : A->p, entries = at(A->indptr, A->wide, lines);
+    double rows = MANY * (double)A->n * (double)A->p / (double)(entries + 1);
+    s->most = min_int(A->n, rows < LEAST ? LEAST : rows < MOST ? (spca_int)rows : MOST);
+    s->strips = TAKE(&room, WORKERS * s->most * STRIP, float);
+    s->list = TAKE(&room, k, spca_int);
+    s->order = TAKE(&room, k, spca_int);
+    s->key = TAKE(&room, k, int64_t);
+    s->next = TAKE(&room, k, spca_int);
+    s->position = TAKE(&room, A->p, int32_t);
+    s->start = TAKE(&room, k + 2, int32_t);
+    s->weight = TAKE(&room, k, real);
+    s->mean = TAKE(&room, k, double);
+    s->total = TAKE(&room, k, double);
+    s->value = TAKE(&room, s->most * k, float);
+    s->row = TAKE(&room, s->most * k, uint16_t);
+    s->held = TAKE(&room, 2 * k, float);
+    return room.used;
+}
+
+spca_int SPCA(rough_gram_work)(const operator_t *A, spca_int k)
+{
+    rough_t s;
+    return (spca_int)cut(A, k, NULL, &s) + LINE;
+}
+
+static int by_key(const void *x, const void *y)
+{
+    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+    return (a > b) - (a < b);
+}
+
+/* The list, the fullest first; of as many entries, the first of the index. */
+static void put_in_order(rough_t *s, const spca_int *index)
+{
+    const operator_t *A = s->A;
+    memset(s->position, 0, (size_t)A->p * sizeof(*s->position));
+    for (spca_int q = 0, last = A->row_major ? at(A->indptr, A->wide, A->n) : 0; q < last; q++)
+        s->position[at(A->indices, A->wide, q)]++;
+    for (spca_int a = 0; a < s->k; a++) {
+        spca_int j = index[a], entries = s->position[j];
+        if (!A->row_major) entries = at(A->indptr, A->wide, j + 1) - at(A->indptr, A->wide, j);
+        s->key[a] = (int64_t)(A->n - entries) * s->k + a;
+    }
+    qsort(s->key, (size_t)s->k, sizeof(*s->key), by_key);
+    for (spca_int j = 0; j < A->p; j++) s->position[j] = -1;
+    for (spca_int a = 0; a < s->k; a++) {
+        spca_int b = (spca_int)(s->key[a] % s->k), j = index[b];
+        s->order[a] = b;
+        s->list[a] = j;
+        s->position[j] = (int32_t)a;
+        s->weight[a] = column_weight(A, j);
+        s->mean[a] = A->mean ? (double)(A->mean[j] * A->range) * (double)s->weight[a] : 0;
+        s->total[a] = 0;
+        if (!A->row_major) s->next[a] = at(A->indptr, A->wide, j);
+    }
+}
+
+/* Entry q of X, in row i, becomes entry e of the block. */
+static inline void copy_entry(const rough_t *s, spca_int q, spca_int i, spca_int a, int32_t e)
+{
+    real x = s->A->data[q] * s->A->range * row_weight(s->A, i) * s->weight[a];
+    s->value[e] = (float)x;
+    s->row[e] = (uint16_t)(i - s->i0);
+    s->total[a] += (double)x * (double)row_center(s->A, i);
+}
+
+static void copy_columns(const rough_t *s)
+{
+    const operator_t *A = s->A;
+    int32_t e = 0;
+    for (spca_int a = 0; a < s->k; a++) {
+        spca_int q = s->next[a], last = at(A->indptr, A->wide, s->list[a] + 1);
+        s->start[a] = e;
+        for (; q < last; q++) {
+            spca_int i = at(A->indices, A->wide, q);
+            if (i >= s->i0 + s->rows) break;
+            copy_entry(s, q, i, a, e++);
+        }
+        s->next[a] = q;
+    }
+    s->start[s->k] = e;
+}
+
+static void copy_rows(const rough_t *s)
+{
+    const operator_t *A = s->A;
+    int32_t *start = s->start + 1; /* of what is copied of each variable, where it goes on */
+    spca_int first = at(A->indptr, A->wide, s->i0);
+    spca_int last = at(A->indptr, A->wide, s->i0 + s->rows);
+    memset(s->start, 0, (size_t)(s->k + 2) * sizeof(*start));
+    for (spca_int q = first; q < last; q++) {
+        int32_t a = s->position[at(A->indices, A->wide, q)];
+        if (a >= 0) start[a + 1]++;
+    }
+    for (spca_int a = 0; a < s->k; a++) start[a + 1] += start[a];
+    for (spca_int i = s->i0; i < s->i0 + s->rows; i++)
+        for (spca_int q = at(A->indptr, A->wide, i), end = at(A->indptr, A->wide, i + 1); q < end;
+             q++) {
+            int32_t a = s->position[at(A->indices, A->wide, q)];
+            if (a >= 0) copy_entry(s, q, i, a, start[a]++);
+        }
+}
+
+/* sum_c += x_ia d_ic over the entries of a variable in the block */
+INLINE void add_entries(const float *value, const uint16_t *row, int32_t count, const float *d,
+                        floats_t *sum)
+{
+    floats_t z[COUNT] = {0};
+    for (int32_t t = 0; t < count; t++) {
+        const floats_t *y = (const floats_t *)(d + (uintptr_t)row[t] * STRIP);
+        for (spca_int c = 0; c < (spca_int)COUNT; c++) z[c] += value[t] * y[c];
+    }
+    for (spca_int c = 0; c < (spca_int)COUNT; c++) sum[c] += z[c];
+}
+
+/* The products of a strip with all variables that are not fuller. */
+VECTORIZED(add_strip, (const rough_t *s, spca_int c0, const float *d), (s, c0, d))
+{
+    spca_int width = min_int(STRIP, s->k - c0);
+    for (spca_int a = c0; a < s->k; a++) {
+        int32_t first = s->start[a], count = s->start[a + 1] - first;
+        float *G = s->G + a * s->k + c0;
+        if (count == 0) continue;
+        if (width == STRIP) {
+            add_entries(s->value + first, s->row + first, count, d, (floats_t *)G);
+        } else {
+            _Alignas(32) float sum[STRIP] = {0};
+            add_entries(s->value + first, s->row + first, count, d, (floats_t *)sum);
+            for (spca_int c = 0; c < width; c++) G[c] += sum[c];
+        }
+    }
+}
+
+static void strips_part(void *context, spca_int part)
+{
+    const rough_t *s = context;
+    float *d = s->strips + part * s->most * STRIP;
+    size_t size = (size_t)(s->rows * STRIP) * sizeof(*d);
+    memset(d, 0, size);
+    for (spca_int c0 = part * STRIP; c0 < s->k; c0 += WORKERS * STRIP) {
+        spca_int c1 = min_int(s->k, c0 + STRIP);
+        int32_t first = s->start[c0], end = s->start[c1];
+        if (first == end) continue;
+        for (spca_int c = c0; c < c1; c++)
+            for (int32_t e = s->start[c]; e < s->start[c + 1]; e++)
+                d[s->row[e] * STRIP + c - c0] = s->value[e];
+        add_strip(s, c0, d);
+        if ((spca_int)(end - first) * EMPTIED > s->rows * STRIP)
+            memset(d, 0, size);
+        else
+            for (spca_int c = c0; c < c1; c++)
+                for (int32_t e = s->start[c]; e < s->start[c + 1]; e++)
+                    d[s->row[e] * STRIP + c - c0] = 0;
+    }
+}
+
+/* Both triangles, without the means. */
+static void finish(const rough_t *s)
+{
+    const operator_t *A = s->A;
+    double count = 0, factor = (double)A->factor;
+    spca_int k = s->k;
+    for (spca_int i = 0; i < A->n; i++)
+        count += (double)row_center(A, i) * (double)row_center(A, i);
+    for (spca_int a0 = 0; a0 < k; a0 += SQUARE)
+        for (spca_int b0 = 0; b0 <= a0; b0 += SQUARE)
+            for (spca_int a = a0; a < min_int(k, a0 + SQUARE); a++) {
+                double rest = count * s->mean[a] - s->total[a];
+                for (spca_int b = b0; b < min_int(a + 1, b0 + SQUARE); b++) {
+                    double x = (double)s->G[a * k + b] + rest * s->mean[b];
+                    x = (x - s->mean[a] * s->total[b]) * factor;
+                    s->G[a * k + b] = s->G[b * k + a] = (float)x;
+                }
+            }
+}
+
+/* Rows and columns in the order of the index: along each cycle of places a row gives way to the one
+ * that belongs there. */
+static void restore_order(const rough_t *s)
+{
+    spca_int k = s->k;
+    float *held = s->held, *other = held + k;
+    int32_t *done = s->start;
+    memset(done, 0, (size_t)k * sizeof(*done));
+    for (spca_int first = 0; first < k; first++) {
+        if (done[first]) continue;
+        memcpy(held, s->G + first * k, (size_t)k * sizeof(*held));
+        for (spca_int a = first, to; !done[a]; a = to) {
+            float *row = s->G + (to = s->order[a]) * k, *rest = other;
+            memcpy(rest, row, (size_t)k * sizeof(*rest));
+            for (spca_int b = 0; b < k; b++) row[s->order[b]] = held[b];
+            done[a] = 1;
+            other = held;
+            held = rest;
+        }
+    }
+}
+
+void SPCA(rough_gram)(const operator_t *A, spca_int k, const spca_int *index, void *work, float *G)
+{
+    rough_t s = {.A = A, .k = k, .G = G};
+    char *begin = (char *)work + (LINE - (uintptr_t)work % LINE) % LINE;
+    (void)cut(A, k, begin, &s);
+    put_in_order(&s, index);
+    memset(G, 0, (size_t)(k * k) * sizeof(*G));
+    for (s.i0 = 0; s.i0 < A->n; s.i0 += s.rows) {
+        s.rows = min_int(s.most, A->n - s.i0);
+        A->row_major ? copy_rows(&s) : copy_columns(&s);
+        (void)do_parts(A->run, (double)s.start[k] * (double)k / STRIP * ENTRY, strips_part, &s,
+                       min_int(WORKERS, (k - 1) / STRIP + 1), NULL, NULL);
+    }
+    finish(&s);
+    restore_order(&s);
+}
