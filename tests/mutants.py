@@ -130,6 +130,7 @@ PYTHON = {
     "gram.h": "gram",
     "compressed_gram.c": "gram; working_set",
     "column_products.c": "gram; working_set",
+    "rough_gram.c": "gram",
     "dense_columns.c": "gram",
     "greedy.c": "greedy",
     "l1_rotate.c": "rotation",

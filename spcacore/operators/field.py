@@ -53,9 +53,9 @@ class Field:
         if op.by_passes:
             return np.asarray(op.submatrix(index), np.float32, order="C")
         op, w = op.unscreened(), len(index)
-        A = np.empty((w, w), np.float32)
         if not (op.symmetric_form or op.dense) and self._keeps_digits():
             return op.rough_gram(index)
+        A = np.empty((w, w), np.float32)
         if op.symmetric_form or not op.dense:
             for first in range(0, w, FIELD_COLUMNS):
                 rows = slice(first, first + FIELD_COLUMNS)
@@ -132,6 +132,11 @@ class Field:
         for k, norm in self._norm.items():
             norm[at] = _core.largest_norms(A, at, k)
         return True
+
+    def among(self, variables: Index) -> AnyArray:
+        """A between some of its variables, without what has been removed."""
+        at = self._place[variables]
+        return self.matrix[at[:, None], at]
 
     def norms(self, k: int) -> tuple[NDArray[np.float32], bool]:
         """The norms of the k largest entries of all rows as they once were, or room for them; which it is."""

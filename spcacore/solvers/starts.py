@@ -24,6 +24,7 @@ from .._validation import require_entries
 from ..linalg.eigen import largest_eigenpairs, products_of
 from ..linalg.scaling import below_range, descending
 from ..operators.deflation import DeflatedOperator
+from ..operators.field import Field, can_be_formed
 from ..operators.neighbors import variances_tie
 from ..operators.problem import Problem
 from ..operators.statistics import extreme_rows
@@ -132,6 +133,12 @@ def _products_inside(
     if small or op.symmetric_form or not deflation.semidefinite:
         G = state.submatrix(index)
         return G.dot, G.diagonal()
+    if op.in_memory and not op.dense and can_be_formed(state):
+        removed = [variables for variables, _ in state.loadings]
+        field = Field(state.problem, np.unique(np.concatenate([index, *removed])))
+        if field.without(state):
+            G = field.among(index)
+            return G.dot, G.diagonal()
     C = op.columns(index).astype(np.float32, copy=False)
     return lambda v: C @ (v @ C), np.einsum("ij,ij->i", C, C)
 

@@ -83,28 +83,34 @@ def test_matrix_is_that_of_numpy(n, p, density, kind, k, rows, dtype):
         size = (each @ F**2).max() / problem.degrees or 1
         assert_allclose(G, expected, rtol=0, atol=(1e-13 if dtype == np.float64 else 5e-6) * size)
         assert_array_equal(G[:, :rows], G[:, :rows].T)
+        if "s" in kind:
+            G = problem.operator.rough_gram(some) * 2.0**problem.exponent
+            assert_allclose(G[:rows], expected, rtol=0, atol=5e-6 * size)
 
 
 def test_single_precision_adds_up_in_double():
     """The same row 300,000 times: sums in single precision would lose two digits more."""
     X = np.ones((300_000, 3), np.float32) * np.float32([0.1, 0.2, 0.3])
     for kind in ("C", "csr"):
-        G = as_problem(stored(X, kind), center=False).operator.gram()
         problem = as_problem(stored(X, kind), center=False)
-        expected = np.outer(X[0].astype(float), X[0].astype(float)) * (300_000 / 299_999)
-        assert_allclose(G * 2.0**problem.exponent, expected, rtol=5e-6)
+        expected = np.outer(*[X[0].astype(float)] * 2) * (300_000 / 299_999)
+        assert_allclose(problem.operator.gram() * 2.0**problem.exponent, expected, rtol=5e-6)
+
+
+def _products_of_deviations(X):
+    exact = X.astype(np.longdouble)
+    exact -= exact.mean(axis=0)
+    products = (exact.T @ exact).astype(float)
+    return products, np.sqrt(np.outer(products.diagonal(), products.diagonal()))
 
 
 @each_order
 def test_large_means_leave_the_digits_of_small_variances(order):
     rng = np.random.default_rng(0)
     X = np.array(1e8 + rng.standard_normal((5000, 6)) * [1, 1, 2, 3, 1e-3, 1], order=order)
-    exact = X.astype(np.longdouble)
-    exact -= exact.mean(axis=0)
-    expected = (exact.T @ exact / (len(X) - 1)).astype(float)
+    expected, size = (M / (len(X) - 1) for M in _products_of_deviations(X))
     problem = as_problem(X)
     G = problem.operator.gram() * 2.0**problem.exponent
-    size = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
     assert (np.abs(G - expected) / size).max() < 1e-9  # the mean itself is rounded to 1e-8
     assert (np.abs(G - expected) / size)[:4, :4].max() < 1e-13
 
@@ -132,10 +138,7 @@ def test_one_read_loses_no_digits(order, name, n):
     """By long doubles: each product to some roundings of the deviations; what is constant has none."""
     X = np.array(_rows_of_many_means(n, name), order=order)
     (mean, square, low, high), M = _core.dense(X, False).moments()
-    exact = X.astype(np.longdouble)
-    exact -= exact.mean(axis=0)
-    expected = (exact.T @ exact).astype(float)
-    size = np.sqrt(np.outer(expected.diagonal(), expected.diagonal()))
+    expected, size = _products_of_deviations(X)
     assert (np.abs(M - expected) <= 1e-13 * size).all()
     assert (M.diagonal() == square).all()
     means = X.mean(axis=0, dtype=np.longdouble).astype(float)
