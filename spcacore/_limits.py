@@ -437,7 +437,6 @@ LOG_SPAN = 10**1.5  # largest over least value from which an axis is logarithmic
 # The command
 COMMAND_GRID_VALUES = 10_000  # of one path
 COMMAND_RELAXATION_ORDER = 100  # variables up to which the semidefinite relaxation takes a moment
-INDEX_ROWS = 5  # from which a first column of whole numbers that count is taken for numbers of the rows
 INFO_ENTRIES = 1 << 20  # of a matrix that are looked at together
 INFO_NAMES = 5  # that are printed of many
 INFO_VARIANCE_RATIO = 10  # largest over median variance from which scaling is worth a thought

@@ -362,7 +362,7 @@ def ask_an_estimator(rng, X, check):
 
 OF_FILES = {  # flags of the command that are not drawn
     "output", "plot", "scores", "build", "help", "array", "format", "header", "delimiter", "decimal",
-    "comment", "thousands", "index_column", "row_names", "raw_names", "loadings", "time_limit", "reference",
+    "comment", "thousands", "index_column", "row_names", "loadings", "time_limit", "reference",
 }  # fmt: skip
 VALUES = "1", "2", "2", "3", "0.5", "1,2", "0", "-1", "1:3", "x"
 

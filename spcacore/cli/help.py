@@ -20,8 +20,7 @@ cardinality -k K
 cardinality.certify -k GRID
   variables: -k 10, -k 5,10, -k 1:9
 cardinality.path -k GRID
-  variables in every component: -k 1:50, -k 1,2,5,10 (default: up to 15 values); with --criterion also one
-  grid for each component: -k 1:20/5,10
+  variables in every component: -k 1:50, -k 1,2,5,10 (default: up to 15 values)
 explained S
   instead of -k: as few variables as explain this share (0 to 1) of what ordinary components explain
 explained_of NAME
@@ -144,7 +143,7 @@ signs S
 orientation {rows|columns}
   which are the samples (default: rows)
 format {csv|tsv|npy|npz|mtx|parquet|h5ad}
-  what FILE holds (default: by its first bytes, or its extension; for -: csv)
+  what FILE holds (default: by its extension; for -: csv)
 names FILE
   names of the variables, one per line
 array NAME
@@ -165,8 +164,6 @@ thousands MARK
   .csv, .tsv: what separates thousands, as , in 10,500 (default: nothing does)
 comment MARK
   .csv, .tsv: what begins a comment, as #
-impute {mean|drop-rows|drop-columns}
-  missing entries: take the mean of the variable, or drop samples or variables that have any
 [writing]
 json
   print the result as JSON instead of text
@@ -194,8 +191,6 @@ plot.path FILE
   draw the curve (.png, .pdf or .svg)
 plot.fit FILE
   draw loadings and variances (.png, .pdf or .svg)
-raw_names
-  in .csv, put no apostrophe before names that a spreadsheet takes for formulas (=, +, - or @ first)
 quiet -q
   print errors and warnings only, and what --json asks for
 """
@@ -204,18 +199,10 @@ _TEXT = """\
 Sparse principal component analysis: components that explain much variance and use few variables each,
 so that they can be read. Ordinary principal components mix all variables.
 
-  spcacore                  an example: the pit props, 13 measurements of 180 mine timbers
-  spcacore info FILE        what is in the file, and what to look out for
-  spcacore fit FILE         the components of the matrix in FILE
-  spcacore path FILE        how many variables to take, and what each number explains
-  spcacore stability FILE   which variables other samples would choose again
-  spcacore certify FILE     how much more variance other components could explain
-  spcacore transform FILE   scores of the samples in FILE, by components that were saved
-  spcacore compare FILE     several files of loadings side by side, on the matrix in FILE
-
-Each command explains its options and the files it reads with --help.
+Without a command: an example, the pit props, 13 measurements of 180 mine timbers. Each command explains its
+options and the files it reads with --help.
 @fit.description
-Find sparse principal components of the matrix in FILE, whose rows are samples and whose columns are
+Find sparse principal components of the matrix in FILE. Its rows are samples, and its columns are
 variables. For each component, print the variables that it selects, their loadings, and the share of the
 variance that it explains.
 @fit.examples
@@ -233,19 +220,18 @@ examples:
   spcacore fit data.csv --method pmd --l1-bound 2.5 --refine --json > result.json
 @fit.json
 @path.description
-Find components for each of several numbers of variables, or of several bounds, and print how much variance
-they explain. Also print the index of sparseness, which is large if few variables explain much. --select
-chooses one of the values, and prints its components.
+Show how many variables to take, and what they explain. Find components for each of several numbers of
+variables, or of several bounds, and print how much variance they explain. Also print the index of
+sparseness, which is large if few variables explain much. --select chooses one of the values, and prints its
+components.
 @path.examples
 examples:
   spcacore path data.csv                             15 numbers of variables, up to all
   spcacore path data.csv -n 3 -k 1:20 --plot path.png
   spcacore path data.csv -k 5,10,20:100:20 --select cv --folds 10 --jobs 4
-  spcacore path data.csv -k 5:50:5/2,4,8 --select cv     other values for the second component
   spcacore path data.csv --method pmd --l1-bound 1:5:0.5 -o curve.csv
 
 A:B is all whole numbers from A to B, A:B:S goes in steps of S; several may be joined by commas.
-With --select a stroke divides the values of one component from the values of the next.
 @path.json
   result       an object with
   parameter, values, method, deflation, kind         m values, the sparsest first, of r components
@@ -254,13 +240,13 @@ With --select a stroke divides the values of one component from the values of th
   n_samples
 or, with --select, with
   criterion, rule, score, standard_error, scores     m numbers; scores of each fold or permutation
-  best, one_se, chosen, chosen_index                 values, and the index of the one chosen
-  path, result                                       an object with the fields above; the components chosen
-  earlier                                            of values by component: such objects
+  values, best, one_se, chosen, chosen_index         values, and the index of the one chosen
+and then also
+  path, chosen                                       an object with the fields above; the components chosen
 @stability.description
-Would other samples choose the same variables? Find sparse principal components of many random subsets of the
-samples. Print how often each variable is chosen, with quantiles of its loading, and star the stable ones.
-With halves of the samples, there is a bound on how many stable variables are false.
+Tell which variables other samples would choose again. Find sparse principal components of many random
+subsets of the samples. Print how often each variable is chosen, with quantiles of its loading, and star the
+stable ones. With halves of the samples, there is a bound on how many stable variables are false.
 @stability.examples
 examples:
   spcacore stability data.csv                         2 components, 50 pairs of halves
@@ -270,9 +256,10 @@ examples:
   frequencies  for each that is ever chosen: variable, component (from 1), loading, frequency, low and high
                of its interval, and stable
 @certify.description
-Compute an upper bound on the variance that any component of K variables can explain, whatever the method,
-and compare it with the best component found. What you know of the variables restricts the components that are
-compared. `spcacore fit -n 1 --method branch_and_bound --certify` finds the best one, and proves it.
+Bound how much more variance components could explain. Compute an upper bound on the variance of any
+component of K variables, whatever the method, and compare it with the best component found. What you know
+of the variables restricts the components that are compared. `spcacore fit -n 1 --method branch_and_bound
+--certify` finds the best one, and proves it.
 @certify.examples
 examples:
   spcacore certify data.csv -k 10
@@ -282,7 +269,8 @@ examples:
   components   for each cardinality: cardinality, the bounds by name, upper_bound, value, gap, and
                loadings: index, variable and loading of each that is not zero
 @transform.description
-Multiply the samples in FILE by loadings that `spcacore fit -o` has saved, and print the scores as CSV.
+Print scores of samples by components that were saved. Multiply the samples in FILE by loadings that
+`spcacore fit -o` has saved, and print the scores as CSV.
 Variables are matched by name, in any order; FILE may have more of them. Loadings that fit has written bring
 the means and standard deviations of the data they were fitted to. Others use the means of FILE, and with
 --scale its standard deviations.
@@ -294,8 +282,9 @@ examples:
 @transform.json
   loadings, sample_names, scores                     scores: a list of numbers for each sample
 @compare.description
-Put components of several methods, or of other programs, side by side: what they explain of the matrix in
-FILE by each definition, how many variables they use and share, and the angles between them.
+Put several files of loadings side by side. They may be of several methods, or of other programs. Print what
+they explain of the matrix in FILE by each definition, how many variables they use and share, and the angles
+between them.
 @compare.examples
 examples:
   spcacore fit data.csv -n 3 -o a.csv
@@ -305,23 +294,20 @@ examples:
   reference, total_variance
   components   for each: result, and the columns of spcacore.Comparison.to_frame
 @info.description
-Look at FILE before you compute anything: sizes, names, missing entries, variables that do not vary, and how
-different the variances are.
+Look at FILE before you compute anything. Print sizes, names, missing entries, variables that do not vary,
+and how different the variances are.
 @info.json
-  format, bytes_on_disk, dtype, sparse (its format, or null), orientation,
-  samples, variables, names, sample_names, nonzeros, missing, infinite, first_not_finite (names of the
-  sample and the variable), constant_variables, empty_variables, smallest_variance, median_variance,
-  largest_variance (without constant variables), symmetric, unit_diagonal, notes
+  samples, variables, names, sample_names, dtype, sparse, missing, infinite, constant_variables (empty ones,
+  too), smallest_variance, median_variance, largest_variance (without constant variables), symmetric, notes
 
 @formats
 file formats:
   .csv, .tsv       Text (needs pandas), also compressed (.gz, .bz2, .xz). The first line is a header if none
                    of its cells but the first is a number. The first column names the rows if none of its
-                   cells is one, or if its numbers count or identify the rows. Notes tell how numbers that
-                   may be names were read. Semicolons and tabs are recognized; --decimal , reads 1,5 and
-                   --thousands , 10,500. Columns of words are left out, as are the columns of --drop;
-                   true is 1 and false 0. Missing entries are left out by methods that can, and named in a
-                   note.
+                   cells is a number, or if it has no title. Semicolons and tabs are recognized; --decimal ,
+                   reads 1,5 and --thousands , 10,500. Columns of words are left out, as are the columns of
+                   --drop; true is 1 and false 0. Missing entries are left out by methods that can, and named
+                   in a note.
   .npy             A NumPy array, 2-D. It is read from disk as needed.
   .npz             Several NumPy arrays: the only 2-D one, the one called X, or the one that --array names.
                    An array of words of the right length gives the names. Or a matrix of
@@ -329,33 +315,41 @@ file formats:
   .mtx             A Matrix Market file, sparse or dense, also compressed (.mtx.gz).
   .parquet         Columns of numbers (needs pandas and pyarrow), otherwise as .csv.
   .h5ad            Annotated data (needs anndata): X, or the layer of --array; "raw" is the raw X.
-  -                The standard input. Pipes are read once, whole.
-Other names need --format, unless the first bytes say what the file is.
+  -                The standard input, as .csv. Pipes are read once, whole.
+Other names need --format.
 @counting
 The variance of a component is what it adds to the earlier ones. Variables and components are counted from
 1, and a variable without a name is called x1, x2, ...
 @json
 --json prints one object. Numbers read back exactly, what is unknown is null, and indices count from 0. Fields
-may be added. "schema", now 4, grows when a field changes its meaning or goes away.
+may be added. "schema", now 5, grows when a field changes its meaning or goes away.
 @status
 exit status: 0 success, 2 wrong usage or input, 130 interrupted.
 @json.matrix
   spcacore, schema, command, file                    the version, the command and its file
   samples, variables, kind, center, scale, names     the matrix
-  warnings, notes, seconds                           what stderr says, and the time it took
+  warnings, notes                                    what stderr says
 @json.result
   result       the attributes of the result in Python, as method, explained_variance and upper_bound; but
                loadings: for each component index, variable and loading of each that is not zero
 """
-_PARTS = re.split(r"(?m)^@([\w.]+)\n", _TEXT)[1:]
-PAGES = dict(zip(_PARTS[::2], _PARTS[1::2], strict=True))
+_PARTS = re.split(r"(?m)^@([\w.]+)\n", _TEXT.replace("\n\n", "\n\n\b\n"))[1:]
+PAGES = {name: f"\b\n{text}" for name, text in zip(_PARTS[::2], _PARTS[1::2], strict=True)}
 
 
 def epilog(command: str) -> str:
     """What follows the options of a command."""
-    page = PAGES.__getitem__
-    if command == "info":
-        return "\n".join((page("formats"), page("json") + page("info.json"), page("status")))
-    result = page("json.result") if command in ("fit", "stability") else ""
-    json = page("json") + page("json.matrix") + page(f"{command}.json") + result
-    return "\n".join((page(f"{command}.examples"), page("formats") + page("counting"), json, page("status")))
+    whole = (
+        ["formats", "json", "info.json"]
+        if command == "info"
+        else [
+            f"{command}.examples",
+            "formats",
+            "counting",
+            "json",
+            "json.matrix",
+            f"{command}.json",
+            *["json.result"] * (command in ("fit", "stability")),
+        ]
+    )
+    return "\n".join(map(PAGES.__getitem__, [*whole, "status"]))

@@ -19,7 +19,6 @@ import click
 from .._limits import COMMAND_GRID_VALUES
 from .._messages import IN_RECORDS, instead_of, listed
 from .._types import ShareOf
-from .._validation import TAKES_MISSING
 from ..choice import Choice, Explained, Prior, Total
 from ..methods import METHODS
 from ..models.components import sparse_pca
@@ -126,14 +125,12 @@ def refusal(args: Arguments, error: Exception) -> UserError:
     """What the library says of an option or the data, in the words of the command."""
     file = str(args.source or args.file)
     said = re.sub(r"\bX\b", lambda _: file, in_flags(str(error)))
-    said += "; --impute fills or drops" * (TAKES_MISSING in str(error))
     word = re.split(r"\W", said, maxsplit=1)[0]
     name = {"grid": args.grid_of, "share": "explained", "Total": "total"}.get(word, word)
     if name in vars(args):
-        rest = re.sub(rf"^(grid\S*|{word}) ", "", said)
-        return UserError(f"argument {long_flag(name)}: {rest}")
+        return UserError(f"argument {long_flag(name)}: {re.sub(rf'^(grid.*?|{word}) ', '', said)}")
     said = re.sub(r"at \((\d+), (\d+)\)", r"in row \1, column \2", said)
-    said = re.sub(r"\b(row|column) (\d+)", lambda m: f"{m[1]} {int(m[2]) + 1}", said)  # not from 0
+    said = re.sub(r"\b(row|column|variable) (\d+)", lambda m: f"{m[1]} {int(m[2]) + 1}", said)  # not from 0
     return UserError(said if said.startswith(file) else f"{file}: {said}")
 
 
@@ -169,10 +166,7 @@ def _number(text: str) -> Any:
 
 
 def _mark(text: str) -> str:
-    mark = {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text)
-    if len(mark) != 1 or mark in '"\r\n' or mark.isalnum():
-        raise click.BadParameter(f"{text!r} is not one character, as ; or tab")
-    return mark
+    return {"tab": "\t", "space": " "}.get(text, text)
 
 
 def _names(text: str) -> list[str]:
@@ -180,9 +174,7 @@ def _names(text: str) -> list[str]:
 
 
 def grid(text: str) -> list[Any]:
-    """The values of A, A:B and A:B:S, joined by commas; of each component, with a stroke between them."""
-    if "/" in text:
-        return [grid(part) for part in text.split("/")]
+    """The values of A, A:B and A:B:S, joined by commas."""
     values: list[Any] = []
     for part in text.split(","):
         try:
@@ -231,24 +223,6 @@ def _row(name: str, command: str) -> _Row:
     return _ROWS.get(f"{name}.{command}") or _ROWS.get(name, _Row())
 
 
-class _Helped(click.Command):
-    """A command with its options under headings, and texts printed as they are written."""
-
-    usage = "FILE [options]"
-
-    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write(f"usage: {ctx.command_path} {self.usage}\n\n{self.help}")
-        headings: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
-            if record:
-                headings.setdefault(_ROWS.get(str(param.name), _Row()).heading, []).append(record)
-        for heading, records in headings.items():
-            with formatter.section(heading):
-                formatter.write_dl(records, col_max=26)
-        formatter.write(f"\n{self.epilog}")
-
-
 def _option(name: str, command: str, takers: dict[str, Any], methods: tuple[str, ...]) -> click.Option:
     """A flag of a command; `takers` are the methods that take it, and its type there."""
     row = _row(name, command)
@@ -270,7 +244,7 @@ def _option(name: str, command: str, takers: dict[str, Any], methods: tuple[str,
     return click.Option([flag, *row.flags.split(), name], help=text, required=required, **settings)
 
 
-class _Command(_Helped):
+class _Command(click.Command):
     """It takes the options of its methods, those of the function that runs them, and others by name."""
 
     methods: tuple[str, ...]
@@ -291,12 +265,7 @@ class _Command(_Helped):
         self.of_models = {one for one, by in takers.items() if by} - self.of_function.keys()
         rows = [*_ROWS]
         order = sorted(takers, key=lambda one: rows.index(one if one in rows else "block"))
-        files = [
-            click.Argument(
-                ["file"],
-                type=_READ["FILE"],
-            )
-        ]
+        files = [click.Argument(["file"], type=_READ["FILE"])]
         if name == "compare":
             files.append(click.Argument(["others"], type=_READ["FILE"], nargs=-1))
         super().__init__(
@@ -304,6 +273,17 @@ class _Command(_Helped):
             callback=self.run, help=help.PAGES[f"{name}.description"], epilog=help.epilog(name),
             context_settings=_SETTINGS,
         )  # fmt: skip
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Under headings."""
+        headings: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record and param.param_type_name == "option":
+                headings.setdefault(_row(str(param.name), "").heading, []).append(record)
+        for heading, records in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
     def run(self, **given: Any) -> None:
         getattr(import_module(".runs", __package__), str(self.name))(arguments(self, given))
@@ -315,7 +295,6 @@ class _Command(_Helped):
 def arguments(command: _Command, given: dict[str, Any]) -> Arguments:
     """With what follows from the command, and room for notes, which are printed only if all goes well."""
     args = Arguments(**given, command=command.name, methods=command.methods, notes=[])
-    args.keep_going = command.name == "info"
     args.method, args.decimal = args.method or "tpower", args.decimal or "."
     args.loadings = [one for one in (args.loadings, *(args.others or ())) if one]
     said = {one: value for one, value in given.items() if value is not None}
@@ -334,27 +313,23 @@ def arguments(command: _Command, given: dict[str, Any]) -> Arguments:
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _FILE = """orientation format names array drop index_column row_names header delimiter decimal thousands
 comment json"""
-_OUT = f"float32 {_FILE} impute output quiet"
+_OUT = f"float32 {_FILE} output quiet"
 _KNOWN = "include exclude groups signs count covariance"
 COMMANDS: dict[str, click.Command] = {
     str(one.name): one for one in (
-        _Command("fit", f"{_OUT} scores plot raw_names", FIT),
+        _Command("fit", f"{_OUT} scores plot", FIT),
         _Command("path", f"{_OUT} plot", tuple(METHODS), select_sparsity),
         _Command("stability", f"{_OUT} plot", RESAMPLED, stability),
-        _Command("certify", f"cardinality relaxation center scale {_KNOWN} float32 impute {_FILE}"),
-        _Command("transform", f"{_OUT} loadings raw_names center scale"),
+        _Command("certify", f"cardinality relaxation center scale {_KNOWN} float32 {_FILE}"),
+        _Command("transform", f"{_OUT} loadings center scale"),
         _Command("compare", f"{_OUT} loadings reference plot center scale covariance"),
         _Command("info", _FILE),
     )
 }  # fmt: skip
 
 
-class _Group(_Helped, click.Group):
-    usage = "[COMMAND FILE [options]]"
-
-
 @click.group(
-    cls=_Group, commands=COMMANDS, invoke_without_command=True, context_settings=_SETTINGS,
+    commands=COMMANDS, invoke_without_command=True, context_settings=_SETTINGS,
     help=help.PAGES["description"], epilog=help.PAGES["status"],
 )  # fmt: skip
 @click.version_option(package_name="spcacore", message="%(prog)s %(version)s")

@@ -1,16 +1,14 @@
 """Files as tables: a matrix with the names of its columns and rows, or one line that says what is wrong.
 
 The first line of a text is a header if none of its cells but the first is a number, and the first column
-names the rows if none of its cells is one. Where numbers may be names, a note says how they were read.
+names the rows if none of its cells is one.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import re
-import shlex
 import warnings
 import zipfile
 from collections.abc import Callable, Sequence
@@ -23,27 +21,14 @@ import scipy.io
 import scipy.sparse
 
 from .._labels import wrong_labels
-from .._limits import INDEX_ROWS, INFO_NAMES
+from .._limits import INFO_NAMES
 from .._messages import counted, first_of, listed, repeated
 from .._records import replaced
 from .._rendering import shortened
 from .._validation import stored
 from ..linalg.scaling import beyond_range
 from ..readable import labels
-from .source import (
-    PICKLED,
-    Arguments,
-    Source,
-    Table,
-    UserError,
-    compressed,
-    needed,
-    picked,
-    place,
-    refusing,
-    source_of,
-    unquoted,
-)
+from .source import Arguments, Source, Table, UserError, picked, place, refusing, source_of
 
 # ---- text -------------------------------------------------------------------------------------------
 
@@ -55,23 +40,20 @@ _MISSING = re.compile(
 # Numbers as they are written, to the last bit, which pandas 3.1 does by default and without this word
 _PANDAS = tuple(map(int, pandas.__version__.split(".")[:2]))
 _EXACT: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
+_NUMERAL = re.compile(r"[-+$€£ ]*\d[\d.,' ]*[%$€£ ]*")  # a number, as people may write it
 _TRUTH = {"true": "1", "false": "0"}
-_WRITTEN = re.compile(r"[-+$€£ ]*\d[\d.,' ]*[%$€£ ]*")  # a number, as people may write it
-_IDENTIFIER = re.compile(
-    r"(?i:(.*[\W_])?(id|ids|index|idx|key|nr|no|case|sample|subject|patient|participant|obs|observation|row|"
-    r"barcode)|unnamed: \d+)|.*[a-z]I[Dd]"
-)
-_Cells = tuple[list[str], list[float | None]]
+_WRITTEN = "--decimal and --thousands say how numbers are written"
+_LAYOUT = f"--header and --row-names say what has names, --delimiter what separates cells; {_WRITTEN}"
 
 
 def number(cell: str, decimal: str = ".", thousands: str | None = None) -> float | None:
     """What the cell holds: a number, 1 for true, NaN if it is missing, and None if it holds words."""
-    cell = re.sub("[\u00a0\u202f]", " ", cell).strip().replace("−", "-")
+    cell = re.sub("[\u00a0\u202f]", " ", cell).strip()
     if _MISSING.fullmatch(cell):
         return np.nan
-    mark = re.escape(thousands or "")
-    if mark and re.match(rf"[+-]?\d{{1,3}}({mark}\d{{2,3}})*{mark}\d{{3}}(?!\d|{mark})", cell):
-        cell = cell.replace(str(thousands), "")
+    if thousands:  # before three digits, and in India before two and three
+        mark = re.escape(thousands)
+        cell = re.sub(rf"(?<=\d){mark}(?=(\d\d{mark})*\d{{3}}(?!\d))", "", cell)
     if decimal == ",":
         cell = cell.replace(".", "_").replace(",", ".")
     try:
@@ -80,29 +62,19 @@ def number(cell: str, decimal: str = ".", thousands: str | None = None) -> float
         return None
 
 
-def _read(cells: Any, args: Arguments) -> _Cells:
-    """Cells as words, and as numbers."""
-    known = zip(cells, pandas.isna(cells), strict=True)
-    words = ["" if lacking else str(cell) for cell, lacking in known]
-    return words, [number(word, args.decimal, args.thousands) for word in words]
-
-
-def _are_words(cells: _Cells) -> bool:
-    """Whether there are words, and no number, however it is written."""
-    numbers = any(value == value for value in cells[1] if value is not None)
-    return None in cells[1] and not numbers and not any(map(_WRITTEN.fullmatch, cells[0]))
-
-
-def _are_whole(cells: _Cells) -> bool:
-    return all(value is not None and value % 1 == 0 for value in cells[1])
+def _numbers(cells: Sequence[str], args: Arguments) -> tuple[list[float | None], bool]:
+    """What the cells hold, and whether there is a number among them, however it is written."""
+    values = [number(cell, args.decimal, args.thousands) for cell in cells]
+    known = any(value == value for value in values if value is not None)
+    return values, known or any(map(_NUMERAL.fullmatch, cells))
 
 
 def _top(source: Source, args: Arguments) -> tuple[str, list[list[str]]]:
     """What separates cells, and the cells of the first two lines that are not blank."""
     lines = (line.split(args.comment)[0] if args.comment else line for line in source.lines())
     first = next(filter(str.strip, lines), "")
-    bare, marks = re.sub('"[^"]*"', "", first), "\t" if source.kind == ".tsv" else "\t;,"
-    delimiter = args.delimiter or next((mark for mark in marks if mark in bare), "\t")
+    bare = re.sub('"[^"]*"', "", first)
+    delimiter = args.delimiter or next((mark for mark in "\t;," if mark in bare), "\t")
     rows = csv.reader(chain([first], lines), delimiter=delimiter)
     return delimiter, list(islice((cells for cells in rows if any(map(str.strip, cells))), 2))
 
@@ -112,113 +84,76 @@ def _read_text(source: Source, args: Arguments) -> Table:
     delimiter, top = _top(source, args)
     if not top:
         raise UserError(f"{source} is empty")
-    names, second = top[0], top[-1]
-    cells = _read(names[1:] or names, args)
-    more = len(second) - len(names)
-    by_name = more == 1 and (args.row_names or number(second[0]) is None)  # as R writes
+    titles, second = top[0], top[-1]
+    one_more = len(second) == len(titles) + 1 and (args.row_names or number(second[0]) is None)  # as R writes
     header = args.header
     if header is None:
-        header = _are_words(cells) or by_name or not names[0].strip()
-        if not _are_words(_read(names, args)) if header else _are_whole(cells):
-            what, flag = ("a header", "--no-header") if header else ("data", "--header")
-            args.notes.append(f"line 1 of {source} was read as {what}; if it is not, say {flag}")
+        header = one_more or not titles[0].strip() or not _numbers(titles[1:] or titles, args)[1]
     if header and len(top) == 1:
         raise UserError(f"{source} has a header but no rows")
-    width = len(names) + max(more, 0) * header
+    titles = [""] * (one_more and header) + titles
     try:
-        frame = pandas.read_csv(
-            source.lines(), sep=delimiter, header=0 if header else None, names=range(width), index_col=False,
-            decimal=args.decimal, comment=args.comment, low_memory=False, **_EXACT,
-            converters=dict.fromkeys(range(1 if args.thousands is None else width), str),
-        )  # fmt: skip
-    except pandas.errors.ParserError as error:
-        wrong = str(error).strip().rpartition("error: ")[2]
-        raise UserError(f"{source}: {wrong}; --comment says how lines of comments begin") from None
-    if not header:
-        return _table_of(frame, None, source, args)
-    titles = [""] * by_name + names
-    if (frame.iloc[:, len(titles) :].fillna("") != "").any(axis=None):  # but for a comma that ends each line
-        raise UserError(
-            f"{source}: the header has {counted(len(names), 'cell')}, the next line {len(second)}; "
-            "--comment says how lines of comments begin, --row-names that column 1 names the rows"
-        )
-    return _table_of(frame.iloc[:, : len(titles)], titles, source, args)
+        with warnings.catch_warnings(action="error", category=pandas.errors.ParserWarning):
+            frame = pandas.read_csv(
+                source.lines(), sep=delimiter, header=0 if header else None, names=range(len(titles)),
+                index_col=False, decimal=args.decimal, comment=args.comment, low_memory=False, **_EXACT,
+                converters=dict.fromkeys(range(1 if args.thousands is None else len(titles)), str),
+            )  # fmt: skip
+    except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
+        wrong = str(error).strip().rpartition("error: ")[2].partition(". ")[0]
+        raise UserError(f"{source}: {wrong}; --comment says how lines of comments begin; {_LAYOUT}") from None
+    return _table_of(frame, titles if header else None, source, args)
 
 
-def _index(frame: Any, titles: Sequence[str] | None, source: Source, args: Arguments) -> list[int]:
-    """The columns that name the rows: those that are given, or the first if it looks like that."""
-    if args.index_column is not None:
-        return [place(source, one, titles, frame.shape[1], "index-column") for one in args.index_column]
-    if args.row_names is not None or frame.shape[1] < 2:
-        return [0] * bool(args.row_names)
-    cells, title = _read(frame[0], args), titles[0] if titles else "?"
-    if not title or _are_words(cells):
-        return [0]
-    looks = len(frame) >= INDEX_ROWS and _are_whole(cells) and frame[0].is_unique
-    if looks and (_IDENTIFIER.fullmatch(title) or set(np.diff(np.array(cells[1], np.float64))) == {1}):
-        args.notes.append(
-            f"column 1 of {source} was read as names of the rows; if it is not, say --no-row-names"
-        )
-        return [0]
-    return []
-
-
-def _table_of(
-    frame: Any, names: list[str] | None, source: Source, args: Arguments, index: Sequence[int] | None = None
-) -> Table:
-    """Columns of numbers as a matrix. Those without any are left out; others must have nothing else."""
+def _table_of(frame: Any, names: list[str] | None, source: Source, args: Arguments) -> Table:
+    """Columns of numbers as a matrix. Those without any are left out, and a first one names the rows; others
+    must have nothing else."""
     width, titles = frame.shape[1], None if names is None else [name.strip() for name in names]
-    index = _index(frame, titles, source, args) if index is None else index
+    index = [place(source, one, titles, width, "index-column") for one in args.index_column or ()]
+    guess = not index and args.row_names is None and width > 1
+    if args.row_names or (guess and titles and not titles[0]):
+        index = [0]
     left = {*index, *(place(source, one, titles, width, "drop") for one in args.drop or ())}
     args.drop = None  # is done
     kept, words = list[int](), list[str]()  # what is left out, with the first cell that is no number
     for j in sorted({*range(width)} - left):
         if frame[j].dtype.kind not in "fiub":
-            cells = _read(frame[j], args)
-            if None in cells[1]:
-                i, title = cells[1].index(None), (titles and titles[j]) or str(j + 1)
-                shown = f"{shortened(cells[0][i])!r}"
-                if not _are_words(cells) and not args.keep_going:
-                    advice = _advice(cells[0][i], title, width, i == 0 and not names)
+            cells = _words(frame[j])
+            values, mixed = _numbers(cells, args)
+            if None in values:
+                i, title = values.index(None), (titles and titles[j]) or str(j + 1)
+                shown = f"{title!r} ({shortened(cells[i])!r})"
+                if mixed and args.command != "info":
                     raise UserError(
-                        f"{source}: row {i + 1}, column {title!r} is not a number: {shown}{advice}"
+                        f"{source}: row {i + 1}, column {title!r} is not a number: {shortened(cells[i])!r}; "
+                        f"correct it, or leave the column out by --drop; {_LAYOUT}"
                     )
-                words.append(f"{title!r} ({shown})")
+                if guess and j == 0:
+                    index = [0]
+                else:
+                    words.append(shown)
                 continue
-            frame[j] = np.array(cells[1], np.float64)
+            frame[j] = np.array(values, np.float64)
         if not titles or titles[j] or frame[j].notna().any():
             kept.append(j)
     shown = first_of(words, INFO_NAMES)
-    written = "--decimal and --thousands say how numbers are written"
     if not kept:
-        what = f": {shown}; {written}" if words else ""
-        raise UserError(f"{source} has no column of numbers, but names of rows, or words{what}")
+        raise UserError(f"{source} has no column of numbers, but of words: {shown}; {_LAYOUT}")
     if words:
         args.notes.append(
             f"left out {counted(len(words), 'column')} of {source} without numbers: {shown}; --index-column "
-            f"takes one as names of the rows; {written}"
+            f"takes one as names of the rows; {_WRITTEN}"
         )
-    single = all(dtype.name in ("float32", "float16") for dtype in frame[kept].dtypes)
-    rows = zip(*(_read(frame[j], args)[0] for j in index), strict=True)
+    rows = zip(*(_words(frame[j]) for j in index), strict=True)
     return Table(
-        frame[kept].to_numpy(np.float32 if single else np.float64),
+        frame[kept].to_numpy(np.float64),
         None if names is None else tuple(names[j] for j in kept),
         tuple(map(" ".join, rows)) if index else None,
     )  # fmt: skip
 
 
-def _advice(cell: str, title: str, width: int, is_first: bool) -> str:
-    """What may be wrong with a cell among numbers that is no number, as a clause."""
-    mark = re.search(r"\d([,.' \u00a0])\d", cell)
-    if width == 1:
-        return "; commas, semicolons or tabs must separate cells, or say --delimiter"
-    if mark:
-        sign, comma = shlex.quote(mark[1]), "; if the comma is the decimal mark, say --decimal ,"
-        other = " --decimal ," * (mark[1] == ".")
-        return f"; if {sign} separates thousands, say --thousands {sign}{other}{comma * (mark[1] == ',')}"
-    layout = "; if line 1 is a header, say --header" * is_first
-    layout += "; if column 1 names the rows, say --row-names" * (title == "1")
-    return f"{layout}; correct it, or leave the column out: --drop {shlex.quote(title)}"
+def _words(column: Any) -> list[str]:
+    return ["" if lacks else str(cell) for cell, lacks in zip(column, column.isna(), strict=True)]
 
 
 # ---- formats ----------------------------------------------------------------------------------------
@@ -232,59 +167,56 @@ def _read_npy(source: Source, args: Arguments) -> Table:
 
 def _read_npz(source: Source, args: Arguments) -> Table:
     """A sparse matrix, or one of several arrays; the only array of words of the right length has names."""
-    if not zipfile.is_zipfile(source.file()):
-        raise UserError(f"{source} is not an .npz file")
+    zipfile.ZipFile(source.file()).close()  # or it is none
     with np.load(source.file(), allow_pickle=False) as file:
-        if {"format", "shape", "data"} <= set(file.files):
-            return Table(compressed(scipy.sparse.load_npz(source.file())))
-        arrays: dict[str, Any] = {}
-        for name in file.files:
-            with contextlib.suppress(ValueError):  # of pickled objects
-                arrays[name] = np.asarray(file[name])
-        matrices = [name for name, a in arrays.items() if a.ndim == 2]
-        name = args.array or (matrices[0] if len(matrices) == 1 else "X")
-        shapes = ", ".join(f"{name} {'x'.join(map(str, a.shape)) or 'scalar'}" for name, a in arrays.items())
-        if name not in file.files:
-            raise UserError(f"{source} has no array {name!r}; --array chooses among: {shapes or 'nothing'}")
-        X = arrays[name] if name in arrays else file[name]
+        if {"format", "shape", "data"} <= {*file}:
+            return Table(scipy.sparse.load_npz(source.file()))
+        arrays = {name: np.asarray(one) for name, one in file.items()}
     words = {a.shape: tuple(a.tolist()) for a in arrays.values() if a.dtype.kind == "U"}
-    n, p = X.shape if X.ndim == 2 else (0, 0)
+    X = _chosen(source, args, {name: a for name, a in arrays.items() if a.ndim == 2})
+    n, p = X.shape
     return Table(X, words.get((p,)), words.get((n,)) if n != p else None)
+
+
+def _chosen(source: Source, args: Arguments, known: dict[str, Any]) -> Any:
+    """The only matrix, the one called X, or the one that --array names."""
+    name = args.array or (next(iter(known)) if len(known) == 1 else "X")
+    if name not in known:
+        raise UserError(
+            f"{source} has no matrix {name!r}; --array chooses among: {', '.join(known) or 'nothing'}"
+        )
+    return known[name]
 
 
 def _read_mtx(source: Source, args: Arguments) -> Table:
     text = source.bytes()
     if b"\0" in text:  # at which mmread reads on beyond its memory, as without an end of the last line
         raise ValueError("it has a NUL, which is not text")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of sparse matrices in favor of arrays
-        matrix = scipy.io.mmread(io.BytesIO(text + b"\n"))
-    return Table(compressed(matrix) if scipy.sparse.issparse(matrix) else matrix)
+    with warnings.catch_warnings(action="ignore"):  # of sparse matrices in favor of arrays
+        return Table(scipy.io.mmread(io.BytesIO(text + b"\n")))
 
 
 def _read_parquet(source: Source, args: Arguments) -> Table:
-    """Columns of numbers; an index, or a first column of words or of numbers of the rows, names these."""
-    needed(source, "pyarrow")
-    frame = pandas.read_parquet(source.file())
-    names, index = [str(name) or "?" for name in frame.columns], None
+    """Columns of numbers; an index, or a first column of words, names the rows."""
+    frame = pandas.read_parquet(source.file(), engine="pyarrow")
     if not isinstance(frame.index, pandas.RangeIndex) and args.index_column is None:
-        index = range(frame.index.nlevels)
-        frame = frame.reset_index(names=[f"-{i}" for i in index])
-        names = [""] * len(index) + names
-    return _table_of(frame.set_axis(range(len(names)), axis=1), names, source, args, index)
+        frame.insert(0, "", [*map(str, frame.index)])
+    names = [*map(str, frame.columns)]
+    return _table_of(frame.set_axis(range(len(names)), axis=1), names, source, args)
 
 
 def _read_h5ad(source: Source, args: Arguments) -> Table:
     """X, a layer, or the raw X of annotated data, with the names of the variables and observations."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        data = needed(source, "anndata").read_h5ad(source.file())
-    matrices = {"X": data.X, "raw": getattr(data.raw, "X", None), **data.layers}
-    name, known = args.array or "X", sorted(name for name, X in matrices.items() if X is not None)
-    if name not in known:
-        raise UserError(f"{source} has no {name}; --array chooses among: {', '.join(known) or 'nothing'}")
-    X, of = matrices[name], data.raw if name == "raw" else data
-    X = compressed(X) if scipy.sparse.issparse(X) else X
+    import anndata
+
+    with warnings.catch_warnings(action="ignore"):
+        data = anndata.read_h5ad(source.file())
+    known: dict[str, Any] = {
+        name: (data, X) for name, X in {"X": data.X, **data.layers}.items() if name and X is not None
+    }
+    if data.raw is not None:
+        known["raw"] = data.raw, data.raw.X
+    of, X = _chosen(source, args, known)
     return Table(X, tuple(of.var_names), tuple(data.obs_names))
 
 
@@ -312,31 +244,41 @@ def read(args: Arguments) -> Table:
             )
         if X.dtype.kind not in "fiub":
             raise UserError(f"{source}: real numbers are needed, not dtype {X.dtype}")
+        if hasattr(X, "check_format"):  # whether indices point into it
+            X.check_format(full_check=True)
+        if scipy.sparse.issparse(X) and X.format not in ("csr", "csc"):
+            table = replaced(table, matrix=X.tocsr())
     if args.drop:  # of what is no text
         dropped = {place(source, one, table.variables(), X.shape[1], "drop") for one in args.drop}
         kept = [j for j in range(X.shape[1]) if j not in dropped]
-        table = replaced(table, matrix=X[:, kept], names=picked(table.names, kept))
+        table = replaced(table, matrix=table.matrix[:, kept], names=picked(table.names, kept))
     if args.float32:
         with beyond_range():
             table = replaced(table, matrix=table.matrix.astype(np.float32, copy=False))
     table = table.transposed() if args.orientation == "columns" else table
     if args.names is not None:
         table = replaced(table, names=read_lines(args, "names", table.matrix.shape[1]))
-    if args.command != "info":
-        table = _imputed(table, args)
-    named = [name for name in map(str.strip, table.names or ()) if name]
-    if len(set(named)) < len(named):
-        args.notes.append(repeated(named))
-    if args.covariance == "auto":
-        args.covariance = symmetric(table.matrix)
-    if not args.covariance and args.command != "info" and symmetric(table.matrix):
-        args.notes.append(f"{source} is symmetric; if it holds covariances or correlations, say --covariance")
+    args.notes += _notes(table, args)
     return table
 
 
+def _notes(table: Table, args: Arguments) -> list[str]:
+    """What to know of the matrix; `info` says itself what is missing or symmetric."""
+    named = [name for name in map(str.strip, table.names or ()) if name]
+    notes = [repeated(named)] if len({*named}) < len(named) else []
+    if args.command == "info":
+        return notes
+    many, alike = int(np.isnan(stored(table.matrix)).sum()), symmetric(table.matrix)
+    if args.covariance == "auto":
+        args.covariance = alike
+    if many:
+        notes.append(f"{counted(many, 'missing entry')}, left out by the method")
+    if alike and not args.covariance:
+        notes.append(f"{args.source} is symmetric; if it holds covariances or correlations, say --covariance")
+    return notes
+
+
 def _reader(source: Source, args: Arguments) -> Callable[[Source, Arguments], Table]:
-    if source.kind in (".pkl", ".pickle", ".joblib"):
-        raise UserError(PICKLED.format(source))
     if source.kind not in _READERS:
         raise UserError(
             f"{source}: unknown extension; {listed(_READERS, 'and')} can be read, and --format says what a "
@@ -362,48 +304,19 @@ def symmetric(matrix: Any) -> bool:
         return not any((abs(1.0 * part - part.T) > 1e-5 * abs(part)).sum() for part in parts)
 
 
-def read_lines(args: Arguments, option: str, count: int, of: str = "variable") -> tuple[str, ...]:
-    """A name, or a group, for each variable; or a label for each sample. Of lines of several cells with tabs
-    between them, as 10x Genomics writes them, it is the second."""
+def read_lines(args: Arguments, option: str, count: int) -> tuple[str, ...]:
+    """A name, or a group, for each variable. Of several cells with tabs between them, as 10x Genomics writes
+    them, it is the second."""
     path = getattr(args, option)
     with refusing(path):
         text = source_of(path).lines().read().rstrip()
     lines = [line.split("\t") for line in re.split(r"\r\n?|\n", text)]
     if len(lines) != count:
-        raise UserError(f"argument --{option}: {path} has {len(lines)} {option} for {counted(count, of)}")
+        raise UserError(
+            f"argument --{option}: {path} has {len(lines)} {option} for {counted(count, 'variable')}"
+        )
     several = min(map(len, lines)) > 1
-    if several:
-        args.notes.append(f"column 2 of {path} was taken for the {option}")
     return tuple(cells[several].strip() for cells in lines)
-
-
-# ---- what is missing --------------------------------------------------------------------------------
-
-
-def _imputed(table: Table, args: Arguments) -> Table:
-    """The table with what is missing filled in or dropped, and a note of that."""
-    X, rows = table.matrix, args.impute == "drop-rows"
-    if args.impute and (args.covariance or scipy.sparse.issparse(X)):
-        raise UserError("argument --impute: for dense data, not a covariance or a sparse matrix")
-    many = int(np.isnan(stored(X)).sum())
-    if not many:
-        return table
-    note = counted(many, "missing entry")
-    if args.impute is None:
-        args.notes.append(f"{note}, left out by the method; --impute fills or drops")
-        return table
-    frame, what = pandas.DataFrame(X), "sample" if rows else "variable"
-    touched = int(frame.isna().any(axis=int(rows)).sum())
-    if args.impute == "mean":
-        filled, done, wrong = frame.fillna(frame.mean()), "filled with means", "a variable has no entry"
-    else:
-        filled, done = frame.dropna(axis=int(not rows)), "dropped"
-        wrong = f"every {what} has a missing entry"
-    if filled.empty or filled.isna().any(axis=None):
-        raise UserError(f"argument --impute: {wrong}")
-    args.notes.append(f"{note}: {counted(touched, what)} {done}")
-    names = picked(table.names, filled.columns), picked(table.row_names, filled.index)
-    return Table(filled.to_numpy(), *names)
 
 
 # ---- loadings, as `fit -o` and other programs write them --------------------------------------------
@@ -419,13 +332,11 @@ def read_saved(path: str) -> Arguments:
         source = source_of(path)
         if source.kind == ".npz":
             fields = dict(np.load(source.file(), allow_pickle=False))
-        elif source.kind == ".csv":
+        else:
             frame = pandas.read_csv(source.lines(), index_col=0, converters={0: str}, **_EXACT)
             known = _BESIDE.keys() & {*frame} if "kind" in frame else ()
             fields = {_BESIDE[name]: frame.pop(name).to_numpy() for name in known}
             fields |= {"names": frame.index.to_numpy(), "loadings": frame.to_numpy()}
-        else:
-            raise UserError(f"{refused} is neither .csv nor .npz")
     if "loadings" not in fields:
         raise UserError(f"{refused} has no array 'loadings', but: {', '.join(fields) or 'nothing'}")
     V = fields["loadings"]
@@ -442,13 +353,12 @@ def read_saved(path: str) -> Arguments:
 
 def adopt(args: Arguments, files: Sequence[Arguments]) -> None:
     """Take the matrix as the loadings were fitted; refuse options that contradict that."""
-    for name, field, kinds in (("center", "mean", ["data"]), ("scale", "scale", ["data", "covariance"])):
-        known = {getattr(one, field) is not None: one.path for one in files if one.kind in kinds}
+    for name, field in (("center", "mean"), ("scale", "scale")):
+        known = {getattr(one, field) is not None: one.path for one in files if one.kind}
         asked = getattr(args, name)
         if known and (len(known) > 1 if asked is None else asked not in known):
-            flag = {how: f"--{'no-' * (not how)}{name}" for how in (False, True)}
-            said = ", ".join(f"{path} was fitted with {flag[how]}" for how, path in known.items())
-            raise UserError(f"argument {flag[asked is not False]}: {said}")
+            said = [f"{path} was fitted with --{'no-' * (not how)}{name}" for how, path in known.items()]
+            raise UserError(f"argument --{'no-' * (asked is False)}{name}: {', '.join(said)}")
         if asked is None:
             setattr(args, name, next(iter(known), name == "center"))
     if not args.covariance and {one.kind for one in files} == {"covariance"}:
@@ -458,9 +368,7 @@ def adopt(args: Arguments, files: Sequence[Arguments]) -> None:
 def places(saved: Arguments, table: Table, source: object) -> list[int]:
     """Where the variables of the loadings are in the table: by name or, where one has no names, in order."""
     names, wanted = table.variables(), labels(saved.names, len(saved.loadings))
-    if not set(wanted) <= set(names):
-        wanted = list(map(unquoted, wanted))
-    nameless = not set(wanted) <= set(names) and (table.names is None or saved.names is None)
+    nameless = not {*wanted} <= {*names} and (table.names is None or saved.names is None)
     if nameless and len(wanted) != len(names):
         here, there = (counted(len(one), "variable") for one in (names, wanted))
         raise UserError(
@@ -468,7 +376,7 @@ def places(saved: Arguments, table: Table, source: object) -> list[int]:
         )
     if nameless or wanted == names:  # though some may be the same
         return [*range(len(names))]
-    wrong = wrong_labels([name for name in names if name in set(wanted)], wanted)
+    wrong = wrong_labels([name for name in names if name in {*wanted}], wanted)
     if wrong:
         raise UserError(f"{source} does not have the variables of {saved.path}: it is {wrong}")
     return [names.index(name) for name in wanted]

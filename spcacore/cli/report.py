@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import json
 import os
-import shutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -22,12 +20,11 @@ from .._messages import listed
 from .._rendering import printable
 from .._types import AnyArray
 from ..readable import Result
-from .source import Arguments, UserError, quoted
+from .source import Arguments, UserError
 
-_SCHEMA = 4  # of --json; grows when a field changes its meaning or goes away
+_SCHEMA = 5  # of --json; grows when a field changes its meaning or goes away
 _LARGE = {  # what a result has of every variable or sample
-    "loadings", "mean", "scale", "scores", "selection_frequency", "any_frequency", "stable",
-    "loading_interval", "names",
+    "mean", "scale", "scores", "selection_frequency", "any_frequency", "stable", "loading_interval", "names",
 }  # fmt: skip
 _PLAIN = (type(None), np.ndarray, np.generic, str, int, float)
 Files = Mapping[str, Mapping[str, Any]]  # by option and extension: a table, arrays, or a page
@@ -64,10 +61,11 @@ def print_json(document: Mapping[str, Any], names: Sequence[str] = ()) -> None:
 def _plain(value: Any, names: Sequence[str]) -> Any:
     """Of dictionaries, lists and what JSON has; of a result, what is not of every variable."""
     if isinstance(value, Result):
-        kinds, V = (*_PLAIN, Result, tuple), getattr(value, "loadings", None)
-        left, state = ("names", "results") if V is None else _LARGE, value.__getstate__().items()
-        shown = {name: one for name, one in state if name not in left and isinstance(one, kinds)}
-        return shown if V is None else shown | {"loadings": [entries(v, names) for v in V.T]}
+        fields = fields_of(value)
+        if "loadings" not in fields:
+            return {name: one for name, one in fields.items() if name != "names"}
+        fields["loadings"] = [entries(v, names) for v in fields["loadings"].T]
+        return {name: one for name, one in fields.items() if name not in _LARGE}
     if hasattr(value, "to_dict"):  # a table of pandas
         return value.reset_index().to_dict("records")
     return value.tolist()
@@ -91,23 +89,17 @@ def check_outputs(args: Arguments) -> None:
     """Refuse before the work what could not be written after it."""
     allowed = _EXTENSIONS | ({"output": (".csv", ".html")} if args.command == "compare" else {})
     named = [os.path.realpath(one) for one in (args.file, *args.loadings, args.names, args.groups) if one]
-    for name in allowed:
-        path = getattr(args, name)
+    for path, extensions in [(getattr(args, name), allowed[name]) for name in allowed]:
         if not path:
             continue
-        target, exists = os.path.realpath(path), os.path.exists(path)
+        target = os.path.realpath(path)
         folder = os.path.dirname(target)
-        if Path(path).suffix.lower() not in allowed[name]:
-            raise UserError(f"{path}: unknown extension; {listed(allowed[name], 'and')} can be written")
-        wrong = (
-            "it is a directory" if os.path.isdir(path)
-            else f"{folder} is not a directory, or permission is denied"
-            if not os.access(path if exists else folder, os.W_OK)
-            else "another argument names it, too" if target in named
-            else ""
-        )  # fmt: skip
-        if wrong:
-            raise UserError(f"cannot write {path}: {wrong}")
+        if Path(path).suffix.lower() not in extensions:
+            raise UserError(f"{path}: unknown extension; {listed(extensions, 'and')} can be written")
+        if not os.access(target if os.path.exists(target) else folder, os.W_OK):
+            raise UserError(f"cannot write {path}: {folder} is not a directory, or permission is denied")
+        if os.path.isdir(target) or target in named:
+            raise UserError(f"cannot write {path}: it is a directory, or another argument names it, too")
         named.append(target)
     if args.plot and find_spec("matplotlib") is None:
         raise UserError("argument --plot: drawing needs matplotlib; pip install matplotlib")
@@ -118,7 +110,7 @@ def write_all(args: Arguments, files: Files, draw: Draw | None, width: float) ->
     for option, forms in files.items():
         if path := getattr(args, option):
             form = Path(path).suffix.lower()
-            write(path, partial(_WAYS[form], forms[form], raw=args.raw_names))
+            write(path, partial(_WAYS[form], forms[form]))
     if args.plot and draw:
         from matplotlib.figure import Figure  # no window is opened, whatever the settings of matplotlib
 
@@ -127,7 +119,7 @@ def write_all(args: Arguments, files: Files, draw: Draw | None, width: float) ->
         figure = Figure(figsize=(width, 5), layout="constrained")
         with warnings.catch_warnings(action="ignore"):  # of letters that the font lacks
             draw(plot, figure)
-            write(args.plot, lambda path: figure.savefig(path, dpi=150))
+            write(args.plot, partial(figure.savefig, dpi=150))
     return [path for path in (args.output, args.scores, args.plot) if path]
 
 
@@ -142,8 +134,6 @@ def write(path: str, how: Callable[[str], object]) -> None:
             return
         try:
             how(part)
-            if os.path.exists(target):
-                shutil.copymode(target, part)
             os.replace(part, target)
         finally:
             with contextlib.suppress(OSError):
@@ -152,21 +142,13 @@ def write(path: str, how: Callable[[str], object]) -> None:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from None
 
 
-def _save(arrays: Mapping[str, Any], part: str, raw: bool | None) -> None:
+def _save(arrays: Mapping[str, Any], part: str) -> None:
     with open(part, "wb") as file:
         np.savez(file, **{name: value for name, value in arrays.items() if value is not None})
 
 
-def write_frame(frame: Any, file: Any, raw: bool | None = False) -> str | None:
-    """As CSV. Names that a spreadsheet would compute are quoted, unless `raw`; numbers read back exactly."""
-    if not raw:
-        frame = frame.rename(index=lambda name: quoted(name) if isinstance(name, str) else name)
-    careful = any("\r" in str(name) for name in frame.index)  # which Python before 3.13 does not quote
-    quoting = csv.QUOTE_NONNUMERIC if careful else csv.QUOTE_MINIMAL
-    return frame.to_csv(file, lineterminator="\n", encoding="utf-8", quoting=quoting)
-
-
 _WAYS: dict[str, Callable[..., object]] = {
-    ".csv": write_frame, ".npz": _save,
-    ".html": lambda page, part, raw: Path(part).write_text(page, encoding="utf-8"),
-}  # fmt: skip
+    ".csv": lambda table, part: table.to_csv(part, lineterminator="\n"),
+    ".npz": _save,
+    ".html": lambda page, part: Path(part).write_text(page, encoding="utf-8"),
+}

@@ -1,9 +1,7 @@
-"""What the commands do that fit, run or compare models: each ends in an outcome."""
+"""What the commands do: each ends in a report."""
 
 from __future__ import annotations
 
-import os
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,22 +29,20 @@ from ..selection.model import SPARSITY_WORDS
 from ..selection.stable_variables import stability as chosen_again
 from ..solvers.certificates import optimality_bound
 from ..solvers.truncated_power import tpower
-from .options import long_flag, signature, takes
+from .options import signature, takes
 from .reading import places, read, symmetric
-from .report import entries, fields_of, print_json, text_of, write_frame
+from .report import entries, fields_of, print_json, text_of
 from .source import Arguments, Table, UserError
 from .task import Task
 
 
 def show_pitprops() -> None:
     pitprops = datasets.load_pitprops()
-    started = time.perf_counter()
     result = sparse_pca(pitprops.correlation, 6, [7, 4, 4, 1, 1, 1], kind="covariance")
-    seconds = time.perf_counter() - started
     print(
         "Sparse PCA of the pit props: correlations of 13 measurements of 180 mine timbers (Jeffers 1967)\n"
         "6 components of 7, 4, 4, 1, 1 and 1 variables, as in Zou, Hastie and Tibshirani (2006)\n\n"
-        f"{text_of(replaced(result, names=pitprops.names))}\n\n{seconds:.3f} s\n"
+        f"{text_of(replaced(result, names=pitprops.names))}\n\n"
         "Your own data: spcacore fit FILE      More: spcacore --help"
     )
 
@@ -93,28 +89,26 @@ def _scores(values: Any, samples: list[str]) -> dict[str, Any]:
 def path(args: Arguments) -> None:
     asked, choosing = args.of_model, args.of_function
     grids = {name: asked.pop(name) for name in SPARSITY_WORDS if name in asked}
-    args.grid_of, grid = next(iter(grids.items()), ("cardinality", None))
+    args.grid_of = next(iter(grids), "cardinality")
     if args.criterion is None and "rng" in takes(args.method):
         asked |= choosing  # of which only the seed goes without a criterion
-    if grid and isinstance(grid[0], list):
-        if args.criterion is None:
-            flag = long_flag(args.grid_of)
-            raise UserError(f"argument {flag}: values for each component require --criterion")
-        asked.setdefault("n_components", len(grid))
     task = Task(args)
     if args.criterion is None:
-        curve = task.run(1, sparsity_path, grids or None)
+        curve = path = task.run(1, sparsity_path, grids or None)
     else:
         curve = task.run(1, select_sparsity, grids or None, **choosing)
-    path, arrays = getattr(curve, "path", curve), {}
+        path = curve.path
     r = counted(path.n_components, "ordinary principal component")
     parts = [path.summary(), f"{percent(path.dense_ratio.sum())} % by {r}"]
+    fields, arrays = {"result": curve}, fields_of(curve)
     if path is not curve:
-        parts += [curve.summary(), text_of(task.named(curve.result))]
-        arrays = _arrays(task.named(curve.result))
-    files = {"output": {".csv": curve.to_frame(), ".npz": arrays | fields_of(curve)}}
+        chosen = task.named(curve.result)
+        parts += [curve.summary(), text_of(chosen)]
+        fields |= {"path": path, "chosen": chosen}
+        arrays = _arrays(chosen) | arrays
+    files = {"output": {".csv": curve.to_frame(), ".npz": arrays}}
     draw = lambda plot, figure: plot.path(curve, ax=figure.subplots())  # noqa: E731
-    task.finish("Sparsity path", "\n\n".join(parts), {"result": curve}, files, draw)
+    task.finish("Sparsity path", "\n\n".join(parts), fields, files, draw)
 
 
 def stability(args: Arguments) -> None:
@@ -144,9 +138,8 @@ def transform(args: Arguments) -> None:
         values = scores(X, V, mean, scale)
     samples = task.table.samples()
     files = {"output": _scores(values, samples)}
-    text = write_frame(files["output"][".csv"], None, args.raw_names) or ""
     document = {"loadings": saved.path, "sample_names": samples, "scores": values}
-    task.finish("", text, document, files)
+    task.finish("", files["output"][".csv"].to_csv(lineterminator="\n"), document, files)
 
 
 def compare(args: Arguments) -> None:
@@ -155,13 +148,12 @@ def compare(args: Arguments) -> None:
     if not 1 <= reference <= len(paths):
         raise UserError(f"argument --reference: must be in [1, {len(paths)}], not {reference}")
     stems = [Path(path).stem for path in paths]
-    labels = stems if len(set(stems)) == len(stems) else paths
-    if len(set(labels)) < len(labels):
+    labels = stems if len({*stems}) == len(stems) else paths
+    if len({*labels}) < len(labels):
         raise UserError("argument --loadings: names a file twice")
     task, results = Task(args), {}
     with task.work():
         for label, saved in zip(labels, task.saved, strict=True):
-            task(saved.path)
             V = np.zeros((task.p, saved.loadings.shape[1]))
             V[places(saved, task.table, args.source)] = saved.loadings
             results[label] = from_loadings(V, task.matrix, names=task.names, label=label, **task.treatment)
@@ -181,83 +173,66 @@ def certify(args: Arguments) -> None:
     with task.work():
         options = task.treatment | task.choice(given)
         for k in args.cardinality:
-            task.label = f"cardinality {k}: "
-            task("bounds")
             best = optimality_bound(task.matrix, k, relaxation=relaxed, **options)
-            found = tpower(task.matrix, k, callback=task, **options)
+            found = tpower(task.matrix, k, callback=task.callback, **options)
             x = replace(found, upper_bound=max(best.upper_bound, found.value), names=tuple(task.names))
             row = {"cardinality": k, **best.bounds, "upper_bound": x.upper_bound, "value": x.value}
             rows.append(row | {"gap": x.gap, "loadings": entries(x.loading, task.names)})
     forms = {"gap": lambda share: f"{gap(share)} %"}
     numbers = pandas.DataFrame(rows).drop(columns="loadings")
     table = numbers.to_string(index=False, formatters=forms, float_format=significant)
-    state = "optimal, proved" if x.gap == 0 else f"at most {gap(x.gap)} % below the optimum"
-    text = f"{table}\n\nthe last component, {state}\n\n{text_of(x)}"
-    task.finish("Optimality", text, {"components": rows}, {})
+    task.finish("Optimality", f"{table}\n\nthe last component\n\n{text_of(x)}", {"components": rows}, {})
 
 
 # ---- what to know of a file before a fit ---------------------------------------------------------------
 
 
 def info(args: Arguments) -> None:
-    table = read(args)
-    size = None if args.source.content is not None else os.path.getsize(args.file)
-    facts = {"file": args.file, "format": args.source.kind.lstrip("."), "bytes_on_disk": size}
-    facts |= {"orientation": args.orientation} | facts_of(table)
+    facts = {"file": args.file} | facts_of(read(args))
     facts["notes"] = [*args.notes, *_notes(facts)]
     if args.json:
         print_json({"command": "info", **facts})
         return
-    width = max(map(len, facts))
     for name, value in facts.items():
         if value is not None:
-            print(f"  {name.replace('_', ' '):{width}}  {_shown(value)}")
+            print(f"  {name.replace('_', ' '):{max(map(len, facts))}}  {_shown(value)}")
 
 
 def facts_of(table: Table) -> dict[str, Any]:
-    X, names, samples = table.matrix, table.variables(), table.samples()
+    X, names = table.matrix, table.variables()
     n, p = X.shape
-    sparse, as_covariance = X.format if scipy.sparse.issparse(X) else None, symmetric(X)
+    sparse = scipy.sparse.issparse(X)
     columns, parts = X.tocsc() if sparse else X, []
     with np.errstate(over="ignore", invalid="ignore"):
         for some in slices(p, n, INFO_ENTRIES):
             part = pandas.DataFrame(as_dense(columns[:, some]), dtype=np.float64)
-            finite = np.isfinite(part)
-            known, first = part[finite], finite.to_numpy().argmin(axis=0)  # row that is not
-            sums = known.count(), (part != 0).sum(), part.isna().sum()
-            parts.append([*sums, first, known.min(), known.max(), known.var()])
-    count, nonzeros, missing, first, low, high, variance = np.concatenate(parts, axis=1)
-    constant = (count > 0) & (low == high)
-    sizes = variance[(count > 1) & ~constant & np.isfinite(variance)]
-    bad = min(((int(first[j]), j) for j in np.flatnonzero(count < n)), default=None)
+            known = part[np.isfinite(part)]
+            parts.append([known.count(), part.isna().sum(), known.min(), known.max(), known.var()])
+    count, missing, low, high, variance = np.concatenate(parts, axis=1)
+    varies = (count > 1) & (low < high)
+    sizes = variance[varies & np.isfinite(variance)]
     return {
-        "samples": n, "variables": p, "sample_names": table.row_names and samples,
+        "samples": n, "variables": p, "sample_names": table.row_names and table.samples(),
         "names": table.names and names, "dtype": str(X.dtype), "sparse": sparse,
-        "nonzeros": int(nonzeros.sum()), "missing": int(missing.sum()),
-        "infinite": int((n - count - missing).sum()),
-        "first_not_finite": bad and [samples[bad[0]], names[bad[1]]],
-        "constant_variables": [names[j] for j in np.flatnonzero(constant)],
-        "empty_variables": [names[j] for j in np.flatnonzero(count == 0)],
+        "missing": int(missing.sum()), "infinite": int((n - count - missing).sum()),
+        "constant_variables": [names[j] for j in np.flatnonzero(~varies)],
         "smallest_variance": sizes.min(initial=np.inf), "largest_variance": sizes.max(initial=-np.inf),
-        "median_variance": np.median(sizes) if len(sizes) else None,
-        "symmetric": as_covariance, "unit_diagonal": as_covariance and bool(np.allclose(X.diagonal(), 1)),
+        "median_variance": np.median(sizes) if len(sizes) else None, "symmetric": symmetric(X),
     }  # fmt: skip
 
 
 def _notes(facts: dict[str, Any]) -> list[str]:
     median = facts["median_variance"]
     ratio = facts["largest_variance"] / median if median else 0
-    what = "correlations" if facts["unit_diagonal"] else "covariances"
     known = {
-        "missing entries of dense data are left out by --method tpower, pmd, spca, sca and ppca, and "
-        "filled in or dropped by --impute":
+        "missing entries of dense data are left out by --method tpower, pmd, spca, sca and ppca":
             facts["missing"],
         "infinite entries must be replaced or dropped before a fit": facts["infinite"],
-        f"the matrix is symmetric; if it holds {what}, say --covariance": facts["symmetric"],
+        "the matrix is symmetric; if it holds covariances or correlations, say --covariance":
+            facts["symmetric"],
         f"the largest variance is {ratio:.2g} times the median: such variables will make up the components, "
         "unless --scale gives all of them the same weight":
             ratio > INFO_VARIANCE_RATIO and not facts["symmetric"],
-        "no variable varies": facts["samples"] > 1 and median is None,
     }  # fmt: skip
     return [advice for advice, holds in known.items() if holds]
 
@@ -266,11 +241,9 @@ def _shown(value: Any) -> str:
     """As a word, or the first few and their number; notes are lines."""
     if isinstance(value, float):
         return significant(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if not isinstance(value, list):
         return printable(str(value))
-    words = [printable(str(one).strip()) or "?" for one in value]
+    words = [printable(one.strip()) or "?" for one in value]
     if any(" " in word for word in words):
         return "".join(f"\n    {word}" for word in words)
     more = f", ... ({len(words)})" * (len(words) > INFO_NAMES)

@@ -8,10 +8,8 @@ import gzip
 import io
 import lzma
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,16 +21,7 @@ from .._types import Names
 from ..readable import labels
 
 STDIN = "-"
-_PACKED = (".gz", ".bz2", ".xz")
-_UNPACK: dict[bytes, Any] = {
-    b"\x1f\x8b": gzip.decompress,
-    b"BZh": bz2.decompress,
-    b"\xfd7zXZ\0": lzma.decompress,
-}
-_MAGIC = {
-    b"\x93NUMPY": ".npy", b"PK\3\4": ".npz", b"\x89HDF": ".h5ad", b"PAR1": ".parquet", b"%%MatrixM": ".mtx",
-}  # fmt: skip
-PICKLED = "{} holds pickled Python objects, which are not loaded, for safety; save an array of numbers"
+_UNPACK: dict[str, Any] = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
 
 
 def say(message: str) -> None:
@@ -80,43 +69,20 @@ class Source:
         return io.TextIOWrapper(io.BytesIO(content), "utf-16" if wide else "utf-8-sig", newline="")
 
 
-def _by_start(head: bytes, known: dict[bytes, Any]) -> Any:
-    """What stands for the first bytes."""
-    return next((what for start, what in known.items() if head.startswith(start)), None)
-
-
 def source_of(path: str, kind: str | None = None) -> Source:
-    """What an option names: pipes, devices, the standard input (`-`) and what is packed are read here, once.
-
-    What a file is, its first bytes say or, of text, its name.
-    """
-    name, content = path, None
+    """What an option names: pipes, the standard input (`-`) and what is packed are read here, once."""
+    name, content, suffixes = path, None, Path(path.lower()).suffixes
+    unpack = _UNPACK.get(suffixes[-1]) if suffixes else None
     if path == STDIN:
         if sys.stdin is None or sys.stdin.isatty():
             raise UserError("FILE is -, and nothing is piped into the standard input")
         name, content = "standard input", sys.stdin.buffer.read()
-    elif not os.path.isfile(path):
+    elif unpack or not os.path.isfile(path):
         content = Path(path).read_bytes()
-    if content is None:
-        with open(path, "rb") as file:
-            head = file.read(9)
-    else:
-        head = content
-    unpack = _by_start(head, _UNPACK)
-    if unpack is not None:
-        content = unpack(Path(path).read_bytes() if content is None else content)
-        head = content[:9]
-    suffixes = [suffix for suffix in Path(path.lower()).suffixes if suffix not in _PACKED]
-    known = f".{kind}" if kind else _by_start(head, _MAGIC)
-    return Source(name, path, known or [".csv", *suffixes][-1], content)
-
-
-def needed(source: Source, package: str) -> Any:
-    """The package that reads such files."""
-    try:
-        return import_module(package)
-    except ImportError:
-        raise UserError(f"{source}: reading such files needs {package}; pip install {package}") from None
+    if unpack:
+        content = unpack(content)
+        suffixes.pop()
+    return Source(name, path, f".{kind}" if kind else [".csv", *suffixes][-1], content)
 
 
 @contextlib.contextmanager
@@ -128,13 +94,13 @@ def refusing(source: object) -> Iterator[None]:
         raise
     except UnicodeError:
         raise UserError(f"{source}: not UTF-8 text; save it as UTF-8") from None
+    except ImportError as error:
+        package = error.name or "pyarrow"
+        raise UserError(f"{source}: reading such files needs {package}; pip install {package}") from None
     except OSError as error:
         raise UserError(f"cannot read {source}: {error.strerror or error}") from None
     except Exception as error:  # of a damaged file, whatever the library that reads it comes upon
-        why = str(error)  # with data in it
-        if "Python objects" in why or "allow_pickle" in why:
-            raise UserError(PICKLED.format(source)) from None
-        raise UserError(f"cannot read {source}: {why:.{ERROR_LETTERS}}") from None
+        raise UserError(f"cannot read {source}: {error!s:.{ERROR_LETTERS}}") from None
 
 
 # ---- columns of a file as a matrix ------------------------------------------------------------------
@@ -173,22 +139,3 @@ def place(source: object, wanted: str, names: Sequence[str] | None, width: int, 
     if wanted.isdecimal() and 1 <= int(wanted) <= width:
         return int(wanted) - 1
     raise UserError(f"argument --{option}: {source} has no column {wanted!r}")
-
-
-def compressed(matrix: Any) -> Any:
-    """As CSR or CSC, once its indices are known to point into it."""
-    if hasattr(matrix, "check_format"):
-        matrix.check_format(full_check=True)
-    return matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
-
-
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet computes, with or without quotes before it
-
-
-def quoted(name: str) -> str:
-    """A name that a spreadsheet takes for words: with an apostrophe before what would be a formula."""
-    return f"'{name}" if _FORMULA.match(name) else name
-
-
-def unquoted(name: str) -> str:
-    return name[1:] if name.startswith("'") and _FORMULA.match(name) else name

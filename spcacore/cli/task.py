@@ -1,10 +1,10 @@
-"""What the commands that compute have in common: a file, what is done with it, and what is said meanwhile."""
+"""What the commands that compute have in common: a file, what is done with it, and what is said of it."""
 
 from __future__ import annotations
 
 import contextlib
 import re
-import time
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -13,19 +13,15 @@ from typing import Any
 from .._messages import counted
 from .._records import replaced
 from ..choice import Choice
-from ..progress import Progress
 from ..supports.admissible import variables_of
 from .options import SPARSITY, call_of, in_flags, refusal
 from .reading import adopt, read, read_lines, read_saved
 from .report import Draw, Files, check_outputs, print_json, write_all
 from .source import Arguments, Table, UserError, say
 
-_PATIENCE = 1.0  # seconds before the first line of progress
-
 
 class Task:
-    """A file that was read, and what is to be done with it; called back, it says what is under way, once that
-    takes over a second."""
+    """A file that was read, and what is to be done with it."""
 
     table: Table
     names: list[str]
@@ -33,9 +29,6 @@ class Task:
     n: Any
     p: Any
     warnings: list[str]
-    started: float
-    next: float
-    label = ""  # said first
 
     def __init__(self, args: Arguments):
         self.call: Any = call_of(args) if args.methods else None
@@ -44,20 +37,17 @@ class Task:
         self.saved = [read_saved(path) for path in args.loadings]
         adopt(args, self.saved)
         check_outputs(args)
-        started = time.perf_counter()
         self.args, self.table = args, read(args)
-        self.seconds: dict[str, float] = {"reading": time.perf_counter() - started}
         self.names, self.matrix = self.table.variables(), self.table.matrix
         self.n, self.p = self.matrix.shape
         kind = "covariance" if args.covariance else "data"  # how all functions are to take the matrix
         self.treatment: dict[str, Any] = {"kind": kind, "center": args.center, "scale": args.scale}
+        watched = sys.stderr is not None and sys.stderr.isatty()
+        self.callback: Any = True if watched and not args.quiet else None  # a bar for who sits there
 
     def choice(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is known of the variables, by their places, as an argument."""
         known = dict(given)
-        both = [one for one in known.get("exclude", ()) if one in known.get("include", ())]
-        if both:
-            raise ValueError(f"exclude has {both[0]!r}, and so has include")
         for name in {"include", "exclude"} & known.keys():
             known[name] = variables_of(known[name], name, self.p, tuple(self.names))
         if "groups" in known:
@@ -69,7 +59,7 @@ class Task:
         with self.work():
             model = self.model(default)
             call = partial(runs, self.matrix, model, *more) if runs else partial(model, self.matrix)
-            return self.named(call(callback=self, **options))
+            return self.named(call(callback=self.callback, **options))
 
     def named(self, result: Any) -> Any:
         """The result with the names of the variables, if it has room for them."""
@@ -77,29 +67,14 @@ class Task:
 
     def model(self, default: int) -> Any:
         """The function with its options; how many components, else as many as numbers say how sparse."""
-        assert self.call is not None
         function, keywords, known = self.call
         several = [v for name in SPARSITY if isinstance(v := self.args.of_model.get(name), list)]
         r = len(several[0]) if several else min(default, self.n, self.p)
         return partial(function, **{"n_components": r} | keywords | self.choice(known))
 
-    def __call__(self, progress: Any) -> None:
-        now = time.perf_counter()
-        if self.args.quiet or now < self.next:
-            return
-        if isinstance(progress, Progress):
-            which = f"component {progress.component + 1} of {progress.n_components}"
-            progress = f"{which}, iteration {progress.n_iter}"
-        elif not isinstance(progress, str):
-            progress = f"{progress.done} of {progress.total} done"
-        say(f"{self.label}{progress}, {now - self.started:.0f} s")
-        self.next = now + 5
-
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:
-        """Time it, keep what it warns of, and turn what is wrong with matrix or options into one line."""
-        self.started = time.perf_counter()
-        self.next = self.started + _PATIENCE
+        """Keep what it warns of, and turn what is wrong with matrix or options into one line."""
         try:
             with warnings.catch_warnings(record=True) as log:
                 warnings.simplefilter("ignore")
@@ -107,7 +82,6 @@ class Task:
                 yield
         except (TypeError, ValueError) as error:
             raise refusal(self.args, error) from None
-        self.seconds["computing"] = time.perf_counter() - self.started
         self.warnings = [_reworded(said) for said in dict.fromkeys(str(w.message) for w in log)]
         lines = [f"warning: {one}" for one in self.warnings] + [f"note: {one}" for one in self.args.notes]
         for line in lines[: len(self.warnings) if self.args.quiet else None]:
@@ -123,9 +97,8 @@ class Task:
         if args.json:
             print_json(self._document(fields), self.names)
         elif not args.quiet and title:
-            print(f"{title} of {args.source}: {self._matrix()}\n\n{text}\n")
-            print("read in {reading:.2f} s, computed in {computing:.2f} s".format(**self.seconds))
-            print("".join(f"wrote {path}\n" for path in paths), end="")
+            print(f"{title} of {args.source}: {self._matrix()}\n\n{text}")
+            print("".join(f"\nwrote {path}" for path in paths))
         elif not args.output and not title:
             print(text, end="")
 
@@ -142,7 +115,6 @@ class Task:
             "command": args.command, "file": args.file, "samples": self.n, "variables": self.p,
             **self.treatment, "names": self.names if self.table.names else None, **fields,
             "warnings": self.warnings, "notes": args.notes,
-            "seconds": self.seconds,
         }  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import time
 from importlib.util import find_spec
 
 import numpy as np
@@ -17,14 +16,6 @@ if any(find_spec(package) is None for package in ("click", "pandas")):
     collect_ignore_glob = ["test_*.py"]
 else:
     from cli_tools import made
-
-    from spcacore.cli import task
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch):
-    """Nothing is said of progress because a machine is slow."""
-    monkeypatch.setattr(task, "_PATIENCE", np.inf)
 
 
 @pytest.fixture
@@ -41,14 +32,6 @@ def run(capsys):
 @pytest.fixture
 def counts():
     return scipy.sparse.random(40, 15, density=0.3, format="csr", random_state=4)
-
-
-@pytest.fixture
-def slow_clock(monkeypatch):
-    """Each look at the clock takes a second."""
-    ticks = iter(range(10**9))
-    monkeypatch.setattr(task, "_PATIENCE", 1.0)
-    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
 
 
 @pytest.fixture

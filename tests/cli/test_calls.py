@@ -207,10 +207,9 @@ def test_fits_scores_and_transforms_as_the_function(run, tmp_path, monkeypatch, 
 def test_json_has_this_form(run, as_json, pitprops, tmp_path, X):
     document = as_json("fit", *pitprops, "-k", "3,1", "-o", tmp_path / "l.csv", "-q")
     assert (tmp_path / "l.csv").exists()
-    assert set(document.pop("seconds")) == {"reading", "computing"}
     found, names = document.pop("result"), list(spcacore.datasets.load_pitprops().names)
     assert document == {
-        "spcacore": document["spcacore"], "schema": 4, "command": "fit", "file": str(pitprops[0]),
+        "spcacore": document["spcacore"], "schema": 5, "command": "fit", "file": str(pitprops[0]),
         "samples": 13, "variables": 13, "kind": "covariance", "center": True, "scale": False,
         "names": names, "warnings": [], "notes": [],
     }  # fmt: skip
@@ -245,36 +244,6 @@ def test_csv_outputs_read_back_exactly(run, tmp_path, X, dtype):
         np.testing.assert_array_equal(np.array(numbers, float).astype(dtype), values.astype(dtype))
 
 
-FORMULAS = ["=SUM(A1)", "+1", "-1", "@x", "'=SUM(A1)", "''@x", "'quoted", "plain", "a=b"]
-
-
-@pytest.mark.parametrize("raw", [False, True])
-@pytest.mark.parametrize("turned", [1, -1])
-def test_names_that_are_formulas_are_quoted_and_found_again(output, as_json, tmp_path, X, raw, turned):
-    np.savez(tmp_path / "m.npz", X=X, names=FORMULAS, samples=[f"={i}" for i in range(30)])
-    argv = ["-k9", "-n1", "-q", "-o", tmp_path / "l.csv", "--scores", tmp_path / "s.csv"]
-    output("fit", tmp_path / "m.npz", *argv, *["--raw-names"] * raw)
-    written = [row["variable"] for row in rows_of(tmp_path / "l.csv")]
-    assert written == (FORMULAS if raw else [f"'{name}" for name in FORMULAS[:6]] + FORMULAS[6:])
-    assert rows_of(tmp_path / "s.csv")[3]["sample"] == ("=3" if raw else "'=3")
-    first, *rows = (tmp_path / "l.csv").read_text().splitlines()
-    (tmp_path / "l.csv").write_text("\n".join([first, *rows[::turned]]))
-    found = as_json("compare", tmp_path / "m.npz", "--loadings", tmp_path / "l.csv")
-    np.testing.assert_allclose(
-        found["components"][0]["variance_raw"], np.linalg.eigvalsh(np.cov(X.T))[-1], rtol=1e-6
-    )
-
-
-@pytest.mark.parametrize(
-    "name", [f"{before}{first}cmd" for before in ("", "'", "''") for first in "\t\r=+-@"]
-)
-def test_what_starts_a_formula_is_quoted(tmp_path, name):
-    pandas = pytest.importorskip("pandas")
-    report.write_frame(pandas.DataFrame({"a": [1.0]}, index=[name]), tmp_path / "l.csv")
-    with open(tmp_path / "l.csv", newline="") as file:
-        assert list(csv.reader(file))[1] == ["'" + name, "1.0"]
-
-
 @pytest.mark.parametrize("command", ["fit", "path", "stability"])
 @pytest.mark.parametrize(("extension", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
 @pytest.mark.share(3)
@@ -306,7 +275,7 @@ def test_methods_that_take_missing_entries(run, tmp_path, X, method):
     X[2, 3] = X[7, 1] = np.nan
     argv = ["--method", method, *["--l1-bound", "1.6"] * (method == "pmd"), "-n2", "--json"]
     _, out, said = run("fit", saved(tmp_path / "m.npy", X), *argv)
-    assert said == "spcacore: note: 2 missing entries, left out by the method; --impute fills or drops\n"
+    assert said == "spcacore: note: 2 missing entries, left out by the method\n"
     _, V = recorded(out)
     expected = (
         spcacore.ppca(X, 2)
@@ -323,7 +292,7 @@ def test_methods_that_take_missing_entries(run, tmp_path, X, method):
     ("text", "values"),
     [
         ("3", [3]), ("1:5", [1, 2, 3, 4, 5]), ("1,2,5,10", [1, 2, 5, 10]), ("4:4", [4]), ("1e1", [10]),
-        ("1:3,10:30:10", [1, 2, 3, 10, 20, 30]), ("1:6:2", [1, 3, 5]), ("1:2/5", [[1, 2], [5]]),
+        ("1:3,10:30:10", [1, 2, 3, 10, 20, 30]), ("1:6:2", [1, 3, 5]),
     ],
 )  # fmt: skip
 def test_grids(text, values):
@@ -361,9 +330,8 @@ CURVE = ("values", "explained_variance_ratio", "cardinality", "index_of_sparsene
          {"criterion": "cv", "n_folds": 3}),
         (["-k", "1,2,4,7", "--select", "cv", "--rule", "best", "--seed", "4", "--jobs", "2"],
          {"cardinality": [1, 2, 4, 7]}, {"criterion": "cv", "rule": "best", "rng": 4}),
-        (["--method", "pmd", "--l1-bound", "1.2,2/1.5/1:2:0.5", "-n3", "--select", "sparseness"],
-         {"l1_bound": [[1.2, 2.0], [1.5], [1.0, 1.5, 2.0]], "method": "pmd", "n_components": 3},
-         {"criterion": "sparseness"}),
+        (["--method", "pmd", "--l1-bound", "1:2:0.5", "-n3", "--select", "sparseness"],
+         {"l1_bound": [1.0, 1.5, 2.0], "method": "pmd", "n_components": 3}, {"criterion": "sparseness"}),
     ],
 )  # fmt: skip
 def test_path_equals_the_api_to_the_bit(run, tmp_path, file, X, argv, options, choosing):
@@ -389,9 +357,10 @@ def test_path_equals_the_api_to_the_bit(run, tmp_path, file, X, argv, options, c
             assert result[name] == (None if value is None else np.asarray(value).tolist())
             np.testing.assert_array_equal(fields.get(name), value)
         np.testing.assert_array_equal(fields["loadings"], expected.result.loadings)
-        np.testing.assert_array_equal(loadings_of(result["result"]["loadings"], 9), expected.result.loadings)
-        steps = [*expected.earlier, expected]
-        curves = [(s.path, d["path"]) for s, d in zip(steps, [*result["earlier"], result], strict=True)]
+        np.testing.assert_array_equal(
+            loadings_of(document["chosen"]["loadings"], 9), expected.result.loadings
+        )
+        curves = [(expected.path, document["path"])]
     for curve, found in curves:
         for name in CURVE:
             assert found[name] == np.asarray(getattr(curve, name)).tolist()
@@ -470,21 +439,19 @@ WRONG = [
     ("fit", ["--method", "least_squares", "--refine"], "--refine requires a method that maximizes the varia"),
     ("fit", ["--include", "zz"], "--include: has the name 'zz', which no variable of m.npy has"),
     ("fit", ["--names", "twice.txt", "--exclude", "a"], "--exclude: has the name 'a', which more than one"),
-    ("fit", ["--include", "x1", "--exclude", "x2,x1"], "argument --exclude: has 'x1', and so has include"),
+    ("fit", ["--include", "x1", "--exclude", "x2,x1"], "m.npy: the variable 1 is in include and in exclude"),
     ("fit", ["--count", "groups"], "argument --count: requires --groups"),
     ("fit", ["--groups", "labels.txt"], "argument --groups: labels.txt has 4 groups for 9 variables"),
     ("fit", ["--plot", "picture.gif"], "picture.gif: unknown extension; .png, .pdf and .svg can be written"),
     ("fit", ["-o", "out.txt"], "out.txt: unknown extension; .csv and .npz can be written"),
     ("fit", ["-o", "no/out.csv"], "cannot write no/out.csv: "),
-    ("fit", ["-o", "dir.csv"], "cannot write dir.csv: it is a directory"),
+    ("fit", ["-o", "dir.csv"], "cannot write dir.csv: it is a directory, "),
     ("fit", ["-o", "./twice.csv", "--names", "twice.csv"], "another argument names it, too"),
-    ("fit", ["-o", "a.csv", "--scores", "./a.csv"], "cannot write ./a.csv: another argument names it, too"),
+    ("fit", ["-o", "a.csv", "--scores", "./a.csv"], "cannot write ./a.csv: it is a directory, or ano"),
     ("fit", ["-n1", "-k1", "-o", "full.csv"], "cannot write full.csv: No space left on device"),
     ("path", ["-k", "0:3"], "--cardinality: must be at least 1, not 0"),
     ("path", ["-k", "5:1"], "'5:1' is neither a number nor a range of some"),
     ("path", ["-k", "1:1e200:1e-200"], "more than 10000 values"),
-    ("path", ["-k", "1:4/2:5"], "--cardinality: values for each component require --criterion"),
-    ("path", ["-k", "1,2/3", "-n3", "--select", "cv"], "--cardinality: has 2 grids for 3 components"),
     ("path", ["--folds", "40", "--select", "cv"], "--n-folds: must be at most the number of rows, 30, not 4"),
     ("path", ["--folds", "3", "--select", "permutation"], "--n-folds: requires --criterion cv or corr"),
     ("path", ["--method", "pmd", "-k", "1:3"], "--cardinality: method 'pmd' takes l1_bound, not cardinality"),
@@ -530,14 +497,12 @@ def test_a_file_is_whole_or_not_there(tmp_path):
         report.write(str(path), fails)
     assert os.listdir(tmp_path) == []
     path.write_text("before")
-    path.chmod(0o640)
     with pytest.raises(report.UserError):
         report.write(str(path), fails)
     assert path.read_text() == "before"
     (tmp_path / "link.csv").symlink_to(path)
     report.write(str(tmp_path / "link.csv"), lambda part: Path(part).write_text("a\n"))
     assert path.read_text() == "a\n"
-    assert path.stat().st_mode & 0o777 == 0o640
     assert sorted(os.listdir(tmp_path)) == ["link.csv", "out.csv"]
 
 

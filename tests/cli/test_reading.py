@@ -25,9 +25,6 @@ from spcacore import cli
 from spcacore.cli.reading import number
 
 P = 12  # columns of X
-INDEX = "column 1 of m.csv was read as names of the rows; if it is not, say --no-row-names"
-HEADER = "line 1 of m.csv was read as a header; if it is not, say --no-header"
-DATA = "line 1 of m.csv was read as data; if it is not, say --header"
 AB = ("a", "b")
 TWO = [[1, 2], [3, 5]]
 
@@ -36,18 +33,18 @@ TWO = [[1, 2], [3, 5]]
     ("text", "argv", "matrix", "names", "row_names", "told"),
     [
         # headers and row names
-        ("1,2\n3,4\n5,7\n", (), [[1, 2], [3, 4], [5, 7]], None, None, DATA),
+        ("1,2\n3,4\n5,7\n", (), [[1, 2], [3, 4], [5, 7]], None, None, ""),
         ("1,2.5\n3,5\n", (), [[1, 2.5], [3, 5]], None, None, ""),
         ("a,b\n1,2\n3,5\n", (), TWO, AB, None, ""),
         ("id,a,b\ns,1,2\nt,3,5\n", (), TWO, AB, ("s", "t"), ""),
-        ("2001,2002\ns,1,2\nt,3,5\n", (), TWO, ("2001", "2002"), ("s", "t"), HEADER),
+        ("2001,2002\ns,1,2\nt,3,5\n", (), TWO, ("2001", "2002"), ("s", "t"), ""),
         (",a,b\n1,7,2\n2,3,5\n", (), [[7, 2], [3, 5]], AB, ("1", "2"), ""),
-        (",0,1\n0,7.5,2\n1,3,5\n", (), [[7.5, 2], [3, 5]], ("0", "1"), ("0", "1"), HEADER),
-        ("1,2_0\n3,5\n", (), [[3, 5]], ("1", "2_0"), None, HEADER),
+        (",0,1\n0,7.5,2\n1,3,5\n", (), [[7.5, 2], [3, 5]], ("0", "1"), ("0", "1"), ""),
+        ("1,2_0\n3,5\n", (), [[3, 5]], ("1", "2_0"), None, ""),
         ("a\n1\n2\n", (), [[1], [2]], ("a",), None, ""),
         ("a,b\nTrue,2\nFALSE,5\n", (), [[1, 2], [0, 5]], AB, None, ""),
         ("1,2\n3,5\n", ("--header",), [[3, 5]], ("1", "2"), None, ""),
-        ("1,2\n3,5\n", ("--row-names",), [[2], [5]], None, ("1", "3"), DATA),
+        ("1,2\n3,5\n", ("--row-names",), [[2], [5]], None, ("1", "3"), ""),
         ("1,2\n3,4,5\n", ("--header", "--row-names"), [[4, 5]], ("1", "2"), ("3",), ""),
         ('"a,1";"b ""q"""\n"1";2\n3;5\n', (), TWO, ("a,1", 'b "q"'), None, ""),
         ('a,"b\nc"\n1,2\n3,5\n', (), TWO, ("a", "b\nc"), None, ""),
@@ -55,7 +52,6 @@ TWO = [[1, 2], [3, 5]]
         ("\ufeffa,b\n1,2\n3,5\n", (), TWO, AB, None, ""),
         (" 1 , -2e-3\n+3.,.5\n", (), [[1, -0.002], [3, 0.5]], None, None, ""),
         ("day,a\n2020-01-01,5\n2020-01-02,7\n", (), [[5], [7]], ("a",), ("2020-01-01", "2020-01-02"), ""),
-        ("iso,a\nNA,5\nFR,7\n", (), [[5], [7]], ("a",), ("NA", "FR"), ""),
         ("a,b\n1,2,\n3,5,\n", (), TWO, AB, None, ""),
         ("a,b,\n1,2\n3,5\n", (), TWO, AB, None, ""),
         ("a,b,\n1,2,\n3,5,\n", (), TWO, AB, None, ""),
@@ -72,27 +68,17 @@ TWO = [[1, 2], [3, 5]]
         ('"1,5"\n"2,5"\n', ("--decimal", ","), [[1.5], [2.5]], None, None, ""),
         ("a|b\n1.5|2\n", ("--delimiter", "|"), [[1.5, 2]], AB, None, ""),
         ("x,y\t2\n3\t4\n", ("--delimiter", "tab", "--header"), [[3, 4]], ("x,y", "2"), None, ""),
-        ("a,b\n1,\u22122\n3,5\n", (), [[1, -2], [3, 5]], AB, None, ""),
         # columns of words
         ("a,site,b\n1,north,2\n3,south,5\n", (), TWO, AB, None, "'site' ('north'); --index-column"),
         ("1,x,2.5\n3,y,5\n", (), [[1, 2.5], [3, 5]], None, None, "'2' ('x')"),
         ("a,site,b\n1,north,2\n3,south,5\n", ("--drop", "2,b"), [[1], [3]], ("a",), None, ""),
         ("a,site,b\n1,north,2\n3,south,5\n", ("--index-column", "site"), TWO, AB, ("north", "south"), ""),
         ("a,room\n1,2\n2,7\n3,oops\n", ("--drop", "room"), [[1], [2], [3]], ("a",), None, ""),
-        ("a,ok\n1,True\n2,False\n3,\n", ("--impute", "drop-rows"), [[1, 1], [2, 0]], ("a", "ok"), None,
-         "1 missing entry: 1 sample dropped"),
-        # a first column that numbers the rows
-        ("id,a\n93,5\n12,7\n45,1\n2,2\n1,9\n", (), [[5], [7], [1], [2], [9]], ("a",),
-         ("93", "12", "45", "2", "1"), INDEX),
-        ("n,a\n0,5\n1,7\n2,1\n3,2\n4,9\n", (), [[5], [7], [1], [2], [9]], ("a",), tuple("01234"), INDEX),
-        ("id,a\n1,5\n2,7\n3,1\n4,2\n5,9\n", ("--no-row-names",), [[1, 5], [2, 7], [3, 1], [4, 2], [5, 9]],
-         ("id", "a"), None, ""),
-        ("dose,a\n1,5\n2,7\n5,1\n10,2\n20,9\n", (), [[1, 5], [2, 7], [5, 1], [10, 2], [20, 9]],
-         ("dose", "a"), None, ""),
-        ("acid,a\n9,5\n4,7\n3,1\n8,2\n6,9\n", (), [[9, 5], [4, 7], [3, 1], [8, 2], [6, 9]], ("acid", "a"),
-         None, ""),
-        ("id,a\n1,5\n1,7\n2,1\n2,2\n3,9\n", (), [[1, 5], [1, 7], [2, 1], [2, 2], [3, 9]], ("id", "a"),
-         None, ""),
+        ("a,ok\n1,True\n2,False\n3,\n", (), [[1, 1], [2, 0], [3, np.nan]], ("a", "ok"), None,
+         "1 missing entry, left out by the method"),
+        # a first column of numbers
+        ("id,a\n1,5\n2,7\n3,1\n", (), [[1, 5], [2, 7], [3, 1]], ("id", "a"), None, ""),
+        ("id,a\n1,5\n2,7\n3,1\n", ("--row-names",), [[5], [7], [1]], ("a",), ("1", "2", "3"), ""),
         # comments
         ("# by\nID\ts1\ts2\ng1\t1\t2\ng2\t3\t5\n", ("--comment", "#"), TWO, ("s1", "s2"), ("g1", "g2"), ""),
         ("#ID\ts1\ts2\ng1\t1\t2\ng2\t3\t5\n", (), TWO, ("s1", "s2"), ("g1", "g2"), ""),
@@ -112,11 +98,11 @@ def test_text(tmp_path, monkeypatch, text, argv, matrix, names, row_names, told)
 SPELLED = "#N/A|#DIV/0!|<NA>|\\N|1.#QNAN|N.A.|NaT|(null)|NULL|None|?|-|..|-1.#IND|-nan|n/a|--|missing|| | NA "
 
 
-@pytest.mark.parametrize("word", SPELLED.split("|"))
-def test_spellings_of_missing(tmp_path, word):
-    (tmp_path / "m.csv").write_text(f"a,b\n1.5,2\n{word},{word}\n5,7\n")
-    matrix = read(tmp_path / "m.csv", "--impute", "mean").matrix
-    assert_array_equal(matrix, [[1.5, 2], [3.25, 4.5], [5, 7]])
+def test_spellings_of_missing(tmp_path):
+    words = SPELLED.split("|")
+    (tmp_path / "m.csv").write_text("a,b\n1.5,2\n" + "".join(f"{word},{word}\n" for word in words) + "5,7\n")
+    matrix = read(tmp_path / "m.csv").matrix
+    assert_array_equal(matrix, [[1.5, 2], *[[np.nan, np.nan]] * len(words), [5, 7]])
 
 
 label = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ufeff"), min_size=1, max_size=8).filter(
@@ -171,7 +157,7 @@ def packed_mtx(path, matrix):
         ("m.csv", lambda path, X: np.savetxt(path, X, delimiter=",", fmt="%.17g"), ()),
         ("m.dat", lambda path, X: np.savetxt(path, X, delimiter="\t", fmt="%.17g"), ("--format", "tsv")),
         ("with.dots.npy", np.save, ()),
-        ("any.name", lambda path, X: path.write_bytes(packed(np.save, X)), ()),
+        ("any.name", lambda path, X: path.write_bytes(packed(np.save, X)), ("--format", "npy")),
         ("only.npz", lambda path, X: np.savez(path, whatever=X, labels=np.arange(7)), ()),
         ("called_X.npz", lambda path, X: np.savez_compressed(path, X=X, other=X[:4]), ()),
         ("chosen.npz", lambda path, X: np.savez(path, a=X[:10], b=X), ("--array", "b")),
@@ -211,9 +197,8 @@ def test_names_of_10x(tmp_path, X):
     lines = [f"ENSG{j:05d}\tgene{j}\tGene Expression\n" for j in range(12)]
     (tmp_path / "features.tsv.gz").write_bytes(gzip.compress("".join(lines).encode()))
     np.save(tmp_path / "m.npy", X)
-    table, notes = read_and_told(tmp_path / "m.npy", "--names", tmp_path / "features.tsv.gz")
+    table = read(tmp_path / "m.npy", "--names", tmp_path / "features.tsv.gz")
     assert table.names == tuple(f"gene{j}" for j in range(12))
-    assert "column 2 of" in notes
     (tmp_path / "n.txt").write_bytes("\r\n".join(f"größe {j}" for j in range(12)).encode("utf-8-sig"))
     assert read(tmp_path / "m.npy", "--names", tmp_path / "n.txt").names[1] == "größe 1"
 
@@ -230,8 +215,7 @@ def test_parquet(tmp_path, X, dtype):
             frame.insert(place, name, column)
         frame.to_parquet(tmp_path / "m.parquet")
         table = read(tmp_path / "m.parquet")
-        assert table.matrix.dtype == (np.float32 if dtype in (np.float16, np.float32) else np.float64)
-        assert_array_equal(table.matrix, data.astype(table.matrix.dtype))
+        assert_array_equal(table.matrix, data.astype(np.float64))
         assert table.names == tuple(names)
         assert table.row_names == (tuple(patients) if index or columns else None)
     frame.assign(day=pandas.Timestamp(0)).to_parquet(tmp_path / "m.parquet")
@@ -260,36 +244,7 @@ def test_h5ad(run, tmp_path, X, form, dtype):
         assert_array_equal(found, matrix)
         assert (table.names[3], table.row_names[7]) == (f"{gene}3", "cell7")
     error = one_error_line(run("fit", tmp_path / "m.h5ad", "--array", "spliced"))
-    assert "m.h5ad has no spliced; --array chooses among: X, counts, raw" in error
-
-
-# ---- missing entries --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("how", ["mean", "drop-rows", "drop-columns"])
-def test_missing_entries(tmp_path, X, how):
-    """Against NumPy: nanmean of the column, or what is complete."""
-    X[[0, 3, 3, 17], [2, 2, 7, 11]] = np.nan
-    np.save(tmp_path / "m.npy", X)
-    expected = {
-        "mean": np.where(np.isnan(X), np.nanmean(X, axis=0), X),
-        "drop-rows": X[~np.isnan(X).any(axis=1)],
-        "drop-columns": X[:, ~np.isnan(X).any(axis=0)],
-    }[how]
-    found = read(tmp_path / "m.npy", "--impute", how).matrix
-    np.testing.assert_allclose(found, expected, rtol=1e-14 if how == "mean" else 0)
-
-
-def test_names_go_with_what_is_left(tmp_path):
-    (tmp_path / "m.csv").write_text("id,a,b,c\nr,1,2,3\ns,4,,6\nt,7,9,8\nu,1,5,2\n")
-    rows, told = read_and_told(tmp_path / "m.csv", "--impute", "drop-rows")
-    assert (rows.row_names, rows.names, told) == (
-        ("r", "t", "u"), ("a", "b", "c"), "1 missing entry: 1 sample dropped"
-    )  # fmt: skip
-    columns = read(tmp_path / "m.csv", "--impute", "drop-columns")
-    assert (columns.row_names, columns.names) == (("r", "s", "t", "u"), ("a", "c"))
-    told = read_and_told(tmp_path / "m.csv", "--impute", "mean")[1]
-    assert told == "1 missing entry: 1 variable filled with means"
+    assert "m.h5ad has no matrix 'spliced'; --array chooses among: X, counts, raw" in error
 
 
 # ---- pipes ------------------------------------------------------------------------------------------
@@ -304,15 +259,15 @@ def packed(save, *args):
 def test_the_standard_input_in_each_format(run, X, monkeypatch):
     text = "\n".join(",".join(map(repr, row)) for row in X.tolist()).encode()
     for data, argv in [
-        (text, []), (gzip.compress(text), []), (text.replace(b",", b"\t"), ["--format", "tsv"]),
-        (packed(np.save, X), []), (packed(np.savez, X), []),
+        (text, []), (text.replace(b",", b"\t"), ["--format", "tsv"]),
+        (packed(np.save, X), ["--format", "npy"]), (packed(np.savez, X), ["--format", "npz"]),
     ]:  # fmt: skip
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False))
         assert_array_equal(read("-", *argv).matrix, X)
     for data, argv, words in [
         (b"", [], "standard input is empty"),
         (b"1,2\n3,x\n", [], "standard input: row 2, column '2'"),
-        (b"1,2\n3,4\n", ["--format", "npz"], "standard input is not an .npz file"),
+        (b"1,2\n3,4\n", ["--format", "npz"], "cannot read -: File is not a zip file"),
     ]:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False))
         assert words in one_error_line(run("fit", "-", *argv))
@@ -344,18 +299,16 @@ def write_all(descriptor, data):
 def test_a_pipe_gives_all_its_bytes_to_every_option_that_names_a_file(run, as_json, tmp_path, pipe, X):
     X = np.tile(X, (70, 1)) + 1e-3 * np.random.default_rng(0).standard_normal((2100, 12))
     text = "\n".join(",".join(map(repr, row)) for row in X.tolist()).encode()
-    for data in (text, packed(np.save, X)):
-        assert as_json("info", pipe(data))["samples"] == 2100
+    for data, kind in ((text, "csv"), (packed(np.save, X), "npy")):
+        assert as_json("info", pipe(data), "--format", kind)["samples"] == 2100
     path = tmp_path / "m.npy"
     np.save(path, X)
     names = "\n".join(f"{'n' * 400}{j}" for j in range(12)).encode()
     found = as_json("fit", path, "-n1", "-k1", "--names", pipe(names))
     assert found["names"] == names.decode().splitlines()
-    for kind in ("csv", "npz"):
-        run("fit", path, "-n2", "-k3", "--names", pipe(names), "-o", tmp_path / f"l.{kind}")
-        loadings = (tmp_path / f"l.{kind}").read_bytes()
-        argv = ["compare", path, "--loadings", pipe(loadings), "--names", pipe(names)]
-        assert len(as_json(*argv)["components"]) == 2
+    run("fit", path, "-n2", "-k3", "--names", pipe(names), "-o", tmp_path / "l.csv")
+    argv = ["compare", path, "--loadings", pipe((tmp_path / "l.csv").read_bytes()), "--names", pipe(names)]
+    assert len(as_json(*argv)["components"]) == 2
 
 
 # ---- what is wrong ----------------------------------------------------------------------------------
@@ -363,32 +316,29 @@ def test_a_pipe_gives_all_its_bytes_to_every_option_that_names_a_file(run, as_js
 BAD_TEXT = [
     ("", (), "m.csv is empty"),
     ("a,b\n", (), "has a header but no rows"),
-    ("s\nt\n", ("--no-header",), "numbers, but names of rows, or words: '1' ('s'); --decimal"),
+    ("s\nt\n", ("--no-header",), "m.csv has no column of numbers, but of words: '1' ('s'); --header"),
     ("1,2,3\n4,5,6\n\n7,8,9,10\n", (), "m.csv: Expected 3 fields in line 4, saw 4; --comment says how"),
-    ("a,b\n1,2,3,4\n", (), "the header has 2 cells, the next line 4"),
-    ("a,b\n1,2,\n3,5,7\n", (), "the header has 2 cells, the next line 3; --comment says"),
-    ("1,2\n3,\n", ("--impute", "mean", "--covariance"), "--impute: for dense data, not a covariance"),
+    ("a,b\n1,2,3,4\n", (), "m.csv: Length of header or names does not match length of data; --comment says"),
+    ("a,b\n1,2,\n3,5,7\n", (), "m.csv: Length of header or names does not match"),
     ("!made,by\na,b,c\n1,2,3\n", (), "row 1, column '!made' is not a number: 'b'"),
     ('a,b\n1,2\n3,"4\n', (), "m.csv: EOF inside string"),
     ("a,b\n1,2\n3,oops\n", (), "row 2, column 'b' is not a number: 'oops'; correct it, or leave the "),
     ("a,room\n1,4b\n2,7\n3,9c\n", (), "row 1, column 'room' is not a number: '4b'; correct it, or leave"),
-    ("1.5,oops,3\n4,5,6\n", (), "row 1, column '2' is not a number: 'oops'; if line 1 is a header, say --h"),
-    ("1,2\nb2,4\n", (), "row 2, column '1' is not a number: 'b2'; if column 1 names the rows, say --row-na"),
+    ("1.5,oops,3\n4,5,6\n", (), "row 1, column '2' is not a number: 'oops'; correct it, or leave"),
+    ("1,2\nb2,4\n", (), "row 2, column '1' is not a number: 'b2'; correct it, or leave the column out by --"),
     ("a,b\n$1,2\n$3,4\n", (), "row 1, column 'a' is not a number: '$1'; correct it, or leave"),
-    ("a b\n1 2\n", (), "is not a number: '1 2'; commas, semicolons or tabs must separate cells"),
-    ("a;b\n1,5;2\n", (), "column 'a' is not a number: '1,5'; if , separates thousands, say"),
-    ("a\tb\n10,500\t870\n", (), "say --thousands ,; if the comma is the decimal mark, say --decimal ,"),
-    ("a;b\n1.234.567;1\n", (), "if . separates thousands, say --thousands . --decimal ,"),
+    ("a b\n1 2\n", (), "column 'a b' is not a number: '1 2'; correct"),
+    ("a;b\n1,5;2\n", (), "column 'a' is not a number: '1,5'; "),
+    ("a\tb\n10,500\t870\n", (), "--decimal and --thousands say how numbers are written"),
+    ("a;b\n1.234.567;1\n", ("--decimal", ","), "row 1, column 'a' is not a number: '1.234.567'"),
     ("a;b\n1,5;1\n", ("--thousands", ","), "'1,5'"),
-    ("a,b\n1,\n2,3\n5,1\n", ("--method", "greedy"), "of dense data; --impute fills or drops"),
+    ("a,b\n1,\n2,3\n5,1\n", ("--method", "greedy"), "replace or drop it; NaN is missing for sparse_pca"),
     ("a,b\n1,\n3,NA\n4,nan\n", (), "column 2 of m.csv has only NaN entries"),
-    ("a,b\n1,2\n-inf,3\n", ("--impute", "mean"), "the first in row 2, column 1; replace or drop it"),
+    ("a,b\n1,2\n-inf,3\n", (), "the first in row 2, column 1; replace or drop it"),
     ("id,a,b\n\ns,1,2\nt,1e300,4\n", ("--float32",), "the first in row 2, column 1; replace or drop it"),
-    ("1,\n,2\n", ("--impute", "drop-rows", "--no-header"), "every sample has a missing entry"),
-    ("1,\n2,\n", ("--impute", "mean", "--no-header"), "--impute: a variable has no entry"),
     ("1,2\n", ("--thousands", "."), "argument --thousands: '.' is the decimal mark"),
     ("1,2\n", ("--decimal", ",", "--delimiter", ","), "argument --delimiter: ',' is the decimal mark"),
-    ("1,2\n", ("--delimiter", "ab"), "'ab' is not one character"),
+    ("1,2\n", ("--delimiter", "ab"), '"delimiter" must be a 1-character string'),
     ("1,2\n", ("--drop", "b"), "argument --drop: m.csv has no column 'b'"),
     ("1,2\n", ("--index-column", "3"), "argument --index-column: m.csv has no column '3'"),
     ("1,2\n3,4\n", ("--array", "X"), "--array: m.csv is not .npz or .h5ad"),
@@ -453,7 +403,6 @@ PICKLED = np.array([[{}]])
         ("dir.csv", Path.mkdir, (), "cannot read dir.csv: Is a directory"),
         ("m.txt", raw(b""), (), "m.txt: unknown extension; .csv, .tsv, .npy, .npz, .mtx, .parquet and .h5ad"),
         ("m.npy", raw(b""), (), "cannot read m.npy: "),
-        ("m.zip", zipped("m.csv"), (), "m.zip has no array 'X'; --array chooses among: m.csv scalar"),
         ("m.h5ad", raw(b"\x89HDF\r\n\x1a\n" + b"junk" * 50), (), "m.h5ad"),
         ("m.parquet", raw(b"PAR1junkPAR1"), (), "m.parquet"),
         ("m.mtx", raw(MTX + b"5 1 3\n"), (), "cannot read m.mtx: "),
@@ -461,13 +410,13 @@ PICKLED = np.array([[{}]])
         ("m.csv", raw(b"a,b\n\xe9,2\n"), (), "m.csv: not UTF-8 text"),
         ("m.csv.gz", raw(gzip.compress(b"1,2\n" * 99)[:-9]), (), "cannot read m.csv.gz: "),
         ("m.npy", raw(b"junk" * 50), (), "cannot read m.npy: the magic string"),
-        ("m.npy", npy(PICKLED), (), "m.npy holds pickled Python objects"),
-        ("m.pkl", raw(b""), (), "m.pkl holds pickled Python objects"),
-        ("m.npz", npz(X=PICKLED, Y=np.ones(2)), ("--array", "X"), "m.npz holds pickled Python objects"),
-        ("m.npz", npz(format=PICKLED, shape=1, data=1), (), "m.npz holds pickled Python objects"),
-        ("m.npz", npz(X=np.eye(3), Y=np.eye(2)), ("--array", "Z"), "no array 'Z'; --array chooses among: X"),
-        ("m.npz", npz(A=np.eye(3), B=np.eye(2)), (), "no array 'X'; --array chooses among: A 3x3, B 2"),
-        ("m.npz", npz(**{"\x1b[31mred": np.eye(3), "b\u202e": np.eye(2)}), (), "among: ?[31mred 3x3, b? 2"),
+        ("m.npy", npy(PICKLED), (), "cannot read m.npy: Array can't be memory-mapped: Python objects"),
+        ("m.pkl", raw(b""), (), "m.pkl: unknown extension"),
+        ("m.npz", npz(X=PICKLED, Y=np.ones(2)), ("--array", "X"), "cannot read m.npz: Object arrays cannot"),
+        ("m.npz", npz(format=PICKLED, shape=1, data=1), (), "cannot read m.npz: Object arrays cannot"),
+        ("m.npz", npz(X=np.eye(3), Y=np.eye(2)), ("--array", "Z"), "no matrix 'Z'; --array chooses among: X"),
+        ("m.npz", npz(A=np.eye(3), B=np.eye(2)), (), "no matrix 'X'; --array chooses among: A, B"),
+        ("m.npz", npz(**{"\x1b[31mred": np.eye(3), "b\u202e": np.eye(2)}), (), "among: ?[31mred, b?"),
         ("m.npz", sparse(np.eye(3), 900), (), "cannot read m.npz: "),
         ("m.npz", misnamed, (), "cannot read m.npz: File name in directory 'nnn"),
         ("m.npy", npy(np.ones(3)), (), "a matrix that is not empty is needed, not an array of shape (3,)"),
