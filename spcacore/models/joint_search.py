@@ -248,8 +248,8 @@ def entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str
 
     With Q a basis of the others, these are off the support of Q, where the product is (Ax - AQQ'x)_j; on the
     support of x it is x_j times the quotient. Under a constraint it is (Ax - Gb)_j, G the others, or their
-    images, and b such that it is x_j times the variance on the support. Into a set that is common to all
-    enter those whose products have a larger norm than one of its own.
+    images, and b such that it is x_j times the variance on the support. Into disjoint supports enter those
+    with a larger product (Ax)_j than one on the support, into a common one those with a larger norm of all.
     """
     op = problem.operator
     V = as_matrix(problem.p, loadings)
@@ -257,10 +257,11 @@ def entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str
     free = np.ones(problem.p, np.bool_) if problem.diagonal is None else problem.diagonal > 0
     free[among] = False
     excess = np.zeros(problem.p)
-    if constraint == "common":
-        y = np.linalg.norm(AV, axis=1)
-        excess = np.where(free, y - y[V.any(axis=1)].min() * (1 + 1e-9), 0)
-    for t in range(V.shape[1]) if constraint != "common" else ():
+    if constraint in ("common", "disjoint"):
+        Y = np.linalg.norm(AV, axis=1, keepdims=True) if constraint == "common" else np.abs(AV)
+        levels = np.where(V[:, : Y.shape[1]] != 0, Y, np.inf).min(axis=0)
+        excess = np.where(free, (Y / np.maximum(levels, TINY)).max(axis=1) - (1 + 1e-9), 0)
+    for t in range(V.shape[1]) if constraint not in ("common", "disjoint") else ():
         others, x = np.delete(V, t, axis=1), V[among, t]
         images = np.delete(AV, t, axis=1)
         if constraint:

@@ -198,7 +198,7 @@ def _among_some(
         loadings = [(active[S], v) for S, v in of_some(A, active, loadings)]
         if len(active) == p or not loadings:
             break
-        joining = entrants(problem, loadings, active, "common" if common else None)
+        joining = entrants(problem, loadings, active, request.support or "disjoint")
         if len(joining) == 0:
             break
         active = np.union1d(active, joining)

@@ -379,16 +379,13 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     decomposition = 8 * order * EPS * size
     if name == "strong variables":  # which allows for the rest itself; data are semidefinite
         return decomposition if op.symmetric_form else 0.0
-    given = name == "diagonal" or (
-        op.symmetric_form and (whole or name == "blocks")
-    )  # entries, to the last bit
+    blocks, root = name == "blocks", np.sqrt(moment)  # which allow for their decompositions themselves
+    margin = 0.0 if blocks else decomposition
+    given = op.symmetric_form if whole or blocks else name == "diagonal"  # entries, or variances
     if given and op.t == 0:
-        return decomposition
-    root = np.sqrt(moment)
-    rows = name in ("row sums", "threshold", "blocks")
-    return decomposition + product_error(op, k) * (
-        float(root.max() * _largest_sum(root, k)) if rows else size
-    )
+        return margin
+    rows = blocks or name in ("row sums", "threshold")
+    return margin + product_error(op, k) * (float(root.max() * _largest_sum(root, k)) if rows else size)
 
 
 def _largest_sum(a: AnyArray, k: int) -> AnyArray:

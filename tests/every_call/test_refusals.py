@@ -503,7 +503,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     }),
     (flat.oppca, {
         "singular": (X, 2, {"prior_covariance": np.ones((P, P))}),
-        "positive definite": (X, 2, {"prior_covariance": I12 - 2 * np.diag(np.eye(P)[0])}),
+        "positive semidefinite and not zero": (X, 2, {"prior_covariance": I12 - 2 * np.diag(np.eye(P)[0])}),
         "shape": (X, 2, {"prior_covariance": np.eye(3)}),
         "not both": (X, 2, {"prior_covariance": I12, "prior_precision": I12}),
         "semidefinite": (X, 2, {"prior_precision": sp.csr_array(-I12)}),

@@ -242,7 +242,7 @@ def test_estimators_know_variables_by_name(kind):
         expected = np.vstack((pair.loadings_x.T, pair.loadings_y.T))
         with pytest.raises(ValueError, match="groups of Y must have every variable; it lacks 'v0'"):
             estimators.SparseCCA(choice=(None, spcacore.Choice(groups={"v1": 0}))).fit(frame, other)
-    assert_allclose(found, expected, rtol=1e-12)  # a frame may lie in another order
+    assert_allclose(found, expected, rtol=1e-6)  # a frame may lie in another order, by which iterations end
 
 
 @pytest.mark.share(2)
