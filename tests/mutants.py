@@ -58,6 +58,7 @@ CHECKS = {
     "gram.c": "operator statistics",
     "gram.h": "operator",
     "compressed_gram.c": "gram operator",
+    "rough_gram.c": "gram",
     "column_products.c": "gram operator",
     "dense_columns.c": "gram operator",
     "greedy.c": "greedy corners early",

@@ -1,4 +1,5 @@
 /* check_operator.c - products, queries and submatrices of every storage against plain loops. */
+#include <float.h>
 #include "core.h"
 
 static spca_stop stop_of(problem_t *q)
@@ -287,11 +288,21 @@ static void products_of_all(trial_t *t, problem_t *q)
         status = B.gram(&B, m, k, list, NULL, NULL, SCRATCH(t, bytes / 8 + 1, double), H);
         CHECK(t, status == SPCA_OK && memcmp(G, H, (size_t)(m * k) * sizeof *G) == 0);
     }
+    float *rough[2] = {NULL, NULL}; /* of compressed data, in single precision */
+    for (int by = 0; by < 2 && A->gram == SPCA(compressed_gram); by++) {
+        operator_t B = *A;
+        B.run = by ? spca_pool_run : backwards;
+        rough[by] = SCRATCH(t, k * k, float);
+        SPCA(rough_gram)(&B, k, list, SCRATCH(t, SPCA(rough_gram_work)(&B, k), char), rough[by]);
+        CHECK(t, memcmp(rough[0], rough[by], (size_t)(k * k) * sizeof(float)) == 0);
+    }
     for (spca_int a = 0; a < m * k; a++) {
         const double *x = q->F + list[a / k] * A->n, *y = q->F + list[a % k] * A->n;
-        double sum = 0;
+        double sum = 0, size = (q->size + 100) * (double)(p + A->n);
         for (spca_int i = 0; i < A->n; i++) sum += x[i] * y[i];
-        CHECK(t, NEAR(G[a], sum * (double)A->factor, (q->size + 100) * (double)(p + A->n)));
+        sum *= (double)A->factor;
+        CHECK(t, NEAR(G[a], sum, size));
+        if (rough[0]) CHECK(t, fabs((double)rough[0][a] - sum) <= (double)FLT_EPSILON * size);
     }
 }
 
