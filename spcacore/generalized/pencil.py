@@ -76,8 +76,13 @@ def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
 class Pencil(Quotient):
     """Both forms in units in which B has diagonals near 1, without what was found so far; a `Quotient`."""
 
+    p: int
+    dtype: DType
+    usable: Mask
+    known: AnyArray
     entering: int = PENCIL_ENTERING
     advice: str
+    least: float
     null: float
     slack: float
 

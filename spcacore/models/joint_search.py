@@ -60,7 +60,7 @@ def as_matrix(p: int, loadings: Sequence[Loading]) -> Array:
 def in_places(variances: ArrayLike, sizes: Sequence[int]) -> list[int]:
     """The order in which those of as many nonzeros descend in variance, in the places that these have."""
     out = np.empty(len(sizes), np.intp)
-    out[np.argsort(sizes, kind="stable")] = np.lexsort((-np.asarray(variances), sizes))
+    out[np.argsort(sizes, kind="stable")] = np.lexsort((-np.asarray(variances), np.asarray(sizes)))
     return out.tolist()
 
 
