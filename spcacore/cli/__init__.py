@@ -54,8 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         return _fail(f"cannot write to the standard output: {error.strerror}")
     except KeyboardInterrupt:
-        say("interrupted")
-        return 130
+        pass  # so that what was under way ends, and its bar
+    say("interrupted")
+    return 130
 
 
 def _abandon_stdout() -> None:

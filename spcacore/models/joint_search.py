@@ -244,29 +244,41 @@ def promising(problem: Problem, loadings: Loadings, size: int, order: int = TOGE
 
 
 def entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str | None) -> Index:
-    """The variables outside that would enter a loading, given the others, by truncated power.
-
-    With Q a basis of the others, these are off the support of Q, where the product is (Ax - AQQ'x)_j; on the
-    support of x it is x_j times the quotient. Under a constraint it is (Ax - Gb)_j, G the others, or their
-    images, and b such that it is x_j times the variance on the support. Into disjoint supports enter those
-    with a larger product (Ax)_j than one on the support, into a common one those with a larger norm of all.
-    """
+    """The variables outside that would enter a loading, given the others, by truncated power."""
     op = problem.operator
     V = as_matrix(problem.p, loadings)
     AV = op.apply_block(np.asfortranarray(V, op.dtype)).astype(np.float64)
     free = np.ones(problem.p, np.bool_) if problem.diagonal is None else problem.diagonal > 0
     free[among] = False
     excess = np.zeros(problem.p)
-    if constraint in ("common", "disjoint"):
-        Y = np.linalg.norm(AV, axis=1, keepdims=True) if constraint == "common" else np.abs(AV)
-        levels = np.where(V[:, : Y.shape[1]] != 0, Y, np.inf).min(axis=0)
-        excess = np.where(free, (Y / np.maximum(levels, TINY)).max(axis=1) - (1 + 1e-9), 0)
-    for t in range(V.shape[1]) if constraint not in ("common", "disjoint") else ():
+    for y, level in _products(V, AV, among, constraint):
+        if level > 0:  # else x adds nothing to the others, and has no share to defend
+            excess = np.maximum(excess, np.where(free, np.abs(y) / level - (1 + 1e-6), 0))
+    few = _core.select_largest(excess, min(JOINT_ENTRANTS, problem.p))
+    found: Index = few[excess[few] > 0]
+    return found
+
+
+def _products(V: Array, AV: Array, among: Index, constraint: str | None) -> Iterator[tuple[Array, float]]:
+    """For each loading x of V its products, given the others, and the least on its support.
+
+    With Q a basis of the others, products off the support of Q are (Ax - AQQ'x)_j; on the support of x they
+    are x_j times the quotient. Under a constraint they are (Ax - Gb)_j, G the others, or their images, and b
+    such that they are x_j times the variance on the support. Of disjoint supports they are (Ax)_j, and of a
+    common one their norm over all loadings.
+    """
+    if constraint == "common":
+        y = np.linalg.norm(AV, axis=1)
+        yield y, float(y[V.any(axis=1)].min())
+        return
+    for t in range(V.shape[1]):
         others, x = np.delete(V, t, axis=1), V[among, t]
-        images = np.delete(AV, t, axis=1)
+        images, on = np.delete(AV, t, axis=1), V[:, t] != 0
+        if constraint == "disjoint":
+            yield AV[:, t], float(np.abs(AV[on, t]).min())
+            continue
         if constraint:
             G = others if constraint == "orthogonal" else images
-            on = V[:, t] != 0
             rates = np.linalg.lstsq(np.column_stack([V[on, t], G[on]]), AV[on, t], rcond=None)[0]
             quotient, y = float(rates[0]), AV[:, t] - G @ rates[1:]
         else:
@@ -276,9 +288,4 @@ def entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str
             along = Q.T @ x
             z, y = x - Q @ along, AV[:, t] - np.linalg.solve(R.T, images[:, keep].T).T @ along
             quotient = float(z @ y[among]) / max(float(z @ z), TINY)
-        level = quotient * np.abs(x[x != 0]).min()
-        if level > 0:  # else x adds nothing to the others, and has no share to defend
-            excess = np.maximum(excess, np.where(free, np.abs(y) / level - (1 + 1e-6), 0))
-    few = _core.select_largest(excess, min(JOINT_ENTRANTS, problem.p))
-    found: Index = few[excess[few] > 0]
-    return found
+        yield y, quotient * np.abs(x[x != 0]).min()

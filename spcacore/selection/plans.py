@@ -31,7 +31,7 @@ from ..solvers.table import SOLVERS
 from .model import Model, grid_of, plain_rows
 from .tuning import SparsityPath
 
-Told = Callable[[Any], object]
+Notify = Callable[[Any], object]
 
 
 def plan_of(X: Any, model: Model, grid: Any, rng: Any) -> Plan:
@@ -78,7 +78,7 @@ class Plan:
         """Other rows, and their components at each value."""
         raise NotImplementedError
 
-    def fitted(self, hook: Told) -> tuple[Any, ...]:
+    def fitted(self, hook: Notify) -> tuple[Any, ...]:
         """The results of all the data at each value."""
         raise NotImplementedError
 
@@ -96,7 +96,7 @@ class Plan:
             out[i, : len(components)] = variances / total if total > 0 else 0.0
         return out
 
-    def path(self, hook: Told) -> SparsityPath:
+    def path(self, hook: Notify) -> SparsityPath:
         """Of all the data."""
         results = self.fitted(hook)
         problem, m, r = self.problem, len(results), self.r
@@ -116,7 +116,7 @@ class Plan:
         )  # fmt: skip
 
     def cross_validated(
-        self, n_folds: int, n_repeats: int, threads: int, hook: Told, full: Sequence[AnyArray] | None = None
+        self, n_folds: int, n_repeats: int, threads: int, hook: Notify, full: Sequence[AnyArray] | None = None
     ) -> Array:
         """Scores (folds, m) of left-out entries; where components are counted, of the first 0, 1, ..., r.
 
@@ -157,7 +157,7 @@ class Plan:
 
         return np.array(in_threads(score, folds, threads, hook))
 
-    def permuted(self, count: int, threads: int, hook: Told) -> Array:
+    def permuted(self, count: int, threads: int, hook: Notify) -> Array:
         """Shares (1 + count, m, r), or (1 + count, r) of counted components: as X is, then permuted."""
         X = plain_rows(self.X)
         definition = DEFINITIONS[SOLVERS[self.method].objective] if self.method in SOLVERS else "cumulative"
@@ -220,7 +220,7 @@ class SearchPlan(Plan):
 
     @quiet()
     def search_values(
-        self, problem: Problem, hook: Told | None, report: Report | None = None
+        self, problem: Problem, hook: Notify | None, report: Report | None = None
     ) -> list[list[Solution]]:
         """The components of each value, from the densest value to the sparsest.
 
@@ -255,7 +255,7 @@ class SearchPlan(Plan):
             self.solutions = solutions
         return solutions
 
-    def fitted(self, hook: Told) -> tuple[SparsePCAResult, ...]:
+    def fitted(self, hook: Notify) -> tuple[SparsePCAResult, ...]:
         solutions = self.search_values(self.problem, hook)
         return tuple(self.result(f, s) for f, s in zip(solutions, self.requests, strict=True))
 
@@ -319,7 +319,7 @@ class FitPlan(Plan):
                     report(self.values[i].item())
         return problem, out
 
-    def fitted(self, hook: Told) -> tuple[Any, ...]:
+    def fitted(self, hook: Notify) -> tuple[Any, ...]:
         results: list[Any] = []
         for i in range(len(self.values) - 1, -1, -1):
             results.insert(0, self.model_of(i).fit(self.X))

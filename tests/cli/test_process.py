@@ -1,9 +1,11 @@
 """Progress, interruption, pipes, and the installed command."""
 
+import contextlib
 import errno
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -13,7 +15,6 @@ from cli_tools import COMMAND, results, saved
 
 import spcacore
 import spcacore.cli
-from spcacore.cli import runs
 
 P = 12  # columns of X
 
@@ -31,12 +32,31 @@ def test_a_bar_is_drawn_in_a_terminal(run, tmp_path, X, argv, monkeypatch):
     assert re.search(r"\d/\d", terminal.getvalue())
 
 
-def test_an_interrupt_is_one_line(run, file, monkeypatch):
-    def interrupted(args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(runs, "fit", interrupted)
-    assert run("fit", file) == (130, "", "spcacore: interrupted\n")
+@pytest.mark.usefixtures("interruptible")
+def test_interrupt_ends_long_work(tmp_path):
+    """Ctrl-C in a terminal, once its bar is there."""
+    termios = pytest.importorskip("termios", reason="there are no terminals here")
+    path, leader, follower = tmp_path / "m.npy", *os.openpty()
+    termios.tcsetwinsize(follower, (24, 100))
+    np.save(path, np.random.default_rng(0).standard_normal((1500, 3000), dtype=np.float32))
+    argv = [*COMMAND, "fit", path, "-n", "500", "-k", "20", "-o", tmp_path / "r.npz"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=follower, text=True, cwd=tmp_path) as process:
+        os.close(follower)
+        try:
+            shown = os.read(leader, 1000)
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(OSError):  # which tells that the process has closed its end
+                while text := os.read(leader, 1000):
+                    shown += text
+            out = process.communicate(timeout=60)[0]
+        finally:
+            process.kill()
+            os.close(leader)
+    assert (process.returncode, out) == (130, "")
+    assert b"it/s" in shown or b"/500" in shown or b"iteration" in shown
+    assert shown.splitlines()[-1] == b"spcacore: interrupted"
+    assert b"Traceback" not in shown
+    assert not (tmp_path / "r.npz").exists()
 
 
 @pytest.fixture(params=["buffered", "unbuffered"])
