@@ -193,3 +193,16 @@ def test_disjoint_supports_of_many_variables(seed, r, k):
     A = np.cov((X + rng.standard_normal((150, p)) * 2).T)
     L = sparse_pca(A, r, k, kind="covariance", support="disjoint").loadings
     assert np.einsum("it,ij,jt", L, A, L) >= alternating(A, r, k, 20) * (1 - 3e-3)
+
+
+@pytest.mark.slow
+def test_disjoint_supports_of_many_variables_have_starts_enough():
+    """No other seed finds much more; 0.8 % more, where starts at random are fewer."""
+    rng = np.random.default_rng(4)
+    loadings = rng.standard_normal((5, 500)) * rng.random(500)
+    X = rng.standard_normal((200, 5)) @ loadings + rng.standard_normal((200, 500))
+    found = [
+        sparse_pca(X, 3, 8, support="disjoint", method=spcacore.TPower(rng=seed)).explained_variance.sum()
+        for seed in range(4)
+    ]
+    assert found[0] > max(found) * 0.997
