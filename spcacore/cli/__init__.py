@@ -55,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"cannot write to the standard output: {error.strerror}")
     except KeyboardInterrupt:
         pass  # so that what was under way ends, and its bar
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(file=sys.stderr)  # the line has ^C, and what is left of a bar
     say("interrupted")
     return 130
 

@@ -44,6 +44,8 @@ def test_interrupt_ends_long_work(tmp_path):
         os.close(follower)
         try:
             shown = os.read(leader, 1000)
+            while b"iteration" not in shown:
+                shown += os.read(leader, 1000)
             process.send_signal(signal.SIGINT)
             with contextlib.suppress(OSError):  # which tells that the process has closed its end
                 while text := os.read(leader, 1000):
@@ -53,7 +55,6 @@ def test_interrupt_ends_long_work(tmp_path):
             process.kill()
             os.close(leader)
     assert (process.returncode, out) == (130, "")
-    assert b"it/s" in shown or b"/500" in shown or b"iteration" in shown
     assert shown.splitlines()[-1] == b"spcacore: interrupted"
     assert b"Traceback" not in shown
     assert not (tmp_path / "r.npz").exists()
