@@ -115,13 +115,10 @@ def _relaxed(
         shift = float(np.abs(M).max()) * np.eye(p)  # so that the tolerance is a share of the entries
         limits = CERTIFIED_ITERATIONS, CERTIFIED_TOL, clock
         lowest = solve_shaped(M + shift, Supports.any_of(p, k), np.arange(p), k, 0.0, *limits)[-1]
-        new = largest(lowest - shift + level * B)
-        if new < bound - 1e-4 * abs(bound):
-            bound = level = new
-        elif level == bound:
+        before, bound = bound, min(bound, largest(lowest - shift + level * B))
+        if level == before and bound > before - 1e-4 * abs(before):
             break
-        else:
-            level = bound = min(bound, new)
+        level = bound
     return bound
 
 

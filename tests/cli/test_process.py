@@ -97,6 +97,7 @@ def test_a_closed_pipe_on_windows(monkeypatch, platform, status):
     assert spcacore.cli.main(["--version"]) == status
 
 
+@pytest.mark.share(2)
 def test_a_full_disk_on_stdout_is_one_line(tmp_path, environment):
     with open("/dev/full", "w") as full:
         done = subprocess.run(

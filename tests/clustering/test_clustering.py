@@ -222,6 +222,7 @@ def test_kmeans_optimum_of_either_half(seed, n_clusters):
     assert ours <= theirs + 1e-9 * (points**2).sum()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, np.float32])
 def test_kmeans_of_all_partitions(form, weighted):

@@ -71,6 +71,7 @@ def test_noise(shape, dtype, seed):
         )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in range(1, 10))])
 @pytest.mark.parametrize(("n", "p"), [(300, 3200), (150, 8400)])
 def test_weak_components_of_blocks_that_become_no_matrix(n, p, seed):

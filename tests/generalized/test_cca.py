@@ -141,6 +141,7 @@ def test_means_of_sparse_data_cost_no_digits(method, scale):
     assert_allclose(result.loadings_y, plain.loadings_y, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_permutation_finds_the_bound_of_the_planted_pair():
     X, Y = data(60, 100, 80, np.random.default_rng(6), pairs=1)
     bounds = [1.2, (1.7, 1.7), 4.0, (10.0, np.sqrt(80))]

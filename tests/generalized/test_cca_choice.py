@@ -116,7 +116,7 @@ def matrices(X, Y):
     return x.T @ y / n, x.T @ x / n, y.T @ y / n
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("known", [*KNOWN, *COUNTED])
 def test_generalized_finds_nearly_the_optimum(known):
     """Against all pairs of supports, of groups or of as many variables of groups as have room."""
@@ -189,6 +189,7 @@ def test_a_start_of_the_wrong_sign_is_turned(monkeypatch):
     assert found.strengths[0] > 0.5
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("seed", [1, 7, 12])
 def test_signs_where_a_side_is_singular(seed):
     """What is said to be the strength of a pair, in units of its scores, is their correlation."""

@@ -93,6 +93,7 @@ def best_pair(C, Bx, By, counts):
     return best
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("tried", [3000, 0])
 def test_first_pairs_against_enumeration(tried, monkeypatch):
     """With few samples, so that many supports are nearly as good; whether all are tried, or none."""

@@ -175,7 +175,7 @@ def compared(out, expected):
 
 
 @openblas
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("clone", _core.clones())
 @pytest.mark.parametrize("kernel", [k for k in FLAGS if k != "Zen" and not lacking(k)])
 def test_refined_answers_have_the_same_bits_on_every_processor(kernel, clone):
@@ -213,6 +213,7 @@ def test_clones_are_those_that_the_processor_can_run():
         assert here == tuple(name for name, can in zip(names, known, strict=True) if can)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("name", "said"),
     [("AVX2", "none of generic, avx2 and avx512"), ("avx512 ", "none of"), ("\udcff", "none of"), (None, "")],
@@ -282,6 +283,7 @@ def test_kernels_that_are_not_there(used, lacks, said, monkeypatch):
 
 BY_THREADS = """
 import hashlib
+import sys
 import warnings
 import numpy as np
 import spcacore
@@ -298,7 +300,7 @@ for n, p in ((209, 224), (90, 250)):
     few = gpower(X, 0.3, options=GPower(relative=True)).loading, tpower(X, 40).loading
     print(told(wide.loading, *few), np.flatnonzero(gpower(X, 0.1).loading).tolist())
 
-for n, p in ((210, 300), (600, 520)):
+for n, p in eval(sys.argv[1]):
     X = np.random.default_rng(p).integers(-9, 9, (n, p)).astype(float)
     A = X.T @ X / 1024  # exact
     for M, options in ((X, {}), (A, {"kind": "covariance"})):
@@ -320,8 +322,15 @@ for n, p in ((210, 300), (600, 520)):
 
 
 @openblas
-@pytest.mark.parametrize("kernel", [None, pytest.param("Haswell", marks=pytest.mark.slow)])
-def test_threads_of_blas_change_no_bit(kernel):
+@pytest.mark.parametrize(
+    ("kernel", "sizes"),
+    [
+        (None, "[(210, 300)]"),
+        pytest.param(None, "[(600, 520)]", marks=pytest.mark.slow),
+        pytest.param("Haswell", "[(210, 300), (600, 520)]", marks=pytest.mark.slow),
+    ],
+)
+def test_threads_of_blas_change_no_bit(kernel, sizes):
     """LAPACK, which threads enter from there on, decides about values alone. From there on it has but the
     tridiagonal form of a matrix whose eigenvectors are wanted."""
     if kernel is not None and lacking(kernel):
@@ -331,7 +340,7 @@ def test_threads_of_blas_change_no_bit(kernel):
         environment = os.environ | {"OPENBLAS_NUM_THREADS": threads}
         environment |= {"PYTHONPATH": str(Path(__file__).parents[1])}
         environment |= {} if kernel is None else {"OPENBLAS_CORETYPE": kernel}
-        command = [sys.executable, "-W", "ignore", "-c", BY_THREADS]
+        command = [sys.executable, "-W", "ignore", "-c", BY_THREADS, sizes]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=300, env=environment, cwd="/", check=True
         )

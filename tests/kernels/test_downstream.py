@@ -156,6 +156,7 @@ def test_the_header_is_where_it_says():
             kernels.get_include()
 
 
+@pytest.mark.share(4)
 @each_dtype
 @pytest.mark.parametrize("kind", ["data", "covariance", "scaled", "scaled covariance"])
 @pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])

@@ -64,6 +64,7 @@ def test_product_with_itself(depth, dtype):
         assert np.isnan(out[:, m:]).all(), m
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", ["C", "F", "csr", "csc"])
 @each_dtype
 @pytest.mark.parametrize("density", [1, 0.2])

@@ -36,6 +36,7 @@ def supports(result):
     return [tuple(np.flatnonzero(v)) for v in result.loadings.T]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_bound_holds_for_all_common_supports_and_all_splits(seed):
     A = random_covariance(seed, 10)
@@ -81,6 +82,7 @@ def test_a_total_explains_more_than_its_even_split_and_no_less_than_nscumcomp():
     assert ours.explained_variance.sum() >= explained_variance(X, theirs).sum() * (1 - 1e-9)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_of_wide_data_planted_supports_are_found_without_the_matrix(sparse):
     X = planted(60, 3000, 6, r=2, signal=6.0)

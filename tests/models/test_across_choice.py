@@ -41,7 +41,7 @@ def test_refined_loadings_are_the_best_that_are_allowed(known, k):
     np.testing.assert_array_less(0.99 * np.array(best), found)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     ("known", "total"),
     [

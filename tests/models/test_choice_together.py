@@ -86,6 +86,7 @@ def test_refinement_makes_wrong_signs_zero():
     assert variances[0] == pytest.approx(variances[1], rel=1e-3)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("known", [{}, {"groups": [0, 0, 1, 1, 2, 2, 3, 3]}, {"include": [2]}])
 def test_refined_orthogonal_loadings(known):
     """Beside all pairs of supports: the best loading on one, and the best orthogonal to it on the other."""

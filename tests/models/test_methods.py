@@ -121,6 +121,7 @@ def test_values_are_the_leading_eigenvector_of_their_support(method):
 # ---- generalized deflation and constraints, by brute force ------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "method", [m for m, one in SOLVERS.items() if one.maximizes_quotient and one.sparsity == "cardinality"]
 )
@@ -166,7 +167,7 @@ def test_nothing_feasible(method):
     assert_array_equal(np.sort(np.argmax(V, axis=0)), np.sort(np.argsort(A.diagonal())[-3:]))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @each_dtype
 @pytest.mark.parametrize("method", SOLVERS)
 def test_the_end_of_the_rank(method, dtype):

@@ -181,6 +181,7 @@ def test_samples_come_from_the_model():
 # ---- missing entries --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_missing_entries_by_direct_maximization():
     """A quasi-Newton search over (W, log s2, mu) of the same likelihood ends at the same parameters."""
     X = with_holes(samples(4, 15, 3), 0.2, seed=1)

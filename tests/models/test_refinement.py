@@ -52,7 +52,7 @@ MATRICES = {
 # Of stocks .1113 of the trace was published, with nearly orthogonal loadings. Rounds in turn from several
 # starts come to 24.46 (autoregressive), where penalties alone come to 22.25, and to 119.18 (walks), where
 # they come to 116.26.
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize(
     ("matrix", "rule", "r", "k", "best", "reached"),
     [
@@ -275,6 +275,7 @@ def best_uncorrelated_pair(A):
     return (first + second / np.maximum(size, 1e-12)).max()
 
 
+@pytest.mark.slow
 def test_two_uncorrelated_loadings_against_all_pairs_of_supports():
     short = []
     for seed in range(examples(40)):
@@ -296,6 +297,7 @@ def test_two_uncorrelated_loadings_against_all_pairs_of_supports():
     assert np.mean(np.array(short) > 0.01) <= 0.05
 
 
+@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore:component 1 not converged")
 @pytest.mark.parametrize("rule", ["orthogonal", "uncorrelated"])
 def test_a_constraint_costs_nothing_of_what_loadings_in_turn_explain(rule):
@@ -312,6 +314,7 @@ def test_a_constraint_costs_nothing_of_what_loadings_in_turn_explain(rule):
         assert np.trace(V.T @ A @ V) >= np.trace(turn.T @ A @ turn) * (1 - 1e-12)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("constraint", ["generalized", "orthogonal"])
 def test_certified_and_extended(constraint):
     """The bound of each component is the best given those before it, among all supports."""
@@ -443,6 +446,7 @@ def test_loadings_without_variance_end():
     assert_allclose(found.T @ found, np.eye(2), atol=1e-12)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("seed", "twice"), [(4, False), (9, False), (1, True), (2, True), (4, True)])
 def test_last_bits_decide_nothing(seed, twice):
     """Of a search of many steps: rows in another order, and the last bit of each entry, up or down.

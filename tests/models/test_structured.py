@@ -388,6 +388,7 @@ def test_moments_of_truncated_normals():
         assert variance == pytest.approx(spread, rel=1e-7)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("signs", "diagonal"), [(1, False), (-1, True), ((1, -1, 0, 1, -1, 1, 0), True)])
 def test_signed_components_are_at_a_maximum_of_the_density(signs, diagonal):
     """With loadings integrated out one by one, over the sign that each has; none of the supports has more."""
@@ -449,6 +450,7 @@ def log_density_of_all(T, X, s2, C):
     return -0.5 * (np.linalg.slogdet(2 * np.pi * K)[1] + T.ravel() @ np.linalg.solve(K, T.ravel()))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 @pytest.mark.parametrize("seed", range(2))
 def test_the_joint_model_has_the_largest_density(seed, scale):

@@ -389,6 +389,7 @@ print(told)""",
 }
 
 
+@pytest.mark.share(4)
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no forks and timers here")
 @pytest.mark.parametrize("name", ENDS)
 def test_the_pool_and_the_ends_of_processes(name):
@@ -418,6 +419,7 @@ isolated = {} if sys.version_info >= (3, 13) else {"isolated": False}
 """
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("order", ["inside()\nimport spcacore", "import spcacore\ninside()\ninside()"])
 def test_another_interpreter_of_the_process(order):
     """It is served or refused in words, before the first one or after it, which goes on."""

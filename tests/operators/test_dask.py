@@ -184,6 +184,7 @@ def test_failed_calls_leave_no_bytes_on_workers():
         assert max(most) > data().nbytes / 2  # what would add up
 
 
+@pytest.mark.slow
 def test_weights_travel_once(monkeypatch):
     """In all passes of K-means and of a search they are where the blocks are; nothing of them is left."""
     distributed = pytest.importorskip("distributed", reason="needs distributed")

@@ -186,6 +186,7 @@ def given_as(X, how):
     return np.array(X, dtype, order=kind)
 
 
+@pytest.mark.share(3)
 @scaled_or_not
 @pytest.mark.parametrize("highest", [2, 250, 2047, 40_000])
 def test_whole_numbers_have_one_answer(highest, scale):

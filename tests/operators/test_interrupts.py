@@ -268,6 +268,7 @@ def test_ctrl_c_kills_an_unhandled_process_properly():
     assert "KeyboardInterrupt" in errors
 
 
+@pytest.mark.slow
 def test_signal_handler_that_returns_does_not_stop_the_call():
     seen = []
     old = signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))

@@ -107,7 +107,7 @@ def cases():
             yield pytest.param(call, setup, marks=slow)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @linux
 @pytest.mark.parametrize(("call", "setup"), list(cases()))
 def test_matrix_is_not_copied(call, setup, tmp_path):
@@ -140,6 +140,7 @@ def test_transform_copies_the_columns_in_use_alone(setup, tmp_path):
     assert peak < 0.2 * size
 
 
+@pytest.mark.slow
 @linux
 def test_deflation_in_place_needs_no_second_matrix(tmp_path):
     for setup, kind in ((SETUPS["covariance"], "covariance"), (SETUPS["C"], "data")):

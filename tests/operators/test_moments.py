@@ -49,6 +49,7 @@ WAYS = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", FITS)
 def test_a_fit_of_moments_is_that_of_rows(name, way):

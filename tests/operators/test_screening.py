@@ -167,6 +167,7 @@ def sweep(kind, seeds):
             compare(rng, X, *options)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", DATA)
 def test_small_cases(kind):
     sweep(kind, range(examples(60)))

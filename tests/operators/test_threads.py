@@ -94,7 +94,7 @@ def alone(name, entries=None):
         return outcome(LARGE[name](ENTRIES[entries]) if entries else MORE[name]())
 
 
-@pytest.mark.share(18)
+@pytest.mark.share(36)
 @pytest.mark.parametrize("n_threads", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, *MANY))])
 @pytest.mark.parametrize("entries", ENTRIES)
 @pytest.mark.parametrize("name", LARGE)
@@ -314,6 +314,7 @@ def run(code, **environment):
     return done.stdout.strip()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("imports", ["spcacore, threadpoolctl", "threadpoolctl, spcacore"])
 def test_threadpoolctl(imports):
     code = f"""
@@ -332,6 +333,7 @@ def test_threadpoolctl(imports):
     assert run(code).split("\n") == ["[5]", "1", "2", "5", "False"]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("first", ["spcacore.get_num_threads()", "import threadpoolctl"])
 def test_a_threadpoolctl_that_knows_no_others(tmp_path, first):
     """Before 3.3 it had no `register`; Debian 13 has 3.1."""

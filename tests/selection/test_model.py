@@ -73,6 +73,7 @@ def test_a_partial_says_what_the_function_does_not():
     assert (abs(found / path.explained_variance_ratio - 1) > 1e-3).all()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("name", "arguments", "options", "others"),
     [

@@ -112,6 +112,7 @@ def test_many_variables_are_proved(form, p, monkeypatch):
     assert tpower(M, 4, kind="covariance").value <= x.value * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_where_blocks_prove_nothing_the_search_goes_on(monkeypatch):
     """Twelve variables of blocks of at most eight: some are of another block."""
     monkeypatch.setattr(exact, "EXACT_ORDER", 100)

@@ -155,6 +155,7 @@ def test_a_bound_whose_sums_are_rounded_down(k, low, strong, monkeypatch):
     assert bounded(A * 2.0**-40, k)[0] == bound * 2.0**-40  # margins are shares of the matrix
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("variance", "dtype"), [(400.0, np.float64), (100.0, np.float32), (30.0, np.float64), (30.0, np.float32)]
 )

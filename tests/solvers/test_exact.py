@@ -360,6 +360,7 @@ def test_too_many_that_may_belong_to_the_optimum(monkeypatch):
         branch_and_bound(X, 3)
 
 
+@pytest.mark.share(2)
 @each_dtype
 def test_few_strong_variables_of_many(dtype):
     X = np.random.default_rng(0).standard_normal((100, 5000))
@@ -386,6 +387,7 @@ def test_what_is_too_large():
 # ---- several components -----------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("deflation", ["generalized", "orthogonal", "uncorrelated"])
 def test_the_best_beside_earlier_components(deflation):
     how = {"kind": "covariance", "method": "branch_and_bound", "deflation": deflation}
