@@ -59,7 +59,11 @@ def matched(value: Any, labels: Any, name: str, of: str = "the variables of X") 
         return value
     wanted = labels if isinstance(labels, tuple) else tuple(labels)
     order = _order(tuple(map(str, own)) if isinstance(labels, tuple) else tuple(own), wanted, name, of)
-    return value if order is None else getattr(value, "iloc", value)[order]
+    if order is None:
+        return value
+    if value.ndim == 1 and not hasattr(value, "iloc"):
+        value = value.to_numpy()  # as an xarray of strings as pandas keeps them cannot be indexed
+    return getattr(value, "iloc", value)[order]
 
 
 def symmetric(value: Any, names: Names, name: str, of: str = "the variables of X") -> Any:
