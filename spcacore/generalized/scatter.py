@@ -33,6 +33,7 @@ from ..operators.blocks import RowBlocks, WholeRows, naming_not_finite
 from ..operators.deflation import LowRank
 from ..operators.partition import row_blocks
 from ..operators.sparse import squared_norms
+from ..operators.statistics import Statistics, merged, statistics_of
 from .pencil import Form
 
 LEAST = 1e-6  # shrinkage, which leaves no direction without scatter
@@ -68,8 +69,8 @@ class Scatter:
     def means(self, labels: Index, c: int, weight: Array | None) -> Array:
         """Of the classes, in these units."""
         each = self._each(labels, weight)
-        _, means = self.blocks.reduced(_merged_means, _class_means, c, self.unit, each=each)
-        return means
+        found = self.blocks.reduced(_merged_by_class, _class_statistics, c, self.unit, each=each)
+        return np.stack([of_class.mean for of_class in found])
 
     def within(
         self, labels: Index, means: Array, factor: Array, weight: Array | None, between: Array
@@ -227,7 +228,7 @@ def _largest(block: Any) -> float:
 
 
 _Own = tuple[Index, Array | None]
-_Means = tuple[Array, Array]
+_Each = list[Statistics | None]  # of classes
 
 
 def _parts(block: Any) -> Iterable[tuple[slice, Any]]:
@@ -236,41 +237,19 @@ def _parts(block: Any) -> Iterable[tuple[slice, Any]]:
     return [(slice(None), X.tocsr())] if is_sparse(X) else dense_rows(X)
 
 
-def _class_means(block: Any, labels_and_weight: _Own, c: int, unit: float) -> _Means:
-    """The sizes of the classes, and their means; exact where a column is constant in a class."""
-    parts = [(np.zeros(c), np.zeros((c, block.shape[1])))]
+def _class_statistics(block: Any, labels_and_weight: _Own, c: int, unit: float) -> _Each:
+    """Of the rows of each class, times the unit."""
+    parts: list[_Each] = [[None] * c]
     labels, weight = labels_and_weight
     for part, rows in _parts(block):
-        own, out = labels[part], np.zeros((c, rows.shape[1]))
-        w = None if weight is None else weight[part]
-        for j in np.unique(own[own >= 0]):
-            out[j] = _mean(rows[own == j] * unit, None if w is None else w[own == j])
-        parts.append((class_sizes(own, w, c), out))
-    return _merged_means(parts)
+        own, w = labels[part], None if weight is None else weight[part]
+        each = (own == j for j in range(c))
+        parts.append([statistics_of(rows[at] * unit, None if w is None else w[at]) for at in each])
+    return _merged_by_class(parts)
 
 
-def _mean(rows: Any, weight: Array | None) -> Array:
-    """Of rows with weight, each column that stores all entries as its first one and what differs from it."""
-    if not is_sparse(rows):
-        first = rows[0].astype(np.float64)
-        return np.asarray(first + np.average(rows - first, 0, weight))
-    rows, n = rows.tocsc().astype(np.float64), rows.shape[0]
-    out = np.ravel((np.ones(n) / n if weight is None else weight / weight.sum()) @ rows)
-    full = np.flatnonzero(np.diff(rows.indptr) == n)
-    if len(full):
-        out[full] = _mean(rows[:, full].data.reshape(len(full), n).T, weight)
-    return out
-
-
-def _merged_means(parts: Iterable[_Means]) -> _Means:
-    each = iter(parts)
-    count, mean = next(each)
-    for more, other in each:
-        both = count + more
-        share = more / np.where(both > 0, both, 1)
-        mean = np.where(count[:, None] > 0, mean + (other - mean) * share[:, None], other)
-        count = both
-    return count, mean
+def _merged_by_class(parts: Iterable[_Each]) -> _Each:
+    return [merged(each) for each in zip(*parts, strict=True)]
 
 
 def _centered(

@@ -22,10 +22,19 @@ from ..operators.gram import is_rounding
 from ..operators.inputs import as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality
 from ..progress import Progress
-from ..solvers.base import Solver, check_working_set, hook_of_component, limit_of
+from ..solvers.base import (
+    Solver,
+    check_sparsity,
+    check_working_set,
+    hook_of_component,
+    limit_of,
+    shares_of,
+)
 from ..solvers.certificates import upper_bounds
 from ..solvers.exact import ExactSearch, solve_to_optimality
-from ..solvers.explained_share import fewest_variables, shares_of
+from ..solvers.explained_share import fewest_variables
+from ..solvers.generalized_power import GeneralizedPower
+from ..solvers.semidefinite import SemidefiniteRelaxation, own_bound
 from ..solvers.solution import Ended, Solution, Tally, ended
 from ..supports.admissible import Supports
 from .joint_supports import check_sizes, search_together, tell_found
@@ -70,7 +79,7 @@ def prepare(
     several = check_sizes(request, problem, r, several)
     solver = make_solver(problem, request)
     state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint)
-    check_working_set(solver, request.screening, state)
+    check_working_set(solver, request.screening, state, several[0][0])
     return problem, solver, r, [request.having(sparsity=sparsity) for sparsity in several]
 
 
@@ -109,9 +118,7 @@ def check_sparsities(method: type[Solver], given: Any, r: int, problem: Problem)
     """How sparse each component is to be, or the share that it is to explain."""
     if isinstance(given, Explained):
         return shares_of(given, r)
-    return per_component(
-        given, method.sparsity, r, lambda one, name: method.check_sparsity(one, name, problem)
-    )
+    return per_component(given, method.sparsity, r, partial(check_sparsity, method, problem=problem))
 
 
 def search(
@@ -133,9 +140,8 @@ def search(
     try:
         if request.together:
             lacking = search_together(problem, solver, request, r, hook, found)
-        elif (
-            block := solver.solve_together(problem, request.sparsity, [request.seed, 0], report)
-        ) is not None:
+        elif isinstance(solver, GeneralizedPower) and solver.block:
+            block = solver.solve_together(problem, request.sparsity, [request.seed, 0], report)
             found += [replace(x, converged=x.converged and not ended(report)) for x in block]
             tell_found(problem, found, r, hook)
             if hook.ended:
@@ -194,7 +200,8 @@ def _in_turn(
             free = solver.name == "tpower" and request.method.renormalize and state.supports.signs is None
             if t >= len(known) and free and better is not new:
                 new = replace(better, entries=with_sign(problem, better.index, better.entries))
-            own = min(own, solver.bound(state, k))
+            if isinstance(solver, SemidefiniteRelaxation):
+                own = min(own, own_bound(state, k))
             new = _certified(state, new, asked, own)
         found.append(new)
         done = total is not None and total.reached_with(new)

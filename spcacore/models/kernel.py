@@ -42,6 +42,7 @@ from .._validation import (
 )
 from ..linalg.orthogonal import fix_signs, sign_of
 from ..linalg.scaling import beyond_range, eps_of, exponent_above, largest_magnitude
+from ..operators.block_tasks import merged_moments
 from ..operators.blocks import naming_not_finite
 from ..operators.partition import column_means
 from ..operators.problem import warn_out_of_range
@@ -65,7 +66,6 @@ from .random_features import (
     feature_moments,
     feature_scores,
     median_distance,
-    merge_moments,
     of_block,
 )
 
@@ -508,8 +508,8 @@ def _kernel_pca_by_features(
         m = features.n_features
         r = _check_components(n_components, rows.shape[0], m, weight)
         each = rows.split_or_none(weight)
-        n, mean, C = rows.reduced(merge_moments, _moments_of_block, features, each=each)
-        trace = float(C.diagonal().sum())
+        found, C = rows.reduced(merged_moments, _moments_of_block, features, each=each)
+        n, mean, trace = found.n, found.mean, float(C.diagonal().sum())
         values, V, solver = leading(C, r, not large(m, r), 0)
         rounding = 100 * eps_of(float_type(rows.dtype))
         _check_rank(values, rounding * max(values.max(initial=0), math.sqrt(n)))

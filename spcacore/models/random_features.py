@@ -7,8 +7,9 @@ nearly ZZ', whose components are those of the m x m matrix Z'HZ, H = I - 11'/n, 
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from .._validation import (
 )
 from ..linalg.orthogonal import matrix_product
 from ..linalg.scaling import EPS, below_range, beyond_range, exponent_above, largest_magnitude
-from ..operators.block_tasks import finite
+from ..operators.block_tasks import finite, merged_moments, moments
 from ..operators.blocks import RowBlocks, naming_not_finite
 from ..operators.partition import column_means, row_blocks
 from ..operators.sparse import as_finite
@@ -317,40 +318,11 @@ def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice
         yield part, Z
 
 
-Moments = tuple[float, Array, Array]
-
-
-def feature_moments(rows: Any, features: RandomFeatures, weight: Any = None) -> Moments:
-    """The number of rows, or the sum of their weights, the mean of their features, and Z'HZ, in one pass."""
-    n, m = float(rows.shape[0] if weight is None else weight.sum()), features.n_features
-    C, total, near = np.zeros((m, m)), np.zeros(m), np.zeros(m)
-    for part, Z in _feature_blocks(rows, features):
-        if part.start == 0:  # moments about the mean of the first block, so that little cancels below
-            near = Z.mean(axis=0)
-        Z -= near
-        if weight is None:
-            total += Z.sum(axis=0, dtype=np.float64)
-        else:
-            total += (weight[part, None] * Z).sum(axis=0)
-            Z *= np.sqrt(weight[part, None]).astype(Z.dtype)
-        C += matrix_product(Z.T)
-    total /= n or 1.0
-    C -= n * np.outer(total, total)
-    return n, near + total, C
-
-
-def merge_moments(parts: Iterable[Moments]) -> Moments:
-    """The moments of all rows, from those of parts of them."""
-    each = iter(parts)
-    n, mean, C = next(each)
-    C = C.copy()
-    for size, other, more in each:
-        difference, whole = other - mean, (n + size) or 1.0
-        mean = mean + difference * (size / whole)
-        C += more
-        C += np.outer(difference, difference * (n * (size / whole)))
-        n += size
-    return n, mean, C
+def feature_moments(rows: Any, features: RandomFeatures, weight: Any = None) -> Any:
+    """`moments` of the features of some rows, or None twice of no rows."""
+    parts = _feature_blocks(rows, features)
+    each = (moments(Z, None if weight is None else weight[part]) for part, Z in parts)
+    return merged_moments(itertools.chain([(None, None)], each))
 
 
 def _feature_matrix(rows: Any, features: RandomFeatures) -> AnyArray:

@@ -50,7 +50,7 @@ from ..operators.inputs import as_fitted, as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality
 from ..operators.transform import scores
 from ..progress import Callback, check_callback
-from ..solvers.base import shared_parameters
+from ..solvers.base import check_sparsity, shared_parameters
 from ..solvers.solution import ProgressHook
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import knowledge
@@ -459,9 +459,8 @@ def _fit(
     sizes: tuple[int, ...] | None = None
     if method == "soppca":
         cardinality = usual_cardinality(problem) if cardinality is None else cardinality
-        sizes = per_component(
-            cardinality, "cardinality", r, partial(TruncatedPower.check_sparsity, problem=problem)
-        )
+        check = partial(check_sparsity, TruncatedPower, problem=problem)
+        sizes = per_component(cardinality, "cardinality", r, check)
     prior, unit = as_prior(given, problem.p, problem.names, options["seed"])
     if not 1 / PRIOR_UNIT < unit < PRIOR_UNIT:
         raise ValueError(

@@ -14,14 +14,11 @@ from .._limits import SUBMATRIX_ORDER
 from .._messages import refuse_no_array
 from .._types import Array, DType, Index, MatrixLike, Names
 from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
-from ..linalg.orthogonal import matrix_product
-from ..linalg.scaling import below_range
 from . import gram
 from .base import Affine, DataStorage
 from .block_operator import BlockOperator, BlocksWorkingSet, Gram
 from .block_tasks import (
     all_moments,
-    backward,
     scaled_statistics_of,
     statistics,
     sum_parts,
@@ -210,12 +207,9 @@ def summed(blocks: RowBlocks, weight: Array | None, task: Callable[..., Any], *a
 
 def column_means(X: Any, weight: Array | None = None) -> Array:
     """Of an array, a sparse matrix or blocks of rows, each of which counts by its weight."""
+    found: Any
     if is_row_blocks(X):
-        blocks, w = row_blocks(X), np.ones(X.shape[0]) if weight is None else weight
-        total, _ = blocks.reduced(sum_parts, backward, each=blocks.split(w[:, None]))
-        return np.asarray(total[:, 0] / w.sum())
-    with below_range():
-        if weight is None:
-            return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-        share = weight / weight.sum()
-        return np.asarray(X.T @ share if is_sparse(X) else matrix_product(share[None], X.T)[0])
+        found = row_blocks(X).reduced(merged, statistics, each=row_blocks(X).split_or_none(weight))
+    else:
+        found = statistics(X, weight)
+    return np.asarray(found.mean)

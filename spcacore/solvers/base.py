@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple, Self
@@ -16,8 +15,18 @@ from .._limits import SOLVER_TOL
 from .._messages import counted, warn
 from .._records import record, replaced
 from .._types import AnyArray
-from .._validation import Hook, as_seed, check_choice, integer, real_array
-from ..choice import Choice
+from .._validation import (
+    Hook,
+    as_seed,
+    check_choice,
+    check_l1_bound,
+    integer,
+    number,
+    per_component,
+    positive,
+    real_array,
+)
+from ..choice import Choice, Explained
 from ..linalg.orthogonal import fix_sign
 from ..methods import METHODS, Iterative, Method
 from ..operators.deflation import DeflatedOperator
@@ -29,7 +38,7 @@ from ..results import SparseComponent
 from ..supports.admissible import Supports, knowledge
 from .in_working_set import Restrictable, search_in_working_set
 from .refitting import refit
-from .solution import Ended, ProgressHook, Report, Solution, ended
+from .solution import Ended, ProgressHook, Solution, ended
 
 # ---- paragraphs that the docstrings of the solvers and of the models share ------------------------------
 
@@ -149,11 +158,6 @@ class Solver(Restrictable):
         """The solver with the options of a record, checked against the problem."""
 
     @classmethod
-    def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:
-        """Validate how sparse one component is to be."""
-        return integer(value, name, *problem.supports.bounds, problem.supports.why)
-
-    @classmethod
     def needs(cls, record: Any) -> Needs:
         """What its steps ask with these options."""
         return cls.usual_needs
@@ -164,25 +168,32 @@ class Solver(Restrictable):
 
     def find(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
         """What `solve` finds, in the working set where there is one and the solver can say what it lacks."""
-        x = None
-        if state.problem.working_set is not None and self.restrictable(state):
-            x = search_in_working_set(state.problem.working_set, self, state, sparsity)
+        x = search_in_working_set(self, state, sparsity)
         x = self.solve(state, sparsity) if x is None else x
         return _chosen(state.supports, x)
-
-    def solve_together(
-        self, problem: Problem, sparsities: tuple[Any, ...], seed: list[int], hook: Report | None
-    ) -> list[Solution] | None:
-        """All components at once; None where they are found one after another."""
-        return None
-
-    def bound(self, state: DeflatedOperator, cardinality: int) -> float:
-        """An upper bound of its own on any component of the cardinality; infinite where it has none."""
-        return math.inf
 
     def image(self, state: DeflatedOperator, found: Solution) -> AnyArray | None:
         """What takes the place of F x in the residual of the data; None for F x itself."""
         return None
+
+
+def check_sparsity(method: type[Solver], value: Any, name: str, problem: Problem) -> Any:
+    """How sparse one component is to be, as the method has it."""
+    if method.takes_share and isinstance(value, Explained):
+        return shares_of(value, 1)[0]
+    if method.sparsity == "penalty":
+        return number(value, name, 0)
+    if method.sparsity == "l1_bound":
+        return check_l1_bound(value, name, problem.p)
+    return integer(value, name, *problem.supports.bounds, problem.supports.why)
+
+
+def shares_of(explained: Explained, r: int) -> tuple[Explained, ...]:
+    """What each of r components is to explain, checked."""
+    return per_component(
+        explained.share, "share", r,
+        lambda one, name: Explained(positive(one, name, 1, closed=True), explained.of),
+    )  # fmt: skip
 
 
 def limit_of(solver: Solver) -> str:
@@ -202,10 +213,10 @@ def checked_screening(method: type[Solver], record: Method) -> str:
     return screening
 
 
-def check_working_set(solver: Solver, screening: str, state: DeflatedOperator) -> None:
+def check_working_set(solver: Solver, screening: str, state: DeflatedOperator, sparsity: Any) -> None:
     """Refuse a working set in which steps cannot seek even the first component, of `state`."""
     steps = isinstance(solver, IterativeSolver)
-    if screening == "working_set" and steps and not solver.restrictable(state):
+    if screening == "working_set" and steps and solver.among_some(state, sparsity) is None:
         raise ValueError(
             f"screening='working_set' is not possible for {solver.name} with this start, n_starts, "
             "max_iter or deflation: leave it out"
@@ -266,15 +277,12 @@ class IterativeSolver(Solver):
     def nearby(self) -> Solution | None:
         return self.start if isinstance(self.start, Solution) else None
 
-    def restrictable(self, state: DeflatedOperator) -> bool:
+    def among_some(self, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any] | None:
         default = self.n_starts in (None, 1) and (self.start is None or isinstance(self.start, str))
         usual = self.nearby is not None or (default and self.start != "eigenvector")
-        return (
-            usual and self.max_iter > 0 and state.constraint is None and state.deflation.semidefinite
-            and (self.same_in_set or not state.quotient)
-        )  # fmt: skip
-
-    def among_some(self, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any]:
+        possible = usual and self.max_iter > 0 and state.constraint is None and state.deflation.semidefinite
+        if not possible or (state.quotient and not self.same_in_set):
+            return None
         return self if self.same_in_set else replaced(self, renormalize=False), sparsity
 
     def resume(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> Solution | None:
@@ -434,9 +442,9 @@ def begun(
         columnwise=not needs.whole_products, restrictable=needs.working_set, form=not needs.samples,
         choice=choice_options(method, choice, kernels=True), screening=checked_screening(method, record),
     )  # fmt: skip
-    sparsity = method.check_sparsity(sparsity_given(record, sparsity), method.sparsity, problem)
+    sparsity = check_sparsity(method, sparsity_given(record, sparsity), method.sparsity, problem)
     solver: Solver = method.from_record(problem, record)
-    check_working_set(solver, record.screening, DeflatedOperator.from_problem(problem))
+    check_working_set(solver, record.screening, DeflatedOperator.from_problem(problem), sparsity)
     hook = progress_hook(callback)
     state = DeflatedOperator.from_problem(formed(problem, hook))
     state = replaced(state, seed=(as_seed(seed_of(record)), 0), hook=hook)

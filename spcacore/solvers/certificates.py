@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -56,7 +57,7 @@ from ..operators.submatrix import columns_cost, product_error, symmetric_submatr
 from ..progress import Callback
 from ..readable import Listing, Tabular
 from ..supports.admissible import Supports, knowledge
-from .base import Solver, progress_hook, shared_parameters
+from .base import Solver, check_sparsity, progress_hook, shared_parameters
 from .covariance_blocks import block_bound, large_entries, threshold_bound
 from .elimination import knapsack, row_sums, strong_variables_bound
 from .joint_bound import most_together, relaxed_bound
@@ -229,9 +230,7 @@ def optimality_bound(
     """
     problem = as_problem(X, kind, center, scale, sample_weight, choice=knowledge(choice))
     r = integer(n_components, "n_components", 1, problem.p)
-    sizes = per_component(
-        cardinality, "cardinality", r, lambda value, name: Solver.check_sparsity(value, name, problem)
-    )
+    sizes = per_component(cardinality, "cardinality", r, partial(check_sparsity, Solver, problem=problem))
     asked = sizes[0]
     sizes = tuple(problem.supports.most_variables(k) for k in sizes)
     if constraint is not None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._limits import SHARE_ROUNDING
-from .._validation import per_component, positive
 from ..choice import Explained
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.scaling import descending
@@ -18,14 +17,6 @@ from .refitting import refit
 from .solution import Report, Solution, ended
 
 SolveAt = Callable[[int, Solution | None], Solution | None]
-
-
-def shares_of(explained: Explained, r: int) -> tuple[Explained, ...]:
-    """What each of r components is to explain, checked."""
-    return per_component(
-        explained.share, "share", r,
-        lambda one, name: Explained(positive(one, name, 1, closed=True), explained.of),
-    )  # fmt: skip
 
 
 def least_share(explained: Explained, state: DeflatedOperator) -> float:

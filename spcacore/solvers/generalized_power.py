@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -26,7 +25,7 @@ from .._limits import (
 from .._messages import warn
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
-from .._validation import number, per_component, positive, require_entries
+from .._validation import per_component, positive, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import inner_products, polar_factor, tall_product
 from ..linalg.scaling import beyond_range, descending, eps_of
@@ -35,7 +34,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, Needs, drop_zeros, run_one, shared_parameters
+from .base import IterativeSolver, Needs, Solver, drop_zeros, run_one, shared_parameters
 from .column_starts import Columns, ThresholdedEntries, begin_among, promising_columns
 from .greedy_search import greedy_or
 from .refitting import Step, Steps, refit
@@ -61,10 +60,6 @@ class GeneralizedPower(IterativeSolver):
             if needed:
                 require_entries(problem, what)
         return cls(*cls.shared(problem, record), record.norm, record.relative, record.block, record.mu)
-
-    @classmethod
-    def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
-        return number(value, name, 0)
 
     @classmethod
     def needs(cls, record: GPower) -> Needs:
@@ -172,15 +167,18 @@ class GeneralizedPower(IterativeSolver):
     def candidates(self, state: DeflatedOperator, penalty: float) -> Index:
         return begin_among(state, 1)
 
-    def among_some(self, state: DeflatedOperator, penalty: float) -> tuple[GeneralizedPower, float]:
+    def among_some(self, state: DeflatedOperator, penalty: float) -> tuple[Solver, float] | None:
         """With the penalty as a number, since the variable that a share refers to may not be among them."""
+        found = super().among_some(state, penalty)
+        if found is None:
+            return None
         exponent, l0 = state.problem.exponent, self.norm == "l0"
         gamma = float(self._threshold(state, penalty))
         if l0:
             penalty = math.ldexp(gamma * state.problem.degrees, exponent)
         else:
             penalty = math.ldexp(gamma * math.sqrt(state.problem.degrees), exponent // 2)
-        return replace(self, relative=False, renormalize=False), penalty
+        return replaced(found[0], relative=False), penalty
 
     def level(self, state: DeflatedOperator, x: Solution, penalty: float) -> float | None:
         gamma = float(self._threshold(state, penalty))
@@ -190,7 +188,7 @@ class GeneralizedPower(IterativeSolver):
 
     def solve_together(
         self, problem: Problem, penalties: tuple[float, ...], seed: list[int], hook: Report | None
-    ) -> list[Solution] | None:
+    ) -> list[Solution]:
         """Components that together have the largest objective, without those that the penalty makes zero.
 
         Over U with orthonormal columns (Journee et al. 2010, sections 2.3 and 2.4, algorithms 4 and 5), with
@@ -201,8 +199,6 @@ class GeneralizedPower(IterativeSolver):
         U <- the polar factor of F W, w_j the gradient by c_j, so that C = A W (W'A W)^(-1/2) is all that is
         needed. The objective is convex in U, hence never decreases.
         """
-        if not self.block:
-            return None
         op, m = problem.operator, len(penalties)
         mu = _weights(self.mu, m)
         gamma = self._threshold(DeflatedOperator.from_problem(problem), penalties, mu)

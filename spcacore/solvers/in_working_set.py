@@ -41,17 +41,16 @@ class Restrictable(ABC):
         """The solver that starts from a component of a similar problem too, or from it and one more."""
         return self
 
-    def restrictable(self, state: DeflatedOperator) -> bool:
-        """Whether a component of some variables is one of all where no |A x| outside exceeds its level."""
-        return False
-
     def candidates(self, state: DeflatedOperator, sparsity: Any) -> Index:
         """The variables to begin with."""
         raise NotImplementedError
 
-    def among_some(self, state: DeflatedOperator, sparsity: Any) -> tuple[Restrictable, Any]:
-        """The solver for some of these variables, without what `finish` does, and its sparsity."""
-        return self, sparsity
+    def among_some(self, state: DeflatedOperator, sparsity: Any) -> tuple[Restrictable, Any] | None:
+        """The solver for some of these variables, without what `finish` does, and its sparsity.
+
+        None unless a component of these is one of all where no |A x| outside exceeds its level.
+        """
+        return None
 
     def resume(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> Solution | None:
         """As `solve`, from x alone."""
@@ -66,15 +65,23 @@ class Restrictable(ABC):
         raise NotImplementedError
 
 
-def search_in_working_set(
-    working_set: WorkingSet, solver: Restrictable, state: DeflatedOperator, sparsity: Any
-) -> Solution | None:
+Inner = tuple[Restrictable, Any]  # what `among_some` says
+
+
+def _inner(solver: Restrictable, state: DeflatedOperator, sparsity: Any) -> Inner | None:
+    return None if state.problem.working_set is None else solver.among_some(state, sparsity)
+
+
+def search_in_working_set(solver: Restrictable, state: DeflatedOperator, sparsity: Any) -> Solution | None:
     """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
+    inner = _inner(solver, state, sparsity)
+    if inner is None:
+        return None
     given, likely = solver.nearby, solver.candidates(state, sparsity)
     active = np.unique(np.concatenate([likely, _removed(state), *([] if given is None else [given.index])]))
-    if not working_set.admit(active):
+    if not state.problem.working_set.admit(active):
         return None
-    x = _at_rest(working_set, solver, state, sparsity, active, {0: given}, True).get(0)
+    x = _at_rest(inner, state, active, {0: given}, True).get(0)
     return None if x is None else solver.finish(state, x)
 
 
@@ -82,18 +89,19 @@ def found_from_each(
     solver: Restrictable, state: DeflatedOperator, begins: list[Begin], sparsity: Any
 ) -> Iterator[Solution | None]:
     """What is found from each start alone, in the working set where there is one that can tell."""
+    inner = _inner(solver, state, sparsity)
     found: list[Solution | None] = [None] * len(begins)
-    if state.problem.working_set is not None and solver.restrictable(state):
-        found = search_from_each(state.problem.working_set, solver, state, sparsity, begins)
+    if inner is not None:
+        found = search_from_each(inner, solver, state, begins)
     for x, begin in zip(found, begins, strict=True):
         yield solver.resume(state, begin.x, sparsity) if x is None else x
 
 
 def search_from_each(
-    working_set: WorkingSet, solver: Restrictable, state: DeflatedOperator, sparsity: Any,
-    begins: list[Begin],
-) -> list[Solution | None]:  # fmt: skip
+    inner: Inner, solver: Restrictable, state: DeflatedOperator, begins: list[Begin]
+) -> list[Solution | None]:
     """The same from each start alone, which share the checks of all columns."""
+    working_set: WorkingSet = state.problem.working_set
     out: list[Solution | None] = [None] * len(begins)
     likely = [working_set.index]
     if WORKING_SET_ALL * len(working_set.index) ** 2 > state.problem.cost:
@@ -102,10 +110,10 @@ def search_from_each(
     if not working_set.admit(active):
         if len(begins) == 1:
             return out
-        each = (search_from_each(working_set, solver, state, sparsity, [b]) for b in begins)
+        each = (search_from_each(inner, solver, state, [b]) for b in begins)
         return [x for found in each for x in found]
     starts = {i: begin.x for i, begin in enumerate(begins)}
-    found = _at_rest(working_set, solver, state, sparsity, active, starts)
+    found = _at_rest(inner, state, active, starts)
     for i, x in found.items():
         known = begins[i].known
         same = known is not None and np.array_equal(x.index, known.index)
@@ -114,14 +122,14 @@ def search_from_each(
 
 
 def _at_rest(
-    working_set: WorkingSet, solver: Restrictable, state: DeflatedOperator, sparsity: Any, active: Index,
+    inside: Inner, state: DeflatedOperator, active: Index,
     under_way: Mapping[int, Solution | None], anew: bool = False,
 ) -> dict[int, Solution]:  # fmt: skip
     """Where the runs under way end, of which no variable outside of the set would enter.
 
     `anew`: they begin from all starts in the set, and once nothing enters do so again, until that is no news.
     """
-    inner, among = solver.among_some(state, sparsity)
+    (inner, among), working_set = inside, state.problem.working_set
     everywhere, removed = anew, _removed(state)
     rested: dict[int, Solution] = {}
     for turn in range(WORKING_SET_CHECKS):
@@ -146,7 +154,7 @@ def _at_rest(
                 reached[i] = new, level
         if not reached:
             break
-        entrants = _entrants(working_set, solver, state, active, list(reached.values()))
+        entrants = _entrants(inner, state, active, list(reached.values()))
         going: dict[int, Solution] = {}
         joining: list[Index] = []
         for (i, (x, _)), found in zip(reached.items(), entrants, strict=True):
@@ -182,14 +190,14 @@ def _level(
 
 
 def _entrants(
-    working_set: WorkingSet, solver: Restrictable, state: DeflatedOperator, active: Index,
-    reached: list[tuple[Solution, float]],
-) -> list[Index | None]:  # fmt: skip
+    inner: Restrictable, state: DeflatedOperator, active: Index, reached: list[tuple[Solution, float]]
+) -> list[Index | None]:
     """The largest that would enter each, as many as it has; None where so many would that they will stay."""
     vectors = [(x.index, np.ascontiguousarray(x.entries), level) for x, level in reached]
     out: list[Index | None] = []
-    for found, (x, level) in zip(working_set.entrants(state, active, vectors), reached, strict=True):
-        fixed = solver.sparsity == "penalty" or level == 0
+    each = state.problem.working_set.entrants(state, active, vectors)
+    for found, (x, level) in zip(each, reached, strict=True):
+        fixed = inner.sparsity == "penalty" or level == 0
         many = fixed and len(found) > WORKING_SET_DENSE * state.p
         out.append(None if many else found[: WORKING_SET_ENTRANTS * len(x.index)])
     return out

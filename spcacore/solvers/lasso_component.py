@@ -23,7 +23,7 @@ from ..operators.inputs import variable_names
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import Needs, begun, drop_zeros, shared_parameters
+from .base import Needs, Solver, begun, drop_zeros, shared_parameters
 from .penalized_decomposition import BoundedSolver
 from .refitting import Step, Steps, best_of_bounded
 from .solution import Solution
@@ -63,9 +63,10 @@ class LassoComponent(BoundedSolver):
                 best = replace(best, index=x.index, entries=x.entries, objective=x.objective)
         return drop_zeros(best)
 
-    def restrictable(self, state: DeflatedOperator) -> bool:
+    def among_some(self, state: DeflatedOperator, l1_bound: float) -> tuple[Solver, Any] | None:
         """Orthogonality to earlier loadings, all in the set, takes nothing from a product outside of it."""
-        return super().restrictable(replace(state, constraint=None)) and state.constraint != "uncorrelated"
+        found = super().among_some(replace(state, constraint=None), l1_bound)
+        return None if state.constraint == "uncorrelated" else found
 
     def level(self, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
         """That of b = A x - Q mu, with ||s|| w_S + level sign(w_S) = b_S for the next w."""

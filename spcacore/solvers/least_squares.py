@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
 from .base import Needs, Solver, drop_zeros, run_one, shared_parameters
-from .explained_share import bisect, least_share, shares_of
+from .explained_share import bisect, least_share
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
 
 
@@ -65,12 +65,6 @@ class LeastSquaresSolver(Solver):
     default_deflation = "schur"
     usual_needs: ClassVar[Needs] = Needs(whole_products=True)
     takes_share = True
-
-    @classmethod
-    def check_sparsity(cls, value: Any, name: str, problem: Problem) -> Any:
-        if isinstance(value, Explained):
-            return shares_of(value, 1)[0]
-        return super().check_sparsity(value, name, problem)
 
     @classmethod
     def from_record(cls, problem: Problem, record: LeastSquares) -> Self:

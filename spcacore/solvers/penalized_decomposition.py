@@ -49,10 +49,6 @@ class BoundedSolver(IterativeSolver):
 
     sparsity = "l1_bound"
 
-    @classmethod
-    def check_sparsity(cls, value: Any, name: str, problem: Problem) -> float:
-        return check_l1_bound(value, name, problem.p)
-
     def candidates(self, state: DeflatedOperator, l1_bound: float) -> Index:
         return begin_among(state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound))
 

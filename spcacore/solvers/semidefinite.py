@@ -41,6 +41,7 @@ from .base import (
     Needs,
     Run,
     Solver,
+    check_sparsity,
     checked_screening,
     choice_options,
     drop_zeros,
@@ -86,13 +87,6 @@ class SemidefiniteRelaxation(Solver):
         relaxed = _constrained(state, cardinality, self)
         best = None if relaxed is None else _loading(state, relaxed, cardinality, self)
         return greedy_or(state, best, cardinality) if self.renormalize else best
-
-    def bound(self, state: DeflatedOperator, cardinality: int) -> float:
-        if state.supports.shapes:
-            return shaped_bound(state, cardinality)
-        with suppress(ValueError):  # more variables remain than it solves for
-            return dual_bound(state, cardinality)
-        return math.inf
 
 
 @shared_parameters
@@ -193,7 +187,7 @@ def dspca(
     state = replace(DeflatedOperator.from_problem(problem), hook=progress_hook(callback))
     k, charge = problem.p, 0.0
     if cardinality is not None:
-        k = solver.check_sparsity(cardinality, "cardinality", problem)
+        k = check_sparsity(SemidefiniteRelaxation, cardinality, "cardinality", problem)
         relaxed = _constrained(state, k, solver)
     else:
         charge = number(penalty, "penalty", 0, float(np.finfo(np.float64).max))
@@ -230,6 +224,15 @@ def shaped_bound(state: DeflatedOperator, cardinality: int) -> float:
         return math.inf
     relaxed = _shaped(state, cardinality, 0.0, SemidefiniteRelaxation(1000, 1e-3, False))
     return 0.0 if relaxed is None else relaxed.dual
+
+
+def own_bound(state: DeflatedOperator, cardinality: int) -> float:
+    """The one of these that holds, infinite where more variables remain than are solved for."""
+    if state.supports.shapes:
+        return shaped_bound(state, cardinality)
+    with suppress(ValueError):
+        return dual_bound(state, cardinality)
+    return math.inf
 
 
 def dual_bound(

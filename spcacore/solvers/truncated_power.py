@@ -32,7 +32,7 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, drop_zeros, run_one, shared_parameters
+from .base import IterativeSolver, Solver, drop_zeros, run_one, shared_parameters
 from .field_search import FieldSearch, noise_of, rises_above_noise
 from .matrix_search import best_supports
 from .refitting import Step, Steps, best_run, fitted_on, is_better, penalty_continuation, refit
@@ -150,7 +150,7 @@ class TruncatedPower(IterativeSolver):
             state = state.with_problem(working_set=None)
         ground = Ground() if problem.ground is None else problem.ground
         wide = ground.wide
-        near = state if self.restrictable(state) else state.with_problem(working_set=None)
+        near = state if self.among_some(state, sparsity) else state.with_problem(working_set=None)
         search, best, working_set = (
             FieldSearch(self, near, sparsity, ground, self.swaps),
             None,
@@ -223,9 +223,10 @@ class TruncatedPower(IterativeSolver):
         beside = state.operator.apply(x.index, np.ascontiguousarray(x.entries))
         return np.union1d(*(_core.select_largest(v, -(-count // 2)) for v in (beside, state.variances)))
 
-    def among_some(self, state: DeflatedOperator, cardinality: int) -> tuple[Self, int]:
+    def among_some(self, state: DeflatedOperator, cardinality: int) -> tuple[Solver, int] | None:
         """From all starts beside a component nearby, since the matrix of the set takes a quick race."""
-        return self if self.nearby is None else replaced(self, n_starts=None), cardinality
+        inner = self if self.nearby is None else replaced(self, n_starts=None)
+        return None if super().among_some(state, cardinality) is None else (inner, cardinality)
 
     def level(self, state: DeflatedOperator, x: Solution, cardinality: int) -> float:
         product = _running(state).apply(x.index, np.ascontiguousarray(x.entries))[x.index]
