@@ -57,11 +57,11 @@ from ..operators.submatrix import columns_cost, product_error, symmetric_submatr
 from ..progress import Callback
 from ..readable import Listing, Tabular
 from ..supports.admissible import Supports, knowledge
-from .base import Solver, check_sparsity, progress_hook, shared_parameters
+from .base import check_sparsity, progress_hook, shared_parameters
 from .covariance_blocks import block_bound, large_entries, threshold_bound
 from .elimination import knapsack, row_sums, strong_variables_bound
 from .joint_bound import most_together, relaxed_bound
-from .semidefinite import dual_bound, shaped_bound
+from .semidefinite import SemidefiniteRelaxation, dual_bound, shaped_bound
 from .solution import ProgressHook, Report
 
 
@@ -230,7 +230,8 @@ def optimality_bound(
     """
     problem = as_problem(X, kind, center, scale, sample_weight, choice=knowledge(choice))
     r = integer(n_components, "n_components", 1, problem.p)
-    sizes = per_component(cardinality, "cardinality", r, partial(check_sparsity, Solver, problem=problem))
+    check = partial(check_sparsity, SemidefiniteRelaxation, problem=problem)
+    sizes = per_component(cardinality, "cardinality", r, check)
     asked = sizes[0]
     sizes = tuple(problem.supports.most_variables(k) for k in sizes)
     if constraint is not None:
