@@ -16,7 +16,15 @@ from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATR
 from .._messages import quiet
 from .._records import record
 from .._types import AnyArray, Array, DType, Index
-from .._validation import check_l1_bound, integer, is_row_blocks, is_sparse, real_array, refuse_products
+from .._validation import (
+    check_l1_bound,
+    integer,
+    is_row_blocks,
+    is_sparse,
+    number,
+    real_array,
+    refuse_products,
+)
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign, sign_of
 from ..linalg.scaling import below_range
@@ -56,6 +64,11 @@ def pair_of(value: Any, name: str) -> tuple[Any, Any]:
 def l1_bound_of(value: Any, name: str, side: Side) -> float:
     """A bound on the l1 norm of the weights of a side."""
     return check_l1_bound(value, name, side.p)
+
+
+def ridge_of(value: Any, name: str, _: Side) -> float:
+    """A multiple of the mean variance of a side."""
+    return number(value, name, 0)
 
 
 def correlation(a: Array, b: Array) -> float:

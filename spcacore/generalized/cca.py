@@ -27,14 +27,13 @@ from .._validation import (
     default_cardinality,
     framed,
     integer,
-    number,
 )
 from ..choice import Choice
 from ..linalg.scaling import beyond_range
 from ..operators.transform import scores
 from ..progress import Callback, check_callback
 from ..readable import HasLoadings, Side
-from ..solvers.base import found_in_turn, progress_hook
+from ..solvers.base import as_ended, found_in_turn, progress_hook
 from ..solvers.certificates import OptimalityBound
 from ..supports.admissible import knowledge
 from .canonical_sides import (
@@ -45,6 +44,7 @@ from .canonical_sides import (
     named,
     one_of_each,
     pair_of,
+    ridge_of,
     speaking_of_y,
 )
 from .cca_alternation import Alternation, PenalizedDecomposition
@@ -324,8 +324,7 @@ def sparse_cca(
             warn("strengths are beyond the number range, and given as inf or 0: rescale X or Y")
     return SparseCCAResult(
         **each, correlations=np.array([f.correlation for f in found]), strengths=strengths,
-        n_iter=np.array([f.n_iter for f in found], np.intp),
-        converged=np.array([f.converged for f in found], bool), method=method, deflation=deflation,
+        **as_ended(found), method=method, deflation=deflation,
         upper_bound=np.array([f.bound for f in found]) if certify else None,
     )  # fmt: skip
 
@@ -353,7 +352,7 @@ def _solver(
             raise ValueError(
                 f"signs of {side.name} cannot be combined with deflation='generalized': leave one out"
             )
-    ridges = one_of_each(ridge, "ridge", lambda v, name, _: number(v, name, 0), sides)
+    ridges = one_of_each(ridge, "ridge", ridge_of, sides)
     if method == "pmd":
         if any(ridges):
             raise ValueError("ridge requires method='generalized'")
@@ -429,7 +428,7 @@ def sparse_cca_bound(
     check_bool(scale, "scale")
     x, y = sides = both_sides(X, Y, scale)
     counts = one_of_each(cardinality, "cardinality", lambda v, name, s: integer(v, name, 1, s.p), sides)
-    ridges = one_of_each(ridge, "ridge", lambda v, name, _: number(v, name, 0), sides)
+    ridges = one_of_each(ridge, "ridge", ridge_of, sides)
     nodes = integer(node_limit, "node_limit", 1)
     hook = progress_hook(callback)
     refuse_many(x.p + y.p)

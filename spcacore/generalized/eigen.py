@@ -55,7 +55,7 @@ from ..operators.covariance import Covariance
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
 from ..progress import Callback, check_callback
 from ..readable import Named
-from ..solvers.base import found_in_turn, progress_hook
+from ..solvers.base import as_ended, found_in_turn, progress_hook
 from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import ProgressHook, Solution, ended
 from ..supports.admissible import Supports, Units, knowledge, with_unit
@@ -251,8 +251,7 @@ def directions(pencil: Pencil, options: Options, hook: Hook) -> SparseEigenResul
     return SparseEigenResult(
         loadings=loadings, values=values,
         deflated_values=deflated, metric_norm=norms, upper_bound=upper_bound,
-        cardinality=np.count_nonzero(loadings, axis=0), n_iter=np.array([x.n_iter for x in found]),
-        converged=np.array([x.converged for x in found]),
+        cardinality=np.count_nonzero(loadings, axis=0), **as_ended(found),
         method="greedy", deflation=options.deflation,
     )  # fmt: skip
 

@@ -351,7 +351,7 @@ class Form:
             out[np.diag_indices(len(S))] += self.ridge[S]
         out *= self.unit[S, None]
         out *= self.unit[S]
-        out += self.terms.block(S)
+        out += self.terms.rows(S, S)
         return symmetrized(out)
 
     def matvec(self, x: Array, S: Index | None = None) -> Array:

@@ -19,6 +19,7 @@ import inspect
 import math
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -109,23 +110,22 @@ def leading_eigenpairs(
     if products is not None:
         from scipy.sparse.linalg import ArpackNoConvergence
 
-        try:
-            values, vectors = largest_eigenpairs(products, r, **options)
-            return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64), True
-        except ArpackNoConvergence:
-            pass
-    values, vectors = upper_eigenpairs(A, r)
-    return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64), False
+        with suppress(ArpackNoConvergence):
+            return *_descending(*largest_eigenpairs(products, r, **options)), True
+    return *_descending(*upper_eigenpairs(A, r)), False
+
+
+def _descending(values: AnyArray, vectors: AnyArray) -> tuple[Array, Array]:
+    return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64)
 
 
 def leading_eigenvectors(op: _core.Operator, r: int) -> tuple[Array, Array]:
     """The r largest eigenvalues of an operator, and their vectors: of its matrix where that is small."""
     if op.p <= ALL_VECTORS_ORDER or r >= op.p - 1:
-        values, vectors = upper_eigenpairs(op.submatrix(np.arange(op.p)).astype(np.float64), min(r, op.p))
-        return values[::-1], vectors[:, ::-1]
+        return _descending(*upper_eigenpairs(op.submatrix(np.arange(op.p)).astype(np.float64), min(r, op.p)))
     start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
-    values, vectors = largest_eigenpairs(products_of(op), r, v0=start, tol=EIGENVECTOR_TOL.of(op.dtype))
-    return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64)
+    tol = EIGENVECTOR_TOL.of(op.dtype)
+    return _descending(*largest_eigenpairs(products_of(op), r, v0=start, tol=tol))
 
 
 def products_of(op: Any) -> Any:

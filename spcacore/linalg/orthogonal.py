@@ -119,13 +119,6 @@ def project_out(v: Array, Q: Array) -> Array:
     return v
 
 
-def append_orthonormal(Q: Array, v: Array) -> Array:
-    """Q, and the normalized part of v orthogonal to it where that is more than rounding, as columns."""
-    q = project_out(v / np.linalg.norm(v), Q)
-    norm = np.linalg.norm(q)
-    return Q if norm < SPAN else np.column_stack([Q, project_out(q / norm, Q)])
-
-
 def column_span(M: Array) -> Array:
     """An orthonormal basis of the span of columns that are orthonormal, or rows of such: by an SVD."""
     U, s, _ = np.linalg.svd(M, full_matrices=False)

@@ -67,7 +67,7 @@ def prepare(
     size = counted(problem.p, "variable")
     if problem.n_samples:
         size = f"{counted(problem.n_samples, 'row')} of {size}"
-    r = most = min(problem.p, problem.n_samples or problem.p)
+    r = most = problem.most_components
     if request.total_share is None:
         r = integer(n_components, "n_components", 1, most, f": X has {size}")
     elif problem.diagonal is None:

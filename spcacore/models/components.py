@@ -35,7 +35,7 @@ from ..operators.inputs import as_fitted
 from ..operators.problem import Problem, Screening
 from ..progress import Callback, check_callback
 from ..readable import when_asked
-from ..solvers.base import hook_of_component
+from ..solvers.base import as_ended, hook_of_component
 from ..solvers.solution import Solution, Tally
 from ..solvers.table import SOLVERS
 from .alternation import check_sparsities, make_solver, prepare, problem_of, search
@@ -179,7 +179,7 @@ class SparsePCAResult(VariancesResult):
             raise ValueError("the supports were chosen together: call sparse_pca for all components at once")
         if getattr(request.method, "block", False):
             raise ValueError("block=True found all components at once; call sparse_pca for more of them")
-        more = integer(more, "more", 1, min(p, problem.n_samples or p) - before)
+        more = integer(more, "more", 1, problem.most_components - before)
         earlier = request.sparsity[:before]
         if cardinality is None:
             if len(set(earlier)) != 1:
@@ -407,8 +407,7 @@ def components_result(
         V,
         variances,
         rows,
-        n_iter=np.array([f.n_iter for f in found], np.intp),
-        converged=np.array([f.converged for f in found], np.bool_),
+        **as_ended(found),
         method=method,
         deflation=request.constraint or request.removal,
         screening=screening,

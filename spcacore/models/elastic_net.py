@@ -219,7 +219,7 @@ def elastic_nets(
         )
     problem = as_problem(X, kind=kind, missing=True, choice=known, form=True, **treatment)
     op = problem.operator
-    r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
+    r = integer(n_components, "n_components", 1, problem.most_components)
     if cardinality is None and penalty is None:
         cardinality = usual_cardinality(problem)
     wanted = _wanted(problem, r, penalty, cardinality)

@@ -81,7 +81,7 @@ class Residual:
     def submatrix(self, index: Index) -> Array:
         """Z'Z on a support."""
         G = self.op.submatrix(index).astype(np.float64)
-        G = (self.n - 1) * G + self.term.block(index)
+        G = (self.n - 1) * G + self.term.rows(index, index)
         return symmetrized(G)
 
     def factor(self, index: Index) -> Array | None:

@@ -375,7 +375,7 @@ def _iterate(
 
 
 def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int) -> tuple[int, float]:
-    r = integer(n_components, "n_components", 1, min(problem.p, problem.n_samples or problem.p))
+    r = integer(n_components, "n_components", 1, problem.most_components)
     if bound is None:
         return r, math.sqrt(size * r)
     return r, number(bound, name, TINY, r * math.sqrt(size))

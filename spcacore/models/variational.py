@@ -15,7 +15,7 @@ from .._messages import counted
 from .._records import record
 from .._types import Array, Index
 from ..linalg.eigen import RitzSpan, ShiftedInverse, largest_eigenpairs, root_beyond
-from ..linalg.orthogonal import append_orthonormal, column_span, project_out, symmetrized
+from ..linalg.orthogonal import column_span, orthonormal, project_out, symmetrized
 from ..linalg.scaling import eps_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -525,16 +525,10 @@ class Search:
 
 def regressors(means: Array, traces: Array, deflation: str) -> Array:
     """b_t with x_t = T b_t."""
-    if deflation == "joint":
-        return np.asarray(linalg.solve(means.T @ means + np.diag(traces), means.T, assume_a="pos").T)
-    energy = np.sum(means**2, axis=0) + traces
-    B = np.zeros_like(means)
-    Q = np.zeros((len(means), 0))
-    for t, m in enumerate(means.T):
-        if deflation == "naive":
-            b = m - B[:, :t] @ (means[:, :t].T @ m)
-        else:
-            b = project_out(m, Q)
-            Q = append_orthonormal(Q, m)
-        B[:, t] = b / energy[t]
-    return B
+    G = means.T @ means
+    if deflation not in ("joint", "naive"):
+        Q = orthonormal(means)
+        return Q * np.sum(Q * means, axis=0) / (G.diagonal() + traces)
+    # naive, each energy times b_t is what the earlier x_s b_s leave of a mean
+    system = np.diag(traces) + (G if deflation == "joint" else np.triu(G))
+    return np.asarray(np.linalg.solve(system.T, means.T).T)

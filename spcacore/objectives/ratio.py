@@ -239,7 +239,7 @@ class RatioOfUnits(Objective):
     @kept(_KEPT_BASES)
     def _basis(self, units: Units) -> tuple[Index, PencilBasis]:
         """The variables of some units, and the pencil on them whatever the signs."""
-        S = self._usable(units)
+        S = self.usable(units)
         return S, self.quotient.basis(*self._block(S, S), S) if len(S) else PencilBasis.empty(0)
 
     def _block(self, S: Index, T: Index) -> tuple[Array, Array]:
@@ -252,7 +252,7 @@ class RatioOfUnits(Objective):
     @kept()
     def best_on(self, units: Units) -> Support | None:
         """The best x; None where no variable of the units is left, or no x is feasible."""
-        S = self._usable(units)
+        S = self.usable(units)
         if len(S) == 0:
             return None
         return self.best_of(S) if self.bounded else self._support(*self._basis(units))
@@ -281,12 +281,12 @@ class RatioOfUnits(Objective):
         x = self.best_on(units)
         if x is not None:
             return x.value
-        return -np.inf if self.bounded and len(self._usable(units)) else self.quotient.nothing
+        return -np.inf if self.bounded and len(self.usable(units)) else self.quotient.nothing
 
     def most(self, sets: list[Units]) -> Array:
         """Whatever the signs, from the blocks of all of them: those of one size by one call of LAPACK."""
         out = np.full(len(sets), self.quotient.nothing)
-        used = self._usable(np.any(sets, axis=0)) if sets else np.zeros(0, np.intp)
+        used = self.usable(np.any(sets, axis=0)) if sets else np.zeros(0, np.intp)
         M, G = self._block(used, used)
         unit = self.supports.unit[used]
         for at, S in of_each_size([np.flatnonzero(units[unit]) for units in sets]):
@@ -356,6 +356,7 @@ class RatioOfUnits(Objective):
             return others
         return super().entering(units, others)
 
-    def _usable(self, units: Units) -> Index:
+    def usable(self, units: Units) -> Index:
+        """The variables of these units that may have a loading."""
         S = self.supports.index(units)
         return S[self.quotient.usable[S]]

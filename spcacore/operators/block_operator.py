@@ -453,7 +453,7 @@ class BlockOperator:
         G = self.gram.submatrix(index)
         if not self.removed:
             return G
-        G = G + self.removed.block(index)
+        G = G + self.removed.rows(index, index)
         return (symmetrized(G)).astype(self.dtype)
 
 

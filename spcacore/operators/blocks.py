@@ -33,6 +33,7 @@ from .block_tasks import as_kernel_input, fingerprint, finite, not_finite
 from .row_sources import as_numbers, reads, stacked
 from .sparse import as_finite, compressed
 
+Task = Callable[..., Any]  # of a block, what goes with it, and what all blocks share
 Combine = Callable[[Iterable[Any]], Any]  # of results that come one by one, in order
 
 
@@ -106,14 +107,12 @@ class RowBlocks:
             for b, rows in enumerate(bounds)
         ]
 
-    def results(
-        self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
-    ) -> Iterator[Any]:
+    def results(self, task: Task, *arguments: Any, each: list[Any] | None = None) -> Iterator[Any]:
         """`task(block, *arguments)` of each block, in order; its entry of `each` goes first."""
         raise NotImplementedError
 
     def reduced(
-        self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None, entries: int = 0
+        self, combine: Combine, task: Task, *arguments: Any, each: Any = None, entries: int = 0
     ) -> Any:
         """What `task` returns, combined in order.
 
@@ -125,11 +124,11 @@ class RowBlocks:
         """Whether `reduced` may return so many bytes of each block, to be added to a sum of that size."""
         return 2 * size <= KEPT_BYTES
 
-    def stacked(self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None) -> Any:
+    def stacked(self, task: Task, *arguments: Any, each: list[Any] | None = None) -> Any:
         """What `task` returns of each block, an array of as many rows, one below the other."""
         return np.concatenate(list(self.results(task, *arguments, each=each)))
 
-    def mapped(self, task: Callable[..., Any], tail: tuple[int, ...], dtype: DType, *arguments: Any) -> Any:
+    def mapped(self, task: Task, tail: tuple[int, ...], dtype: DType, *arguments: Any) -> Any:
         """The same for the caller, of shape ``(n, *tail)``; of a dask array one that is not yet computed.
 
         A block that the task refuses since something in it is not finite says where that is.
@@ -225,9 +224,7 @@ class SlicedRows(RowBlocks):
         super().__init__(shape, X.dtype, _starts(cuts, rows), names)
         self.source = X
 
-    def results(
-        self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
-    ) -> Iterator[Any]:
+    def results(self, task: Task, *arguments: Any, each: list[Any] | None = None) -> Iterator[Any]:
         self._passes[0] += 1
         expected = self.expected()
         ahead = reads(self.source) and not isinstance(each, _Slices)  # which may read the same source
@@ -270,9 +267,7 @@ class WholeRows(RowBlocks):
         self.source: Any = as_finite(X)
         super().__init__(self.source.shape, self.source.dtype, [0], columns_of(X))
 
-    def results(
-        self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
-    ) -> Iterator[Any]:
+    def results(self, task: Task, *arguments: Any, each: list[Any] | None = None) -> Iterator[Any]:
         yield task(self.source, *(() if each is None else each), *arguments)
 
     def _slice(self, b: int, i: int) -> Any:
@@ -328,19 +323,17 @@ class TakenRows(RowBlocks):
     def _own(self, each: Any) -> list[Any]:
         return [(rows, *(() if each is None else (each[b],))) for b, rows in enumerate(self.own)]
 
-    def results(
-        self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
-    ) -> Iterator[Any]:
+    def results(self, task: Task, *arguments: Any, each: list[Any] | None = None) -> Iterator[Any]:
         return self.source.results(_on_rows, task, *arguments, each=self._own(each))
 
     def reduced(
-        self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None, entries: int = 0
+        self, combine: Combine, task: Task, *arguments: Any, each: Any = None, entries: int = 0
     ) -> Any:
         own = self._own(each)
         return self.source.reduced(combine, _on_rows, task, *arguments, each=own, entries=entries)
 
 
-def _on_rows(block: Any, own: tuple[Any, ...], task: Callable[..., Any], *arguments: Any) -> Any:
+def _on_rows(block: Any, own: tuple[Any, ...], task: Task, *arguments: Any) -> Any:
     rows, *each = own
     return task(as_kernel_input(block)[rows], *each, *arguments)
 
@@ -403,7 +396,7 @@ def locate_not_finite(blocks: RowBlocks) -> None:
         )
 
 
-def named(block: Any, start: int, called: str, task: Callable[..., Any], *arguments: Any) -> Any:
+def named(block: Any, start: int, called: str, task: Task, *arguments: Any) -> Any:
     """`task(block, *arguments)`; where it fails since an entry is not finite, an error that says where."""
     try:
         return task(block, *arguments)

@@ -26,7 +26,7 @@ from .._limits import DASK_FAN_IN, DASK_MATRICES, DASK_ON_CLIENT, DASK_SMALL, DA
 from .._types import DType
 from .._validation import AFTER_ERRORS, check_bool, column_names, is_sparse
 from .block_tasks import as_kernel_input, fingerprint
-from .blocks import Combine, Expected, RowBlocks, named
+from .blocks import Combine, Expected, RowBlocks, Task, named
 from .row_sources import refuse_columns
 from .screening import available_memory
 
@@ -179,7 +179,7 @@ class DaskBlocks(RowBlocks):
     def _pass(
         self,
         combine: Combine | None,
-        task: Callable[..., Any],
+        task: Task,
         arguments: tuple[Any, ...],
         each: list[Any] | None,
         entries: int = 1,
@@ -215,7 +215,7 @@ class DaskBlocks(RowBlocks):
 
     def _submitted(
         self,
-        task: Callable[..., Any],
+        task: Task,
         arguments: tuple[Any, ...],
         each: list[Any] | None,
         sent: list[Any],
@@ -257,17 +257,15 @@ class DaskBlocks(RowBlocks):
         most = max(DASK_TRAFFIC * self.array.nbytes, DASK_MATRICES)
         return super().has_room(size) and size * self.n_blocks <= most
 
-    def results(
-        self, task: Callable[..., Any], *arguments: Any, each: list[Any] | None = None
-    ) -> Iterator[Any]:
+    def results(self, task: Task, *arguments: Any, each: list[Any] | None = None) -> Iterator[Any]:
         yield from self._pass(None, task, arguments, each)
 
     def reduced(
-        self, combine: Combine, task: Callable[..., Any], *arguments: Any, each: Any = None, entries: int = 0
+        self, combine: Combine, task: Task, *arguments: Any, each: Any = None, entries: int = 0
     ) -> Any:
         return combine(self._pass(combine, task, arguments, each, max(entries, self.shape[1])))
 
-    def mapped(self, task: Callable[..., Any], tail: tuple[int, ...], dtype: DType, *arguments: Any) -> Any:
+    def mapped(self, task: Task, tail: tuple[int, ...], dtype: DType, *arguments: Any) -> Any:
         expected = (self.origin or self).expected()  # since what is kept is not kept for long
         run = partial(_mapped, expected=expected, arguments=(self.called, task, *arguments))
         axes: dict[str, Any] = (
@@ -309,9 +307,7 @@ def _as_numbers(frame: Any) -> Any:
     return frame.astype(dict.fromkeys(others, np.float64)) if others else frame
 
 
-def _run(
-    block: Any, own: tuple[Expected, tuple[Any, ...]], task: Callable[..., Any], arguments: tuple[Any, ...]
-) -> Any:
+def _run(block: Any, own: tuple[Expected, tuple[Any, ...]], task: Task, arguments: tuple[Any, ...]) -> Any:
     expected, first = own
     return task(expected.check(block), *first, *arguments)
 

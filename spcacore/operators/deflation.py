@@ -83,12 +83,8 @@ class LowRank:
     def diagonal(self) -> Array:
         return np.einsum("ij,ij->i", self.left @ self.middle, self.right)
 
-    def rows(self, S: Index) -> Array:
-        return (self.left[S] @ self.middle) @ self.right.T
-
-    def block(self, S: Index) -> Array:
-        """Rows and columns S."""
-        return (self.left[S] @ self.middle) @ self.right[S].T
+    def rows(self, S: Index, columns: Index | slice = slice(None)) -> Array:
+        return (self.left[S] @ self.middle) @ self.right[columns].T
 
     def in_units(self, unit: Array) -> LowRank:
         """diag(unit) L K R' diag(unit)."""

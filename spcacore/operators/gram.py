@@ -204,7 +204,7 @@ def _shares(values: Array, total: float, r: int) -> Array:
 
 def shares_when_asked(problem: Problem, r: int) -> Callable[[], Array] | None:
     """What computes them, where that takes some milliseconds, else None."""
-    order = min(problem.p, problem.n_samples or problem.p)
+    order = problem.most_components
     entries = problem.cost if order == problem.p else order * problem.p  # products of rows fill sparse ones
     in_memory = not problem.operator.by_passes
     cheap = order <= ALL_VECTORS_ORDER and entries * order <= DENSE_WORK

@@ -147,6 +147,11 @@ class Problem:
         return self.operator.p
 
     @property
+    def most_components(self) -> int:
+        """No more have variance."""
+        return min(self.p, self.n_samples or self.p)
+
+    @property
     def n_variables(self) -> int:
         """Those that are not excluded."""
         return len(self.supports.available)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -122,8 +122,6 @@ class Solver(Restrictable):
         What is maximized: x'Ax, or the variance of all variables that the score explains.
     default_deflation : str
         The deflation that suits the objective.
-    same_in_set : bool
-        Whether the search in a working set is the one of all variables: re-fitted, and of the quotient.
     maximizes_quotient : bool
         Whether it maximizes x'Ax/x'Bx itself; of others the entries are re-fitted on the supports found.
     orthogonal : bool
@@ -144,7 +142,6 @@ class Solver(Restrictable):
     objective: ClassVar[str] = "variance"
     default_deflation: ClassVar[str] = "projection"
     maximizes_quotient: ClassVar[bool] = False
-    same_in_set: ClassVar[bool] = False
     orthogonal: ClassVar[bool] = False
     missing: ClassVar[bool] = False
     usual_needs: ClassVar[Needs] = Needs()
@@ -281,9 +278,7 @@ class IterativeSolver(Solver):
         default = self.n_starts in (None, 1) and (self.start is None or isinstance(self.start, str))
         usual = self.nearby is not None or (default and self.start != "eigenvector")
         possible = usual and self.max_iter > 0 and state.constraint is None and state.deflation.semidefinite
-        if not possible or (state.quotient and not self.same_in_set):
-            return None
-        return self if self.same_in_set else replaced(self, renormalize=False), sparsity
+        return (replaced(self, renormalize=False), sparsity) if possible and not state.quotient else None
 
     def resume(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> Solution | None:
         start = np.zeros(state.p)
@@ -347,6 +342,14 @@ def found_in_turn(
         if over or (hook.callback is not None and hook(Progress(t, r, x.n_iter, value(x)))):
             break
     return found
+
+
+def as_ended(found: Sequence[Any]) -> dict[str, Any]:
+    """The iterations of each, and whether it converged, as results have them."""
+    return {
+        "n_iter": np.array([x.n_iter for x in found], np.intp),
+        "converged": np.array([x.converged for x in found], np.bool_),
+    }
 
 
 def progress_hook(callback: Callback | None) -> ProgressHook | None:

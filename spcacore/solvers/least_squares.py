@@ -182,7 +182,7 @@ class LeastSquaresSearch:
         for units in self._path(objective):
             k = int(self.supports.size[units].sum())
             if objective.value(units) >= value:
-                fitted = self.refit(self._usable(units))
+                fitted = self.refit(objective.usable(units))
                 if fitted is not None and fitted.value >= value:
                     return k
         return self.supports.bounds[1]
@@ -236,7 +236,7 @@ class LeastSquaresSearch:
                     if units.tobytes() in known or objective.supports.left(units) < 0:
                         break
                     known.add(units.tobytes())
-                    S = self._usable(units)
+                    S = objective.usable(units)
                     fitted = self.refit(S) if len(S) else None
                     if fitted is not None:
                         yield replace(fitted, n_iter=self.steps.done)
@@ -259,10 +259,6 @@ class LeastSquaresSearch:
         most = CHOICE_ORDER if self.supports.grouped else USUAL_BACKWARD_ORDER
         if strategy in ("backward", "bidirectional") or (auto and self.ratio.p <= most):
             yield backward(objective, self.steps)
-
-    def _usable(self, units: Units) -> Index:
-        S = self.supports.index(units)
-        return S[self.ratio.usable[S]]
 
     def refit(self, S: Index) -> Support | None:
         """The best feasible x on a support; None where there is none."""

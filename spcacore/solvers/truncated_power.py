@@ -50,7 +50,6 @@ class TruncatedPower(IterativeSolver):
     name = "tpower"
     missing = True
     nonnegative_kernel = True
-    same_in_set = True
     forms = True
 
     @classmethod
@@ -224,9 +223,11 @@ class TruncatedPower(IterativeSolver):
         return np.union1d(*(_core.select_largest(v, -(-count // 2)) for v in (beside, state.variances)))
 
     def among_some(self, state: DeflatedOperator, cardinality: int) -> tuple[Solver, int] | None:
-        """From all starts beside a component nearby, since the matrix of the set takes a quick race."""
+        """Re-fitted, and of the quotient, as among all; from all starts beside a component nearby, since the
+        matrix of the set takes a quick race."""
         inner = self if self.nearby is None else replaced(self, n_starts=None)
-        return None if super().among_some(state, cardinality) is None else (inner, cardinality)
+        whole = super().among_some(replaced(state, basis=()), cardinality)
+        return None if whole is None else (inner, cardinality)
 
     def level(self, state: DeflatedOperator, x: Solution, cardinality: int) -> float:
         product = _running(state).apply(x.index, np.ascontiguousarray(x.entries))[x.index]
