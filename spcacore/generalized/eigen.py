@@ -275,7 +275,8 @@ def search(pencil: Pencil, k: int, options: Options, progress: ProgressHook | No
     """The best support of k variables that the searches find."""
     objective = ratio_of(pencil, options.supports.within(k))
     steps, whole = Steps(sys.maxsize, progress or never), options.supports.plain and k == len(pencil.active)
-    strategy = strategy_of(pencil, k, options)
+    costly = 4 / 3 * k**3 * len(pencil.active) > PENCIL_GREEDY_WORK  # for forward search
+    strategy = "rough" if costly and options.strategy == "auto" else options.strategy
     work = 0.0 if strategy == "rough" else 2 * (4 / 3 * k**3 * len(pencil.active) + 6 * k**4)
 
     def clock(n: int) -> bool:
@@ -426,12 +427,6 @@ def ratio_of(pencil: Pencil, supports: Supports) -> RatioOfUnits:
     objective = RatioOfUnits(pencil, supports.among(supports.mask(np.flatnonzero(pencil.usable))))
     objective.most_tried = max(PENCIL_ENTERING, int(PENCIL_SWAP_WORK / (4.0 * supports.room**3)))
     return objective
-
-
-def strategy_of(pencil: Pencil, k: int, options: Options) -> str:
-    """What "auto" stands for where forward search would take too long."""
-    costly = 4 / 3 * k**3 * len(pencil.active) > PENCIL_GREEDY_WORK
-    return "rough" if costly and options.strategy == "auto" else options.strategy
 
 
 def greedy_searches(objective: RatioOfUnits, pencil: Pencil, strategy: str, clock: Clock) -> Iterator[Units]:

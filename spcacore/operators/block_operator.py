@@ -362,8 +362,8 @@ class Gram:
         self.members = self.members[:0]
         self.part = np.full(self.p, -1, np.intp), np.empty((0, 0), self.dtype)
 
-    def _submatrix(self, index: Index, first: int | None = None) -> AnyArray:
-        """A[index, index], or the first rows of that."""
+    def _submatrix(self, index: Index, count: int) -> AnyArray:
+        """The first rows of A[index, index]."""
         k = len(index)
         if k > BLOCKS_SUBMATRIX_ORDER:
             raise ValueError(
@@ -372,8 +372,7 @@ class Gram:
             )
         W = self.weight[index] * self.dtype.type(self.range)
         double = self.dtype == np.float64 or k <= DOUBLE_ORDER
-        shift, count = self.mean[index] * W, k if first is None else first
-        sides = index, count, W, shift, self.range, double
+        sides = index, count, W, self.mean[index] * W, self.range, double
         (G,) = self.blocks.reduced(sum_parts, submatrix, *sides, each=self.each, entries=count * k)
         G *= self.factor
         return np.asarray(G, self.dtype)

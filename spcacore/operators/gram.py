@@ -151,7 +151,8 @@ def leading_pairs(op: _core.Operator, r: int) -> tuple[Array, Array]:
     """The r largest eigenvalues of an operator, and their vectors, by FF' where samples are few."""
     if not _has_few_samples(op, r):
         return leading_eigenvectors(op, r)
-    values, vectors = leading_eigenvectors(_of_samples(op), r)
+    samples = _core.dense(op.unscreened().outer().astype(np.float64), True)  # FF', of the same eigenvalues
+    values, vectors = leading_eigenvectors(samples, r)
     V = op.backward_block(np.asfortranarray(vectors, op.dtype)).astype(
         np.float64, copy=False
     )  # F'u / ||F'u||
@@ -163,11 +164,6 @@ def _has_few_samples(op: _core.Operator, r: int) -> bool:
     if op.symmetric_form or not op.in_memory or not op.dense or op.t > 0 or op.p <= ALL_VECTORS_ORDER:
         return False
     return op.n <= min(op.p, WIDE_SAMPLES, SAMPLES_BY_PRODUCT * max(2 * r + 1, 20))
-
-
-def _of_samples(op: _core.Operator) -> _core.Operator:
-    """FF', with the eigenvalues of A = F'F."""
-    return _core.dense(op.unscreened().outer().astype(np.float64), True)
 
 
 def negligible(problem: Problem, first: float = 0.0) -> float:

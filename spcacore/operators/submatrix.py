@@ -69,19 +69,13 @@ def rows_of(op: _core.Operator, S: Index) -> AnyArray:
         part = S[start : start + step]
         if len(part) == 1:
             C[start] = op.apply(part, np.ones(1, op.dtype))
-            continue
-        if rows_at_once(op) and not op.by_passes:
+        elif rows_at_once(op) and not op.by_passes:
             C[start : start + step] = op.backward_block(op.columns(part).T).T
-            continue
-        C[start : start + step] = rows_together(op, part)
+        else:
+            V = np.zeros((op.p, len(part)), op.dtype, order="F")
+            V[part, np.arange(len(part))] = 1
+            C[start : start + step] = op.apply_block(V).T
     return C
-
-
-def rows_together(op: _core.Operator, S: Index) -> AnyArray:
-    """A[S, :] from one product of as many vectors."""
-    V = np.zeros((op.p, len(S)), op.dtype, order="F")
-    V[S, np.arange(len(S))] = 1
-    return op.apply_block(V).T
 
 
 def symmetric_submatrix(

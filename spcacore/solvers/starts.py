@@ -26,7 +26,6 @@ from ..linalg.scaling import below_range, descending
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, can_be_formed
 from ..operators.neighbors import variances_tie
-from ..operators.problem import Problem
 from ..operators.statistics import extreme_rows
 from ..operators.submatrix import largest_submatrix
 from .refitting import leading_vector
@@ -58,9 +57,8 @@ def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | N
         yield np.arange(p), vector, tuple(min(c * k, p) for c in (8, 4, 2, 1))
     else:
         if variances_tie(diagonal, min(4 * k, p)):  # then dense vectors say what is promising
-            dense = power_start(op, rng())
+            dense, directions = _dense_directions(state, rng())
             yield _leading_start(state, dense, k)
-            directions = _leading_directions(op, dense, 8 if state.problem.cost <= KRYLOV_WORK else 1)
             del dense
             yield _leading_start(state, directions[0], k)
             index = _core.select_largest(directions[0], k)
@@ -71,11 +69,9 @@ def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | N
         else:
             yield _leading_start(state, diagonal, k)
         if n_starts is None:
-            runs = (
-                0
-                if diagonal is None
-                else START_WORK / (20 * state.problem.cost * (1 if _reads_samples(state.problem) else k))
-            )
+            # a product that reads the data costs the same for a sparse vector
+            by_rows = state.problem.n_samples is not None and not state.problem.is_matrix
+            runs = 0 if diagonal is None else START_WORK / (20 * state.problem.cost * (1 if by_rows else k))
             n_starts = 1 + min(CHOICE_STARTS if state.supports.shapes else p, int(runs))
         singles = 0
         if diagonal is not None and n_starts > 1:
@@ -85,11 +81,6 @@ def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | N
             yield from ((order[i : i + 1], np.ones(1, dtype), (k,)) for i in range(len(order)))
         for _ in range(n_starts - 1 - singles):
             yield np.arange(p), rng().standard_normal(p).astype(dtype), (k,)
-
-
-def _reads_samples(problem: Problem) -> bool:
-    """Whether a product reads the data, so that it costs the same for a sparse vector."""
-    return problem.n_samples is not None and not problem.is_matrix
 
 
 def variance_alone(state: DeflatedOperator) -> AnyArray | None:
@@ -143,18 +134,20 @@ def _products_inside(
     return lambda v: C @ (v @ C), np.einsum("ij,ij->i", C, C)
 
 
-def _leading_directions(op: _core.Operator, start: AnyArray, count: int) -> AnyArray:
-    """As rows, the leading eigenvectors of the whole operator to a few digits; at least one."""
+def _dense_directions(state: DeflatedOperator, rng: np.random.Generator) -> tuple[AnyArray, AnyArray]:
+    """A `power_start`, and as rows the leading eigenvectors of the operator to a few digits; at least one."""
+    op = state.operator
+    start = power_start(op, rng)
     if op.p < 32:
-        return start[None]
+        return start, start[None]
     from scipy.sparse.linalg import ArpackError
 
-    basis = 4 if count == 1 else 2 * count + 4
+    count, basis = (8, 20) if state.problem.cost <= KRYLOV_WORK else (1, 4)
     try:
         vectors = largest_eigenpairs(products_of(op), count, v0=start, tol=1e-2, maxiter=5, ncv=basis)[1]
     except ArpackError:  # not converged, or no variance: the power steps will do
-        return start[None]
-    return np.ascontiguousarray(vectors.T[::-1], op.dtype)
+        return start, start[None]
+    return start, np.ascontiguousarray(vectors.T[::-1], op.dtype)
 
 
 def power_start(op: _core.Operator, rng: np.random.Generator) -> AnyArray:
@@ -174,8 +167,7 @@ def promising_variables(state: DeflatedOperator, count: int) -> Index:
     count = min(count, op.p)
     if diagonal is not None and not variances_tie(diagonal, count):
         return _core.select_largest(diagonal, count)
-    dense = power_start(op, np.random.default_rng(state.seed))
-    directions = _leading_directions(op, dense, 8 if state.problem.cost <= KRYLOV_WORK else 1)
+    dense, directions = _dense_directions(state, np.random.default_rng(state.seed))
     return np.union1d(
         *(_core.select_largest(np.ascontiguousarray(v), count // 2) for v in (dense, directions[0]))
     )
