@@ -72,10 +72,13 @@ def prepare(
         r = integer(n_components, "n_components", 1, most, f": X has {size}")
     elif problem.diagonal is None:
         raise ValueError("n_components as a share needs a total variance, which an operator does not provide")
-    usual = [usual_sparsity(problem, wanted) if one is None else one for one in sparsities]
-    several: list[tuple[Any, ...]] = [(1,) * r] * len(usual)
+    usual: float = usual_cardinality(problem)
+    if wanted == "l1_bound":  # that of a unit vector of as many equal entries
+        usual = math.sqrt(usual)
+    wished = [usual if one is None else one for one in sparsities]
+    several: list[tuple[Any, ...]] = [(1,) * r] * len(sparsities)
     if request.total is None:
-        several = [check_sparsities(request.solver, given, r, problem) for given in usual]
+        several = [check_sparsities(request.solver, given, r, problem) for given in wished]
     several = check_sizes(request, problem, r, several)
     solver = make_solver(problem, request)
     state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint)
@@ -103,12 +106,6 @@ def make_solver(problem: Problem, request: Request) -> Solver:
     if request.certify:
         require_entries(problem, f"certify={request.certify!r}")
     return solver
-
-
-def usual_sparsity(problem: Problem, wanted: str) -> float:
-    """A cardinality, or the l1 norm of a unit vector of as many equal entries."""
-    k = usual_cardinality(problem)
-    return math.sqrt(k) if wanted == "l1_bound" else k
 
 
 _FORMING_SPEED = 1e10  # multiplications in a second by which a matrix of all variables is formed, about

@@ -16,7 +16,7 @@ from .._records import record
 from .._types import AnyArray, Array, Index, Kind, Names, OperatorLike, Switch, Weights
 from .._validation import real_array
 from ..choice import Choice
-from ..linalg.orthogonal import orthonormal_basis
+from ..linalg.orthogonal import orthonormal_basis, unit_columns
 from ..methods import SCoTLASS
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import variable_names
@@ -177,12 +177,11 @@ def _columns(earlier: Any, p: int, names: Names) -> Array:
     """Its columns, as rows of unit norm."""
     if earlier is None:
         return np.empty((0, p))
-    E = real_array(earlier, "earlier", ndim=2, shape=(p, "t"), empty=True, labels=names).astype(np.float64).T
-    largest = np.abs(E).max(axis=1, keepdims=True)
-    if not largest.all():
-        raise ValueError(f"column {int(np.argmin(largest))} of earlier is the zero vector")
-    E = E / largest
-    return E / np.linalg.norm(E, axis=1, keepdims=True)
+    E = real_array(earlier, "earlier", ndim=2, shape=(p, "t"), empty=True, labels=names).astype(np.float64)
+    used = E.any(axis=0)
+    if not used.all():
+        raise ValueError(f"column {int(np.argmin(used))} of earlier is the zero vector")
+    return unit_columns(E).T
 
 
 def _constrained(state: DeflatedOperator) -> DeflatedOperator:
@@ -191,10 +190,7 @@ def _constrained(state: DeflatedOperator) -> DeflatedOperator:
 
 def _columns_of(state: DeflatedOperator) -> AnyArray:
     """Q."""
-    Q = np.zeros((state.p, len(state.basis)), state.operator.dtype, order="F")
-    for t, q in enumerate(state.basis):
-        Q[:, t] = q
-    return Q
+    return np.array(state.basis, state.operator.dtype).reshape(-1, state.p).T
 
 
 def _basis(state: DeflatedOperator) -> tuple[Array, ...]:
