@@ -172,6 +172,8 @@ SCREENED_ENTRIES = 1 << 19  # below this X is in cache
 SCREENING_SHARE = 0.4  # of the bytes of X: what a whole call may take, so that float32 has a quantized copy
 SCREENING_COLUMN_BYTES = 220  # what a whole call takes for each column besides the quantized copy
 SCREENING_FREE_BYTES = 1 << 26  # bytes of X up to which that does not matter
+FEW_ENTRIES = 0.1  # of dense X, that are not zero: fewer are copied and searched as sparse data are
+FEW_SAMPLED = 64  # rows and columns whose entries tell at first
 MEMORY_LINE = 64  # bytes; where the quantized copy of a column begins
 
 # Working sets

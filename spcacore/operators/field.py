@@ -59,13 +59,7 @@ class Field:
         if op.symmetric_form or not op.dense:
             for first in range(0, w, FIELD_COLUMNS):
                 rows = slice(first, first + FIELD_COLUMNS)
-                if op.symmetric_form:
-                    A[rows] = op.columns(index[rows])[:, index]
-                    continue
-                gram = op.gram(np.ascontiguousarray(index[first:]), None, len(index[rows]))
-                assert gram is not None  # no callback can have ended it
-                A[rows, first:] = gram
-                del gram  # before the next
+                A[rows, first:] = _first_rows(op, np.ascontiguousarray(index[first:]), len(index[rows]))
                 A[rows.stop :, rows] = A[rows, rows.stop :].T
             return A
         C = np.empty((w, op.m), np.float32)
@@ -110,7 +104,7 @@ class Field:
     def _joined(self, state: DeflatedOperator, variables: Index) -> bool:
         """Let variables of a component join, without the earlier ones, in place of some of least variance."""
         op: Any = self._problem.operator.unscreened()
-        if not state.by_loadings or (self._columns is None and not op.by_passes):
+        if not state.by_loadings:
             return False
         needed = np.concatenate([variables, *(removed for removed, _ in self._removed)])
         new, free = variables[self._place[variables] < 0], np.flatnonzero(~np.isin(self.index, needed))
@@ -120,8 +114,8 @@ class Field:
         self._place[self.index[at]] = -1
         self.index[at], self._place[new] = new, at
         if self._columns is None:
-            others = np.append(np.delete(self.index, at), new)
-            rows[:, self._place[others]] = op.gram.between(new, others)
+            others = np.append(new, np.delete(self.index, at))
+            rows[:, self._place[others]] = _first_rows(op, others, len(new))
         else:
             self._columns[at] = op.columns(new)
             _core.matrix_product(self._columns[at], self._columns, float(op.factor), rows)
@@ -282,6 +276,17 @@ def can_be_formed(state: DeflatedOperator) -> bool:
     if op.by_passes:
         return bool(op.gram.races)
     return bool(op.in_memory) and (not op.symmetric_form or op.dense or state.p <= FIELD_COLUMNS)
+
+
+def _first_rows(op: Any, index: Index, count: int) -> AnyArray:
+    """So many rows of A[index, index], of all but dense data in memory."""
+    if op.by_passes:
+        return np.asarray(op.gram.between(index[:count], index))
+    if op.symmetric_form:
+        return op.columns(index[:count])[:, index]
+    gram = op.gram(index, None, count)
+    assert gram is not None  # no callback can have ended it
+    return gram
 
 
 def _directions(state: DeflatedOperator) -> list[Direction]:

@@ -1,4 +1,5 @@
-"""From the caller's matrix to the operator that solvers see; the matrix itself is never copied."""
+"""From the caller's matrix to the operator that solvers see; of the matrix
+itself nothing is copied but the entries of dense data that are nearly all zero."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from .covariance import Covariance
 from .dense import DenseData
 from .field import Ground
 from .problem import Problem
-from .sparse import CompressedData
+from .sparse import CompressedData, by_entries
 from .statistics import Standardization
 
 KINDS = ("data", "covariance")
@@ -160,6 +161,8 @@ def _wrapped(
 
 def _searched_by_columns(storage: Storage, treatment: Standardization, wanted: bool) -> Problem:
     """The problem with an empty working set, if one is wanted or pays: of data that are not screened."""
+    if isinstance(storage, DenseData):
+        storage = by_entries(storage)
     kind = storage.working_set
     if kind is None and wanted:
         raise ValueError("screening='working_set' needs data that have entries: leave it out")

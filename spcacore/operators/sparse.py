@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._limits import CACHED_ENTRIES, FEW_ENTRIES, FEW_SAMPLED, SCREENED_ENTRIES, slices
 from .._types import AnyArray, Array
 from .._validation import float_type, is_sparse, real_array, refuse_not_finite
 from ..linalg.scaling import beyond_range
 from .base import DataInMemory
-from .dense import blas_layout
+from .dense import DenseData, blas_layout
 from .gram import pairs_of
 from .problem import Problem
 from .screening import available_memory
@@ -152,3 +153,38 @@ class CompressedData(DataInMemory):
         if X.format == "csr" and size <= available_memory() / 2:
             turned.matrix = in_memory(X.tocsc())
         return turned
+
+
+def by_entries(storage: DenseData) -> DenseData | CompressedData:
+    """Dense data of many variables as sparse data, where few of their entries differ from zero.
+
+    The copy is then smaller than X by as much, and one X has one answer.
+    """
+    X = storage.given if storage.small else storage.matrix
+    n, p = X.shape
+    some = (np.linspace(0, size - 1, min(size, FEW_SAMPLED), dtype=np.intp) for size in (n, p))
+    if X.size < SCREENED_ENTRIES or _share(X[np.ix_(*some)]) > 2 * FEW_ENTRIES:
+        return storage
+    from scipy.sparse import csc_array, csr_array
+
+    by_rows, most = X.strides[1] == X.itemsize, FEW_ENTRIES * X.size
+    lines, kind = (X, csr_array) if by_rows else (X.T, csc_array)
+    wide, width = (np.int32 if X.size < 2**31 else np.int64), lines.shape[1]
+    start, indices, data = np.zeros(len(lines) + 1, wide), [], []
+    for part in slices(len(lines), width, CACHED_ENTRIES):
+        filled = lines[part] != 0
+        count = np.cumsum(np.count_nonzero(filled, axis=1)) + start[part.start]
+        if count[-1] > most:
+            return storage
+        start[part.start + 1 : part.stop + 1] = count
+        at = np.flatnonzero(filled)
+        indices.append((at % width).astype(wide))
+        data.append(lines[part].ravel()[at].astype(storage.dtype, copy=False))
+    few = CompressedData(kind((np.concatenate(data), np.concatenate(indices), start), shape=X.shape))
+    few.names = storage.names
+    return few if np.isfinite(few.matrix.data).all() else storage
+
+
+def _share(x: AnyArray) -> float:
+    """Of entries that are not zero."""
+    return np.count_nonzero(x) / x.size

@@ -87,6 +87,18 @@ def test_weak_components_of_blocks_that_become_no_matrix(n, p, seed):
     assert blocks.passes <= 24
 
 
+@pytest.mark.parametrize("seed", [3, *(pytest.param(i, marks=pytest.mark.slow) for i in range(5))])
+def test_rare_counts(seed):
+    """Dense data whose entries are few are searched as sparse data are, whose products cost less."""
+    rng = np.random.default_rng(seed)
+    X = rng.poisson(0.03, (600, 8400)).astype(float)
+    X[:60, :40] += rng.poisson(0.1, (60, 40))
+    expected = spcacore.sparse_pca(sp.csc_array(X), 2, cardinality=25)
+    for held in (X, np.asfortranarray(X), X.astype(np.int16)):
+        found = spcacore.sparse_pca(held, 2, cardinality=25)
+        assert np.array_equal(found.loadings, expected.loadings)
+
+
 READ_ONCE = {
     "sparse_pca": lambda X: spcacore.sparse_pca(X, 10, cardinality=20),
     "spca": lambda X: spcacore.spca(X, 2, cardinality=20),
