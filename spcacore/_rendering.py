@@ -12,6 +12,7 @@ import numpy as np
 from ._limits import NAME_LETTERS, READ_COMPONENTS, READ_VARIABLES
 from ._messages import counted
 from ._types import AnyArray, Array, Index, Mask
+from .linalg.scaling import descending
 
 _LIGHT = "--above:#e58c7d;--below:#84b5d8;--share:#0072b2;--dense:#b5b5b5"
 _DARK = "--above:#93332c;--below:#245f92;--share:#4ea3d8;--dense:#6b6b6b"
@@ -67,15 +68,8 @@ def name_of(names: Sequence[str] | None, j: int) -> str:
 
 def aligned_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     """The first column to the left, the others to the right."""
-    columns = max(map(len, rows))
-    widths = [max(len(row[j]) for row in rows if j < len(row)) for j in range(columns)]
-    return [
-        "  ".join(
-            cell.ljust(width) if j == 0 else cell.rjust(width)
-            for j, (cell, width) in enumerate(zip(row, widths, strict=False))
-        ).rstrip()
-        for row in rows
-    ]
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return ["  ".join([name.ljust(first), *map(str.rjust, cells, others)]).rstrip() for name, *cells in rows]
 
 
 # ---- tables of words --------------------------------------------------------------------------------
@@ -86,7 +80,6 @@ class Table(NamedTuple):
 
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]
-    heading: str = ""
 
 
 Part = Table | str  # of a report: a table, or a note below it
@@ -110,7 +103,7 @@ def _word(name: str, value: Any) -> str:
 
 def table_of(
     of: str, index: Sequence[Any], columns: Mapping[str, Any], rows: Sequence[int] | None = None,
-    noun: str = "row", heading: str = "",
+    noun: str = "row",
 ) -> list[Part]:  # fmt: skip
     """Rows of a table of columns, by default the first; and how many are left out."""
     chosen = range(len(index)) if rows is None else rows
@@ -118,7 +111,7 @@ def table_of(
     titles = [of.replace("_", " "), *(_TITLES.get(name, name.replace("_", " ")) for name in columns)]
     words = [[_word(of, index[i]), *(_word(name, x[i]) for name, x in columns.items())] for i in shown]
     left = len(chosen) - len(shown)
-    return [Table(titles, words, heading), *([f"and {counted(left, f'more {noun}')}"] if left else [])]
+    return [Table(titles, words), *([f"and {counted(left, f'more {noun}')}"] if left else [])]
 
 
 # ---- what is said of loadings -----------------------------------------------------------------------
@@ -134,11 +127,7 @@ def percentages(V: AnyArray) -> Array:
 def leading(v: AnyArray, limit: int) -> Index:
     """The nonzeros of largest magnitude, descending, the first if tied."""
     index = np.flatnonzero(v)
-    size = np.abs(v[index])
-    if len(index) > limit:
-        among = size >= np.partition(size, -limit)[-limit]
-        index, size = index[among], size[among]
-    return index[np.argsort(-size, kind="stable")][:limit]
+    return index[descending(np.abs(v[index]), limit)]
 
 
 def leading_of_all(V: AnyArray, limit: int) -> list[int]:
@@ -156,9 +145,8 @@ def title_of(result: Any) -> str:
     sides = result._sides()
     r = sides[0].loadings.shape[1]
     noun = "component" if len(sides) == 1 else "pair"
-    sizes = " and ".join(str(len(side.loadings)) for side in sides[:-1])
-    variables = counted(len(sides[-1].loadings), "variable")
-    size = f"{sizes} and {variables}" if sizes else variables
+    *others, last = (len(side.loadings) for side in sides)
+    size = " and ".join([*map(str, others), counted(last, "variable")])
     text = f"{type(result).__name__} by {result.method}: {counted(r, noun)} of {size}"
     shares = getattr(result, "explained_variance_ratio", None)
     share = [] if shares is None else [f"{percent(float(np.sum(shares)))} % of the variance"]
@@ -238,11 +226,7 @@ def text_page(title: str, parts: Sequence[Part]) -> str:
     lines = [title]
     for part in parts:
         if isinstance(part, Table):
-            lines += [
-                "",
-                *([part.heading] if part.heading else []),
-                *aligned_lines([part.titles, *part.rows]),
-            ]
+            lines += ["", *aligned_lines([part.titles, *part.rows])]
         else:
             lines.append(part)
     return "\n".join(lines)
@@ -308,19 +292,14 @@ def html_page(title: str, parts: Sequence[Part]) -> str:
 
 def _html_part(part: Part) -> str:
     if isinstance(part, str):
-        return _paragraph(part)
+        return f"<p>{escape(part)}</p>"
     head = "".join(f'<th scope="col">{escape(title)}</th>' for title in part.titles)
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
         f"{''.join(x if isinstance(x, _Cell) else cell(x) for x in cells)}</tr>"
         for name, *cells in part.rows
     )
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return (_paragraph(part.heading) if part.heading else "") + table
-
-
-def _paragraph(text: str) -> str:
-    return f"<p>{escape(text)}</p>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def html_of(result: Any) -> str:

@@ -181,7 +181,7 @@ class Columns(Samples):
 
     def _answer(self, w: Array, kind: str, given: Any) -> Any:
         if self.last is None or w is not self.last[0]:
-            self.last = w, Points(self.points(w), self.weight)
+            self.last = w, Points(self.points(w), self.mass)
         points = self.last[1]
         if kind == "rows":
             return points.Z[given]
@@ -191,8 +191,7 @@ class Columns(Samples):
             near = distance if near is None else np.minimum(near, distance)
             return near, points.drawn(near, key)[0]
         if kind == "sums":
-            labels, k = given
-            return points.step(labels, k, points.squares)
+            return points.step(*given)
         return points.step_to(*given)  # "nearest"
 
     def labels(self, partition: Labels) -> Labels:
@@ -211,7 +210,7 @@ class Columns(Samples):
         return partition
 
     def _sums(self, partitions: list[Labels], n_clusters: int) -> Iterable[tuple[Array, Array]]:
-        each = [membership(labels, n_clusters, self.weight) for labels in partitions]
+        each = [membership(labels, n_clusters, self.mass) for labels in partitions]
         members = np.hstack([np.empty((self.n, 0)), *(member for member, _ in each)])
         members = members.T.astype(self.dtype, order="C")
         sums = np.empty((len(members), self.p))
@@ -227,12 +226,10 @@ class Columns(Samples):
         return replace(self, source=permuted_columns(self.source, generator), poll=poll)
 
 
-def membership(labels: Labels, n_clusters: int, weight: Array | None = None) -> tuple[Array, Array]:
-    """The (n, n_clusters) matrix of zeros and weights (ones), and the weights of the clusters."""
-    member = (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
-    if weight is not None:
-        member *= weight[:, None]
-    return member, np.bincount(labels, weight, n_clusters).astype(np.float64)
+def membership(labels: Labels, n_clusters: int, weight: Array) -> tuple[Array, Array]:
+    """The (n, n_clusters) matrix of zeros and weights, and the weights of the clusters."""
+    member = (labels[:, None] == np.arange(n_clusters)) * weight[:, None]
+    return member, np.bincount(labels, weight, n_clusters)
 
 
 def renumbered(labels: Labels) -> tuple[Labels, Labels]:
@@ -276,7 +273,7 @@ class Points:
     """
 
     Z: Any
-    weight: Array | None
+    weight: Array
     first: int = 0
     shift: Array | None = None
 
@@ -297,37 +294,29 @@ class Points:
             return own
         return own - 2 * (self.Z @ self.shift) + self.shift @ self.shift
 
-    def total(self, a: Array) -> float:
-        return float(a.sum() if self.weight is None else self.weight @ a)
-
-    def step(self, labels: Labels, k: int, squares: Array) -> Step:
+    def step(self, labels: Labels, k: int) -> Step:
         """What a search needs to know of the partition with these labels."""
         member, counts = membership(labels, k, self.weight)
         sums = np.asarray(member.T @ self.Z)
         if self.shift is not None:
             sums -= np.outer(counts, self.shift)
-        return Step(labels, sums, counts, np.bincount(labels, minlength=k), self.total(squares))
+        total = float(self.weight @ self.squares)
+        return Step(labels, sums, counts, np.bincount(labels, minlength=k), total)
 
-    def nearest(self, centers: Array) -> Labels:
-        """The center nearest to each point."""
-        return _nearest(self.times(centers.T), np.einsum("ij,ij->i", centers, centers))
+    def apart(self, centers: Array) -> Array:
+        """Squared distances from the centers, less the squared norm of each point."""
+        return squared_norms(centers, 1) - 2 * self.times(centers.T)
 
     def step_to(self, centers: Array, before: tuple[Array, Labels], enough: float) -> Step:
         """The partition by the nearest centers; where it does not gain enough, also points that may move."""
-        squares, products = self.squares, self.times(centers.T)
-        norms = np.einsum("ij,ij->i", centers, centers)
-        labels = _nearest(products, norms)
-        step = self.step(labels, len(centers), squares)
+        apart, k = self.apart(centers), len(centers)
+        labels = apart.argmin(axis=1)
+        step = self.step(labels, k)
         if step.sizes.all() and sums_of_squares(step) > enough:
             return step
-        distance = squares[:, None] - 2 * products + norms
-        return step._replace(
-            far=self._farthest(distance, labels), gains=self._moves(distance, labels, before)
-        )
-
-    def _farthest(self, distance: Array, labels: Labels) -> Array:
-        """The points farthest from their centers, two for each of these."""
-        return self._largest(distance[np.arange(self.n), labels], labels, 2 * distance.shape[1])
+        distance = self.squares[:, None] + apart
+        far = self._largest(distance[np.arange(self.n), labels], labels, 2 * k)
+        return step._replace(far=far, gains=self._moves(distance, labels, before))
 
     def _moves(self, distance: Array, labels: Labels, before: tuple[Array, Labels]) -> Array:
         """The points whose move to another cluster lowers the sum of squares most (Hartigan 1975).
@@ -335,8 +324,7 @@ class Points:
         A point of mass m at the distance d from a cluster of mass M adds d^2 m M/(M + m), and had M/(M - m).
         The masses and numbers of the clusters are those before.
         """
-        counts, sizes = before
-        mass = np.ones(self.n) if self.weight is None else self.weight
+        (counts, sizes), mass = before, self.weight
         rows, own, others = np.arange(self.n), counts[labels], sizes[labels] > 1
         saving = distance[rows, labels] * np.where(others, mass * own / np.where(others, own - mass, 1), 0)
         cost = distance * (mass[:, None] * counts / (counts + mass[:, None]))
@@ -349,27 +337,19 @@ class Points:
 
     def drawn(self, distance: Array, key: int) -> tuple[int, float]:
         """A point, by its weight times this distance, and how it compares with those of other rows."""
-        mass = distance if self.weight is None else self.weight * distance
-        score = mass / exponential(key, self.first, self.n)
+        score = self.weight * distance / exponential(key, self.first, self.n)
         best = int(np.argmax(score))
         return self.first + best, float(score[best])
 
 
-def _nearest(products: Array, squares: Array) -> Labels:
-    """The center nearest to each point, from their products and the squared norms of the centers."""
-    return np.asarray(np.argmin(squares - 2 * products, axis=1))
-
-
 def sums_of_squares(step: Step) -> float:
     """Between clusters that are not empty."""
-    return float(np.einsum("ij,ij->i", step.sums, step.sums) @ (1 / step.counts))
+    return float(squared_norms(step.sums, 1) @ (1 / step.counts))
 
 
 def largest(points: Array, count: int) -> Array:
     """So many (point, cluster, value) of the largest values, from the largest down."""
-    if len(points) > 4 * count:
-        points = points[points[:, 2] >= np.partition(points[:, 2], -count)[-count]]
-    return points[descending(points[:, 2])[:count]]
+    return points[descending(points[:, 2], count)]
 
 
 def exponential(key: int, first: int, n: int) -> Array:

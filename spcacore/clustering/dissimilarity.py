@@ -26,7 +26,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import squareform
+from scipy.spatial.distance import is_valid_y, num_obs_y, squareform
 
 from .. import _core
 from .._limits import CLUSTERING_TOL
@@ -45,6 +45,7 @@ from .._validation import (
 )
 from ..linalg.orthogonal import matrix_product, tall_product
 from ..linalg.scaling import below_range
+from ..operators.sparse import squared_norms
 from .columns import (
     Array,
     Columns,
@@ -102,10 +103,9 @@ class SparseDissimilarity(WeightedResult):
     names: Names
 
     def _facts(self) -> list[str]:
-        n = (1 + math.isqrt(1 + 8 * len(self.dissimilarity))) // 2
         return [
-            counted(n, "sample"), self._chosen(), f"metric={self.metric!r}", f"l1_bound={self.l1_bound:.6g}",
-            convergence(self.converged, self.n_iter),
+            counted(num_obs_y(self.dissimilarity), "sample"), self._chosen(), f"metric={self.metric!r}",
+            f"l1_bound={self.l1_bound:.6g}", convergence(self.converged, self.n_iter),
         ]  # fmt: skip
 
 
@@ -283,7 +283,7 @@ class Given:
     def __post_init__(self) -> None:
         self.p: int = self.D.shape[1]
         self.dtype: Any = self.D.dtype
-        self.n: int = (1 + math.isqrt(1 + 8 * len(self.D))) // 2
+        self.n: int = num_obs_y(self.D[:, 0])
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Given:
         """With samples in another random order for each column."""
@@ -296,7 +296,7 @@ class Given:
         return Given(D, self.exponent, self.names)
 
     def norms(self) -> Array:
-        return np.sqrt(np.einsum("ij,ij->j", self.D, self.D, dtype=np.float64))
+        return np.sqrt(squared_norms(self.D))
 
     def products(self, w: Array) -> Array:
         return 2 * tall_product(self.D, self.weighted(w).astype(self.dtype), transposed=True).astype(
@@ -338,10 +338,10 @@ def _given(X: Any, bounds_for: Callable[[int], list[float]]) -> tuple[AnyDiffere
     if not D.max() > 0:
         raise ValueError("X has no variance: all its rows are equal")
     exponent = math.frexp(float(D.max()))[1]
-    given = Given(np.asfortranarray(np.ldexp(D, -exponent), dtype), exponent, names)
-    if given.n < 2 or given.n * (given.n - 1) // 2 != len(D):
+    if not is_valid_y(D[:, 0]):
         raise ValueError(
             f"with metric='precomputed' X has a row for each of n (n - 1) / 2 pairs of samples, not {len(D)}"
         )
+    given = Given(np.asfortranarray(np.ldexp(D, -exponent), dtype), exponent, names)
     check_number_range(given, 1, bounds[-1])
     return given, bounds

@@ -274,10 +274,10 @@ def _from_partitions(
     Starts that reach the same partition continue as one.
     """
     finished: list[Fit] = []
-    seen: set[Any] = set()
+    seen: dict[Any, Fit] = {}  # the first run with each partition
     active = [Fit(np.empty(0), [], False, partition) for partition in starts]
     for n_iter in range(1, max_iter + 1):
-        active = [run for run in active if _add_if_new(columns.key(run.partition), seen)]
+        active = [run for run in active if seen.setdefault(columns.key(run.partition), run) is run]
         sums = columns.sums_between([run.partition for run in active], n_clusters)
         for run, between in zip(active, sums, strict=True):
             run.weights = l1_threshold(between, bound)
@@ -293,13 +293,6 @@ def _from_partitions(
         if last or not active:
             break
     return max(finished, key=lambda run: run.trace[-1])
-
-
-def _add_if_new(key: Any, seen: set[Any]) -> bool:
-    """Whether the key was not in the set, which it joins."""
-    new = key not in seen
-    seen.add(key)
-    return new
 
 
 def _kmeans_runs(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,7 +171,7 @@ class _Rows(NamedTuple):
 
     X: Any
     first: int
-    weight: Array | None
+    weight: Array
     mean: AnyArray
     unit: float
 
@@ -191,12 +192,12 @@ def _each_of(
 ) -> list[Any]:
     """The answers of a block to some questions."""
     X, (start, weight) = as_kernel_input(block), own
+    weight = np.ones(X.shape[0]) if weight is None else weight
     if is_sparse(X) or X.shape[0] == 0:
         return list(_answered(_Rows(X, start, weight, mean, unit), questions))
     answers = []
     for part, rows in dense_rows(X):
-        here = None if weight is None else weight[part]
-        some = _Rows((rows - mean) * unit, start + part.start, here, mean, unit)
+        some = _Rows((rows - mean) * unit, start + part.start, weight[part], mean, unit)
         answers.append(list(_answered(some, questions)))
     return _combined([_COMBINE[question.task] for question in questions], answers)
 
@@ -228,7 +229,7 @@ def _nearest(rows: _Rows, points: Points, centers: Array, before: tuple[Array, L
 
 def _labels(rows: _Rows, points: Points, partition: Assigned) -> Labels:
     """The labels of points by the weights of the partition."""
-    labels = points.nearest(partition.centers)
+    labels = points.apart(partition.centers).argmin(axis=1)
     for i, (_, to) in partition.moves.items():
         if points.first <= i < points.first + points.n:
             labels[i - points.first] = to
@@ -238,22 +239,16 @@ def _labels(rows: _Rows, points: Points, partition: Assigned) -> Labels:
 def _sums(rows: _Rows, points: Points, partition: Assigned, k: int) -> Step:
     """A partition as a step."""
     labels = _labels(rows, rows.points(partition.weights), partition)
-    return points.step(labels, k, points.squares)._replace(partition=np.zeros(k, np.uint64))
+    return points.step(labels, k)._replace(partition=np.zeros(k, np.uint64))
 
 
 def _draw(rows: _Rows, points: Points, chosen: list[int], centers: Array, key: int) -> tuple[int, float]:
     """A point, by its weight times the squared distance from the chosen ones."""
     if points.n == 0:
         return points.first, -1.0
-    norms = np.einsum("ij,ij->i", centers, centers)
-    distance = (norms - 2 * points.times(centers.T)).min(axis=1) + points.squares
+    distance = points.apart(centers).min(axis=1) + points.squares
     distance[[i - points.first for i in chosen if points.first <= i < points.first + points.n]] = 0
     return points.drawn(np.maximum(distance, 0), key)
-
-
-def _best(parts: list[tuple[int, float]]) -> tuple[int, float]:
-    """The point that compares best, the first if several do."""
-    return max(parts, key=lambda part: part[1])
 
 
 def _one_step(parts: list[Step]) -> Step:
@@ -268,5 +263,5 @@ _COMBINE: dict[Callable[..., Any], Callable[[list[Any]], Any]] = {
     _nearest: _one_step,
     _sums: _one_step,
     _labels: np.concatenate,
-    _draw: _best,
+    _draw: partial(max, key=itemgetter(1)),  # the point that compares best, the first if several do
 }

@@ -18,9 +18,12 @@ def eps_of(dtype: Any) -> float:
     return float(np.finfo(dtype).eps)
 
 
-def descending(values: AnyArray) -> Index:
-    """Where the largest is, then the others; those that tie in the order that they have."""
-    return np.argsort(-values, kind="stable")
+def descending(values: AnyArray, most: int | None = None) -> Index:
+    """Where the largest is, then the others or so many; those that tie in the order that they have."""
+    if most is None or len(values) <= 4 * most:
+        return np.argsort(-values, kind="stable")[:most]
+    leading = np.flatnonzero(values >= np.partition(values, -most)[-most])
+    return leading[descending(values[leading])[:most]]
 
 
 def below_range() -> np.errstate:

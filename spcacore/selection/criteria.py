@@ -402,8 +402,7 @@ def select_n_components(
         )
     plan = SearchPlan(way.rows(X, "data"), asked, None, rng, counting=True)
     progress = ProgressCounter(hook, 1 + way.runs)
-    solutions = plan.search_values(plan.problem, None)
-    progress(plan.r)
+    solutions = plan.search_values(plan.problem, progress)
     values = np.arange(plan.r + 1)
     if criterion == "cv":
         scored = way.folds(plan, progress)

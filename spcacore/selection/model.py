@@ -381,7 +381,10 @@ def grid_of(model: Model, grid: Any, X: Any) -> Grid:
             raise TypeError(f"grid must have the values of one parameter, not of {named}")
         ((parameter, grid),) = grid.items()
         name = f"grid[{parameter!r}]"
-        _check_parameter(model, parameter)
+        takes = (model.parameter,) if model.name == "sparse_pca" else model.parameters
+        if parameter not in takes:
+            what = f"method {model.method.name!r}" if model.name == "sparse_pca" else model.name
+            raise TypeError(f"{name}: {what} takes {listed(takes)}, not {parameter}")
     elif model.is_foreign:
         raise TypeError(
             f"grid of {model.name} must be a mapping that says of what, as in {{'alpha': [1, 2]}}"
@@ -403,19 +406,8 @@ def grid_of(model: Model, grid: Any, X: Any) -> Grid:
         raise ValueError(
             f"{name} has {counted(len(parts), 'grid')} for {counted(model.n_components, 'component')}"
         )
-    return (
-        parameter,
-        np.zeros(1),
-        [_checked_value(one, f"{name}[{t}]", parameter) for t, one in enumerate(parts)],
-    )
-
-
-def _check_parameter(model: Model, parameter: Any) -> None:
-    """Refuse what does not set the sparsity of this model."""
-    takes = (model.parameter,) if model.name == "sparse_pca" else model.parameters
-    if parameter not in takes:
-        what = f"method {model.method.name!r}" if model.name == "sparse_pca" else model.name
-        raise TypeError(f"grid[{parameter!r}]: {what} takes {listed(takes)}, not {parameter}")
+    each = [_checked_value(one, f"{name}[{t}]", parameter) for t, one in enumerate(parts)]
+    return parameter, np.zeros(1), each
 
 
 def _default(model: Model, parameter: str, X: Any) -> AnyArray:

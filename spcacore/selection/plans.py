@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,7 +73,7 @@ class Plan:
             value = [*(grid[k].item() for grid, k in zip(self.grids, self.earlier, strict=False)), value]
         return self.model.having(**{self.parameter: value}).of(self.r)
 
-    def searched(self, X: Any, report: Report | None) -> tuple[Problem, list[list[Solution]]]:
+    def searched(self, X: Any, report: Report) -> tuple[Problem, list[list[Solution]]]:
         """Other rows, and their components at each value."""
         raise NotImplementedError
 
@@ -84,17 +83,6 @@ class Plan:
 
     def warn(self, results: Sequence[Any]) -> None:
         """Warn of what the fits to all the data did not reach, unless each has by itself."""
-
-    def shares(
-        self, problem: Problem, solutions: list[list[Solution]], definition: str = "cumulative"
-    ) -> Array:
-        """Additional shares (m, r) of the variance; 0 where no component was left."""
-        total = problem.trace
-        out = np.zeros((len(solutions), self.r))
-        for i, components in enumerate(solutions):
-            variances = operator_variances(problem, loadings_of(problem, components), definition)
-            out[i, : len(components)] = variances / total if total > 0 else 0.0
-        return out
 
     def path(self, hook: Notify) -> SparsityPath:
         """Of all the data."""
@@ -151,7 +139,6 @@ class Plan:
                 own_and_whole = [(held.scores(loadings_of(problem, c)), whole.scores(V)) for c, V in pairs]
                 return [float(_agreement(*pair, self.r)[first:].mean()) for pair in own_and_whole]
             if self.counting:
-                report(self.r)
                 solutions = [solutions[0][:t] for t in range(self.r + 1)]
             return [held.score(components) for components in solutions]
 
@@ -165,9 +152,11 @@ class Plan:
         def shares(i: int, report: Report) -> Array:
             rows = permuted_columns(X, np.random.default_rng([self.seed, 1, i])) if i else X
             problem, solutions = self.searched(rows, report)
-            out = self.shares(problem.unscreened(), solutions, definition)
-            if self.counting:
-                report(self.r)
+            problem, total = problem.unscreened(), problem.trace
+            out = np.zeros((len(solutions), self.r))  # additional ones; 0 where no component was left
+            for row, components in zip(out, solutions, strict=True):
+                variances = operator_variances(problem, loadings_of(problem, components), definition)
+                row[: len(components)] = variances / total if total > 0 else 0.0
             return out[0] if self.counting else out
 
         return np.array(in_threads(shares, range(1 + count), threads, hook))
@@ -194,7 +183,7 @@ class SearchPlan(Plan):
         self.counting, choices = counting, None
         if counting:
             self.X, self.model, self.parameter, self.grids = X, model, model.parameter, None
-            self.values: Array = np.zeros(1)
+            self.values: AnyArray = np.array([model.n_components])
         else:
             super().__init__(X, model, grid)
             choices = self.values.tolist() if self.grids is None else _rows_of(self.grids)
@@ -214,13 +203,13 @@ class SearchPlan(Plan):
         rows = self.checked[: len(self.values)]
         self.requests = [row.having(sparsity=(*chosen, row.sparsity[t])) for row in rows]
 
-    def searched(self, X: Any, report: Report | None) -> tuple[Problem, list[list[Solution]]]:
+    def searched(self, X: Any, report: Report) -> tuple[Problem, list[list[Solution]]]:
         problem = formed(problem_of(X, self.requests[0]))
-        return problem, self.search_values(problem, None if self.counting else report, report)
+        return problem, self.search_values(problem, report, report)
 
     @quiet()
     def search_values(
-        self, problem: Problem, hook: Notify | None, report: Report | None = None
+        self, problem: Problem, hook: Notify, report: Report | None = None
     ) -> list[list[Solution]]:
         """The components of each value, from the densest value to the sparsest.
 
@@ -238,7 +227,7 @@ class SearchPlan(Plan):
 
         for i in range(len(solutions) - 1, -1, -1):
             solutions[i] = solve_at(i, solutions[i + 1] if i + 1 < len(solutions) else ())
-            if hook is not None and hook(self.values[i].item()) is True:
+            if hook(self.values[i].item()) is True:
                 self.values, self.requests = self.values[i:], self.requests[i:]
                 solutions, ended = solutions[i:], True
                 break
@@ -308,15 +297,14 @@ class FitPlan(Plan):
             if self.parameter == "cardinality":
                 integer(grid[-1], f"cardinality[{t}][{len(grid) - 1}]", 1, self.problem.p)
 
-    def searched(self, X: Any, report: Report | None) -> tuple[Problem, list[list[Solution]]]:
-        with quiet():
-            problem = as_problem(X, **self.treatment)
-            out: list[list[Solution]] = [[] for _ in self.values]
-            for i in range(len(out) - 1, -1, -1):
-                more = {} if report is None else {"callback": lambda progress: report()}
-                out[i] = _solutions(self.model_of(i).fit(X, **more).loadings, problem)
-                if report is not None:
-                    report(self.values[i].item())
+    @quiet()
+    def searched(self, X: Any, report: Report) -> tuple[Problem, list[list[Solution]]]:
+        problem = as_problem(X, **self.treatment)
+        out: list[list[Solution]] = [[] for _ in self.values]
+        for i in range(len(out) - 1, -1, -1):
+            fit = self.model_of(i).fit(X, callback=lambda progress: report())
+            out[i] = _solutions(fit.loadings, problem)
+            report(self.values[i].item())
         return problem, out
 
     def fitted(self, hook: Notify) -> tuple[Any, ...]:
@@ -359,7 +347,7 @@ class _Units:
 
     mean: Array
     scale: Array
-    exponent: int = 0
+    exponent: int
 
     def of(self, entries: AnyArray, columns: Any) -> Array:
         with beyond_range():
@@ -378,12 +366,9 @@ class _Units:
             yield self.of(rows[:, block], block)
 
 
-def _largest(rows: Any, units: _Units) -> float:
-    return max(float(np.fmax.reduce(np.abs(part), None, initial=0)) for part in units.parts(rows))
-
-
 def _sum_of_squares(rows: Any, units: _Units) -> float:
-    return sum(float(np.nansum(part**2)) for part in units.parts(rows))
+    with beyond_range():
+        return sum(float(np.nansum(part**2)) for part in units.parts(rows))
 
 
 def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) -> float:
@@ -417,12 +402,10 @@ class _HeldOutRows:
             mean = problem.mean.astype(np.float64)
         if problem.scale is not None:  # where the fit saw no variance there is no unit
             scale = np.where(problem.variances > 0, problem.scale, np.inf)
-        self.units: _Units = _Units(mean, scale)
-        largest = max(self._per_block(_largest))
-        if not math.isfinite(largest):
-            raise ValueError("the left-out rows exceed the number range; rescale X")
-        self.units = replace(self.units, exponent=-math.frexp(largest)[1])
+        self.units: _Units = _Units(mean, scale, -problem.exponent // 2)
         self.total: float = sum(self._per_block(_sum_of_squares))
+        if not math.isfinite(self.total):
+            raise ValueError("the left-out rows exceed the number range; rescale X")
 
     def _per_block(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
         """The results of a task for all rows, or for each block of them."""
@@ -484,11 +467,7 @@ def schwarz_criterion(problem: Problem, V: AnyArray) -> float:
         return 0.0
     root, noise = _roots_and_noise(problem, V)
     W = V.astype(np.float64) * root
-    image = np.zeros((p, r))
-    for t, v in enumerate(V.T):
-        index = np.flatnonzero(v)
-        if len(index):
-            image[:, t] = problem.operator.apply(index, np.ascontiguousarray(v[index]))
+    image = problem.operator.apply_block(np.asfortranarray(V, problem.operator.dtype))
     inner = W.T @ (image * root)
     M = W.T @ W + noise * np.eye(r)
     trace = (total - float(np.trace(np.linalg.solve(M, inner)))) / noise

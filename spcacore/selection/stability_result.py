@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -262,16 +264,14 @@ class Stability(Judged, Tabular):
         return self._variables(self.rows())
 
     def _variables(self, rows: list[tuple[int, int]]) -> Listing:
+        t, j = np.array(rows, np.intp).reshape(-1, 2).T
+        low, high = self.loading_interval[j, t].T
         columns = {
-            "component": [t + 1 for t, _ in rows],
-            "loading": [self.loadings[j, t] for t, j in rows],
-            "frequency": [self.selection_frequency[j, t] for t, j in rows],
-            "low": [self.loading_interval[j, t, 0] for t, j in rows],
-            "high": [self.loading_interval[j, t, 1] for t, j in rows],
-            "stable": [bool(self.stable[j, t]) for t, j in rows],
-        }
+            "component": t + 1, "loading": self.loadings[j, t], "frequency": self.selection_frequency[j, t],
+            "low": low, "high": high, "stable": self.stable[j, t],
+        }  # fmt: skip
         names = labels(self.names, len(self.loadings))
-        return Listing("variable", [names[j] for _, j in rows], columns)
+        return Listing("variable", [names[i] for i in j], columns)
 
     def _parts(self) -> list[Part]:
         """What is known of each component, and those of its variables that are chosen most often."""
@@ -286,11 +286,9 @@ class Stability(Judged, Tabular):
             known |= {"% of the variance, low": 100 * low, "% of the variance, high": 100 * high}
         parts = table_of("component", range(1, self.n_components + 1), known, noun="component")
         each = max(1, READ_VARIABLES // max(1, self.n_components))
-        of_component: dict[int, list[tuple[int, int]]] = {}
-        for t, j in (rows := self.rows()):
-            of_component.setdefault(t, []).append((t, j))
-        top = [row for those in of_component.values() for row in those[:each]]
-        parts += table_of(*self._variables(top), noun="row")
+        rows = self.rows()
+        top = [row for _, own in groupby(rows, itemgetter(0)) for row in islice(own, each)]
+        parts += table_of(*self._variables(top))
         left = len(rows) - len(top)
         return [*parts, *([f"and {counted(left, 'more row')}: see to_frame()"] if left else [])]
 

@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -362,16 +361,48 @@ class Invertible(Transformer):
         return to_data_units(X, self.mean_, self.scale_)
 
 
-# ---- `partial_fit` from the moments of rows that come in batches ----------------------------------------
+# ---- fits of all rows, of which callbacks hear, and from the moments of rows that come in batches --------
+
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """No callbacks."""
+
+    def with_callbacks(method: Any) -> Any:
+        return method
 
 
 @filled(PARAGRAPHS)
-class Batches(Transformer):
+class Batches(CallbackSupportMixin, Invertible):
     """Estimators whose fit depends on the mean and the covariance of the rows alone."""
 
     _moments: Moments
     _in_turn = False  # a task of a callback is a component, or else an iteration
     _of_rank = False  # no more components than the rows about their mean can have
+
+    @with_callbacks
+    def fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
+        """Find the components of X.
+
+        {fit}
+
+        {spca_example}
+        >>> model.components_.shape
+        (2, 30)
+        """
+        self.__dict__.pop("_moments", None)  # of earlier batches
+        names, sample_weight = column_names(X), joined(X, sample_weight, "sample_weight")
+        rows = self._training(X)
+        r = self._count(*rows.shape)
+        in_turn = self._in_turn and not getattr(self, "refine", False) and isinstance(r, Integral)
+        tasks = fit_tasks(self, rows, int(r) if in_turn else None)
+        self._fit_rows(rows, sample_weight, names, tasks)
+        if tasks is not None:
+            tasks.close()
+        return self
 
     def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
         """Fit to these rows together with the rows of earlier calls.
@@ -401,15 +432,12 @@ class Batches(Transformer):
         total = Moments.of(rows, sample_weight=weight)
         if not fresh:
             total = self._moments + total
-        if total.n_samples > 1 and total.shape[0] >= self._least_rows(rows.shape[1]):  # else go on collecting
+        least = integer(self.n_components, "n_components", 1, rows.shape[1]) + 1 if self._of_rank else 2
+        if total.n_samples > 1 and total.shape[0] >= least:  # else go on collecting
             self._fit_rows(total, None, names_seen(self))
             self.n_samples_seen_: int = total.shape[0]
         self._moments = total
         return self
-
-    def _least_rows(self, p: int) -> int:
-        """From how many rows on there is something to fit."""
-        return integer(self.n_components, "n_components", 1, p) + 1 if self._of_rank else 2
 
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         """Fit these rows, or their moments."""
@@ -420,54 +448,6 @@ class Batches(Transformer):
     def _model_of(self, X: Any, sample_weight: Any) -> Any:
         """The probabilistic model of the rows."""
         return self.result_
-
-    def _fit_all(self, X: Any, sample_weight: Any) -> Self:
-        """Fit all rows, of which the callbacks of the estimator are told, and forget the batches."""
-        self._afresh()
-        names, sample_weight = column_names(X), joined(X, sample_weight, "sample_weight")
-        rows = self._training(X)
-        r = self._count(*rows.shape)
-        in_turn = self._in_turn and not getattr(self, "refine", False) and isinstance(r, Integral)
-        tasks = fit_tasks(self, rows, int(r) if in_turn else None)
-        self._fit_rows(rows, sample_weight, names, tasks)
-        if tasks is not None:
-            tasks.close()
-        return self
-
-    def _afresh(self) -> None:
-        """Forget the batches."""
-        self.__dict__.pop("_moments", None)
-
-
-# ---- scikit-learn's callbacks, since its version 1.9: they hear of components or iterations during a fit
-
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # before scikit-learn 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """No callbacks."""
-
-    def with_callbacks(method: Any) -> Any:
-        return method
-
-
-@filled(PARAGRAPHS)
-class WithCallbacks(CallbackSupportMixin, Batches):
-    """Estimators whose callbacks are told."""
-
-    @with_callbacks
-    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the components of X.
-
-        {fit}
-
-        {spca_example}
-        >>> model.components_.shape
-        (2, 30)
-        """
-        return self._fit_all(X, sample_weight)
 
 
 class _FitTasks:
@@ -504,8 +484,7 @@ class _FitTasks:
         self.context.call_on_fit_task_end(estimator=self.estimator, X=self.X)
 
 
-def fit_tasks(estimator: Any, X: Any, n_components: int | None = None) -> _FitTasks | None:
+def fit_tasks(estimator: Any, X: Any, n_components: int | None) -> _FitTasks | None:
     """None where no callback was set, so that a fit costs what it does without."""
     heard = hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
-    heard = heard and isinstance(estimator, CallbackSupportMixin)
     return _FitTasks(estimator, X, n_components) if heard else None

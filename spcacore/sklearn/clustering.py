@@ -15,7 +15,7 @@ from .._labels import joined
 from .._messages import listed
 from .._types import AnyArray, Array, Index, MatrixLike, Metric, Names, RandomState, Weights
 from .._validation import check_sample_weight, column_names, default_cardinality, integer
-from ..clustering.columns import WeightedResult
+from ..clustering.columns import WeightedResult, renumbered
 from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import nearest_clusters, sparse_kmeans
 from ..operators.partition import column_means
@@ -206,6 +206,5 @@ class SparseHierarchical(_SparseClusters):
         self._set(result, names)
         self.linkage_: Array = linkage(result.dissimilarity.astype(np.float64), self.linkage)
         found = fcluster(self.linkage_, n_clusters, "maxclust")
-        _, first, inverse = np.unique(found, return_index=True, return_inverse=True)
-        self.labels_: Index = np.argsort(np.argsort(first))[inverse]
+        self.labels_: Index = renumbered(found)[0]
         return self

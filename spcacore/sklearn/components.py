@@ -38,12 +38,12 @@ from ..models.random_features import RandomFeatures
 from ..models.rotated import sca
 from ..models.structured import oppca, soppca
 from ..solvers.table import SOLVERS
-from .base import PARAGRAPHS, Invertible, Transformer, WithCallbacks, as_rng, estimator, with_seed
+from .base import PARAGRAPHS, Batches, Transformer, as_rng, estimator, with_seed
 from .probabilistic import Likelihood, likeliest_in_span
 
 
 @filled(PARAGRAPHS)
-class Components(WithCallbacks, Likelihood):
+class Components(Batches, Likelihood):
     """Sparse components of a matrix."""
 
     n_components: float | None
@@ -292,7 +292,7 @@ class SCA(Components):
 
 
 @estimator
-class StructuredPCA(WithCallbacks, Invertible):
+class StructuredPCA(Batches):
     """Probabilistic components with a prior on their loadings, one at a time, dense or sparse.
 
     The prior says which variables belong together, such as neighbors in a graph or an image, or groups. The

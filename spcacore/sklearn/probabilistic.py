@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._docstrings import filled
@@ -127,8 +126,8 @@ class PPCA(Batches, Likelihood):
     """Probabilistic principal components by maximum likelihood, also with missing entries.
 
     Maximizes `sum_i log N(x_i; mu, W W' + s2 I)` over mu, W (p x r) and s2. If entries are missing (NaN), it
-    maximizes the likelihood of the observed ones. The components are not sparse. The estimator calls
-    `spcacore.ppca`, which explains the parameters in full.
+    maximizes the likelihood of the observed ones; they must be missing at random, of dense data. The
+    components are not sparse. The estimator calls `spcacore.ppca`, which explains the parameters in full.
 
     Parameters
     ----------
@@ -196,27 +195,6 @@ class PPCA(Batches, Likelihood):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model to X.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, p)
-            Dense data may have NaN entries, missing at random.
-        y : ignored
-        sample_weight : array-like of shape (n,), optional
-            How many samples each row stands for, as in the function.
-
-        Returns
-        -------
-        self
-
-        {ppca_example}
-        >>> model.components_.shape
-        (2, 30)
-        """
-        return self._fit_all(X, sample_weight)
 
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         super()._fit_rows(X, sample_weight, names, callback)

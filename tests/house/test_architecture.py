@@ -12,8 +12,8 @@ import spcacore
 ROOT = Path(spcacore.__file__).parent
 FLOORS = (
     "_types", "_messages", "_labels", "_docstrings", "_records", "_limits", "_core", "_validation",
-    "options", "choice", "methods", "_asked", "_rendering", "progress",
-    "datasets", "readable", "linalg", "supports", "operators", "results",
+    "linalg", "options", "choice", "methods", "_asked", "_rendering", "progress",
+    "datasets", "readable", "supports", "operators", "results",
     "kernels", "tools", "objectives", "solvers", "models", "generalized", "clustering",
     "selection",
     "anndata", "sklearn", "plot", "cli", "__init__",
