@@ -124,7 +124,7 @@ def percentages(V: AnyArray) -> Array:
     return V * (100 / np.maximum(np.abs(V).sum(axis=0), 1))
 
 
-def leading(v: AnyArray, limit: int) -> Index:
+def leading(v: AnyArray, limit: int | None = None) -> Index:
     """The nonzeros of largest magnitude, descending, the first if tied."""
     index = np.flatnonzero(v)
     return index[descending(np.abs(v[index]), limit)]

@@ -6,8 +6,8 @@ import math
 import numbers
 import operator
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -294,7 +294,7 @@ def refuse_not_finite(a: AnyArray, name: str) -> None:
     """Raise if an entry is NaN or infinite, and say how many are and where the first is; some rows at a
     time, so that large arrays need no mask."""
     count, first = 0, None
-    for part in _row_parts(a):
+    for part in slices(len(a), a.size // max(1, len(a)), CHUNK):
         finite = np.isfinite(a[part])
         if finite.all():
             continue
@@ -308,10 +308,6 @@ def refuse_not_finite(a: AnyArray, name: str) -> None:
             f"{name} has {counted(count, 'entry')} that {'is' if count == 1 else 'are'} NaN or infinite, "
             f"the first at {where}; replace or drop {'it' if count == 1 else 'them'}{missing}"
         )
-
-
-def _row_parts(a: AnyArray) -> Iterator[slice]:
-    return slices(len(a), a.size // max(1, len(a)), CHUNK)
 
 
 def integer(
@@ -360,9 +356,14 @@ def check_l1_bound(value: Any, name: str, size: int) -> float:
     return min(number(value, name, 1.0, root * (1 + 1e-12)), root)
 
 
+def is_sequence(x: Any) -> bool:
+    """Whether x may be a sequence of numbers or names, rather than one."""
+    return np.iterable(x) and not isinstance(x, (str, bytes, dict))
+
+
 def several(values: Any, name: str, what: str = "numbers", why: str = "") -> list[Any]:
     """The members of a sequence, at least one."""
-    if isinstance(values, (str, bytes, dict)) or not np.iterable(values):
+    if not is_sequence(values):
         raise TypeError(f"{name} must be a sequence of {what}, not {values!r}")
     if len(found := list(values)) == 0:
         raise ValueError(f"{name} is empty{why}")
@@ -411,31 +412,6 @@ class Hook:
         return self.ended
 
 
-def _copy_of(a: AnyArray, order: Literal["C", "F", "K"]) -> AnyArray:
-    """A copy, made in parts between which Ctrl-C is heard."""
-    if a.size <= CHUNK:
-        return a.copy(order=order)
-    out = np.empty_like(a, order=order)
-    slowest = int(np.argmax(out.strides))
-    to, of = np.moveaxis(out, slowest, 0), np.moveaxis(a, slowest, 0)
-    for part in _row_parts(of):
-        to[part] = of[part]
-    return out
-
-
-def output_array(x: Any, a: AnyArray, name: str, overwrite: bool, layout: str = "A") -> AnyArray:
-    """The array a kernel may write to: a copy of `a`, or with overwrite the caller's own `x`."""
-    if not check_bool(overwrite, "overwrite"):
-        return _copy_of(a, "C" if layout == "C" else "F" if layout == "F" else "K")
-    if a is not x and not (isinstance(x, np.ndarray) and a.base is x):
-        raise ValueError(f"overwrite=True needs {name} to be an aligned float32 or float64 ndarray")
-    if not a.flags.writeable:
-        raise ValueError(f"overwrite=True needs {name} to be writable")
-    if not (a.flags.c_contiguous or (a.flags.f_contiguous and layout != "C")):
-        raise ValueError(f"overwrite=True needs {name} to be contiguous")
-    return a
-
-
 def as_seed(rng: Any) -> int:
     """A number that fixes every random choice of a call; None means 0, so results repeat by default."""
     if rng is None:
@@ -461,7 +437,7 @@ def check_flag_or_vector(value: Any, name: str) -> bool | Array:
     """True, False, or one finite number for each variable; those of `scale` are positive."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    if value is None or isinstance(value, (str, bytes, dict)) or not np.iterable(value):
+    if not is_sequence(value):
         raise TypeError(f"{name} must be True or False, or have one number for each variable, not {value!r}")
     vector = real_array(value, name, ndim=1).astype(np.float64)
     if name == "scale" and not (vector > 0).all():

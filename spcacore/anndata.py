@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ._labels import matched
 from ._messages import counted, with_advice
+from ._rendering import leading
 from ._types import AnyArray, Mask, ModelLike
 from .models.components import sparse_pca as components_of
 from .operators.partition import row_blocks
@@ -160,9 +161,8 @@ def sparse_pca(
 
 def _variables(loadings: AnyArray, names: Any) -> Any:
     """A row for each loading that is not zero, by component and magnitude."""
-    component, place = np.nonzero(loadings.T)
-    order = np.lexsort((-np.abs(loadings[place, component]), component))
-    component, place = component[order], place[order]
+    of_each = [leading(v) for v in loadings.T]
+    component, place = np.repeat(range(len(of_each)), [*map(len, of_each)]), np.concatenate(of_each)
     columns = {"component": component + 1, "variable": names[place], "loading": loadings[place, component]}
     return type(names.to_frame())(columns)  # of pandas, which anndata has imported
 

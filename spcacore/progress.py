@@ -130,50 +130,45 @@ def refuse_ended(done: int, what: str, least: int = 2) -> None:
 class _Line:
     """A line that is written again; what other bars do instead."""
 
-    def __init__(self, total: int):
-        self.total, self.n, self._width = total, 0, 0
+    _width = 0
 
-    def show(self, done: int, text: str) -> None:
-        line = f"{done}/{self.total}, {text}" if done else text
+    def show(self, done: int, total: int, text: str) -> None:
+        line = f"{done}/{total}, {text}" if done else text
         print(f"\r{line:{self._width}}", end="", file=sys.stderr, flush=True)
-        self.n, self._width = done, len(line)
+        self._width = len(line)
 
     def close(self) -> None:
         print(file=sys.stderr)
 
 
 class _Tqdm(_Line):
-    def __init__(self, total: int, **options: Any):
+    def __init__(self, **options: Any):
         from tqdm.auto import tqdm
 
-        super().__init__(total)
         self._bar = tqdm(**options)
 
-    def show(self, done: int, text: str) -> None:
-        self._bar.total = self.total if done else None
+    def show(self, done: int, total: int, text: str) -> None:
+        self._bar.total = total if done else None
         self._bar.set_postfix_str(text, refresh=False)
-        self._bar.update(done - self.n)
+        self._bar.update(done - self._bar.n)
         self._bar.refresh()
-        self.n = done
 
     def close(self) -> None:
         self._bar.close()
 
 
 class _Rich(_Line):
-    def __init__(self, total: int):
+    def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import Progress as RichProgress
 
-        super().__init__(total)
         self._bar = RichProgress(console=Console(stderr=True))
         self._task = self._bar.add_task("", total=None)
         self._bar.start()
 
-    def show(self, done: int, text: str) -> None:
-        total, text = (self.total, f"{done}/{self.total}, {text}") if done else (None, text)
-        self._bar.update(self._task, total=total, completed=done, description=text)
-        self.n = done
+    def show(self, done: int, total: int, text: str) -> None:
+        text = f"{done}/{total}, {text}" if done else text
+        self._bar.update(self._task, total=total if done else None, completed=done, description=text)
 
     def close(self) -> None:
         self._bar.stop()
@@ -208,6 +203,7 @@ class ProgressBar:
     """
 
     _bar: _Line | None = None
+    _total = _done = 0  # of the bar that is shown
 
     def __init__(self, **options: Any):
         if options and not _is_installed("tqdm.auto"):
@@ -217,10 +213,10 @@ class ProgressBar:
             )
         self._options = options
 
-    def _new(self, total: int) -> _Line:
+    def _new(self) -> _Line:
         if _is_installed("tqdm.auto"):
-            return _Tqdm(total, **self._options)
-        return _Rich(total) if _is_installed("rich.progress") else _Line(total)
+            return _Tqdm(**self._options)
+        return _Rich() if _is_installed("rich.progress") else _Line()
 
     def __call__(self, progress: Progress | SelectionProgress) -> None:
         if isinstance(progress, Progress):
@@ -229,10 +225,11 @@ class ProgressBar:
             text = f"iteration {progress.n_iter}"
         else:
             done, total, text = progress.done, progress.total, f"{progress.value:g}"
-        if self._bar is None or self._bar.total != total or done < self._bar.n:
+        if self._bar is None or self._total != total or done < self._done:
             self.close()
-            self._bar = self._new(total)
-        self._bar.show(done, text)
+            self._bar = self._new()
+        self._total, self._done = total, done
+        self._bar.show(done, total, text)
 
     def close(self) -> None:
         """End the bar that is shown."""

@@ -14,7 +14,7 @@ from .. import _core
 from .._limits import CLUSTERING_ENTRIES, HARTIGAN_MOVES, THREAD_ENTRIES, slices
 from .._messages import counted, warn
 from .._records import record
-from .._rendering import Part, table_of
+from .._rendering import Part, leading, table_of
 from .._types import AnyArray, Array, DType, Index, Names
 from .._validation import (
     as_dense,
@@ -423,8 +423,7 @@ class WeightedResult(Tabular):
     @property
     def selected(self) -> Labels:
         """Indices of the variables with nonzero weights, in descending order of weight."""
-        order = descending(self.weights)
-        return order[: self.cardinality]
+        return leading(self.weights)
 
     def _chosen(self) -> str:
         return f"{self.cardinality} of {counted(len(self.weights), 'variable')}"

@@ -7,6 +7,8 @@ zero, blue below, with limits of the same magnitude.
 
 from collections.abc import Callable
 
+from .._docstrings import filled
+from .drawing import PARAGRAPHS
 from .loadings import bars, heatmap, images
 from .scores import biplot
 from .selection import path, stability
@@ -16,4 +18,5 @@ __all__ = ["bars", "biplot", "comparison", "heatmap", "images", "path", "scree",
 __dir__: Callable[[], list[str]] = __all__.copy
 
 for _name in __all__:
-    globals()[_name].__module__ = __name__  # the place for their users
+    _picture = filled(PARAGRAPHS)(globals()[_name])
+    _picture.__module__ = __name__  # the place for their users

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._docstrings import filled
 from .._limits import CLUSTERED_VARIABLES
 from .._messages import counted
+from .._rendering import leading
 from .._types import Array, Index
 from .._validation import check_choice, integer
-from ..linalg.scaling import descending
 from ..readable import HasLoadings, as_result
 from .drawing import (
     ABOVE,
     BELOW,
     NO_LOADINGS,
-    PARAGRAPHS,
     add_color_bar,
     add_grid,
     chosen_components,
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@filled(PARAGRAPHS)
 def bars(
     result: object,
     component: int = 0,
@@ -83,7 +80,7 @@ def bars(
     named = variable_names(result, names, len(V))
     v = V[:, t]
     count = int(np.count_nonzero(v))
-    index = descending(abs(v))[: min(count, limit)]
+    index = leading(v, limit)
     ax = given_or_new_axes(ax, (5.6, min(1.1 + 0.24 * max(len(index), 3), 10)))
     position = np.arange(len(index))
     thick = 0.72 * min(1, 30 / points_per_row(ax, len(index)))
@@ -105,7 +102,6 @@ def bars(
     return ax
 
 
-@filled(PARAGRAPHS)
 def heatmap(
     result: object,
     *,
@@ -165,7 +161,7 @@ def heatmap(
     selected = len(rows)
     if n_variables is not None:
         most = integer(n_variables, "n_variables", 1)
-        rows = np.sort(rows[descending(magnitude[rows])[:most]])
+        rows = np.sort(leading(magnitude, most))
     sides = _sides(result, rows)
     rows = np.concatenate([_ordered(V, side, order) for side in sides])
     m, r = len(rows), len(chosen)
@@ -205,7 +201,6 @@ def heatmap(
     return ax
 
 
-@filled(PARAGRAPHS)
 def images(
     result: object,
     shape: tuple[int, int],
@@ -261,6 +256,8 @@ def images(
     if not own:
         width, height = inches_of(ax)
         side = min(0.85 * width / (across * (1 + gap)), max(height / down - title, 0.1) / tall)
+    from matplotlib.patches import Rectangle
+
     head = max(title / side, gap)
     limit = float(abs(V[:, chosen]).max()) or 1.0
     for i, t in enumerate(chosen):
@@ -270,8 +267,7 @@ def images(
             picture, cmap=diverging(ax), vmin=-limit, vmax=limit, interpolation="nearest",
             extent=(left, left + 1, top + tall, top),
         )  # fmt: skip
-        edge = [(left, top), (left + 1, top), (left + 1, top + tall), (left, top + tall), (left, top)]
-        ax.plot(*zip(*edge, strict=True), linewidth=0.8, **faint(0.25))
+        ax.add_patch(Rectangle((left, top), 1, tall, fill=False, linewidth=0.8, **faint(0.25)))
         if title:
             said = f"{t + 1}" if shares is None else f"{t + 1}:  {percent(shares[i])}"
             ax.text(left, top - 0.03, said, fontsize="small", va="bottom")
@@ -309,8 +305,8 @@ def _clustered(V: Array) -> Index:
     U = W * np.sqrt(largest / largest.max() / np.linalg.norm(W, axis=1))[:, None]
     tree = linkage(np.hstack([abs(U), _SIGN * U]), "average")
     size = abs(W)
-    leading = W[np.arange(len(W)), size.argmax(axis=1)] * (largest / largest.max())
-    weight = size @ np.arange(W.shape[1]) / size.sum(axis=1) - 1e-3 * leading
+    first = W[np.arange(len(W)), size.argmax(axis=1)] * (largest / largest.max())
+    weight = size @ np.arange(W.shape[1]) / size.sum(axis=1) - 1e-3 * first
     leaves = [np.array([j]) for j in range(len(V))]
     for left, right in tree[:, :2].astype(int):
         pair = sorted((leaves[left], leaves[right]), key=lambda part: weight[part].mean())
@@ -319,5 +315,5 @@ def _clustered(V: Array) -> Index:
 
 
 def _by_component(V: Array) -> Index:
-    leading = abs(V).argmax(axis=1)
-    return np.lexsort((-V[np.arange(len(V)), leading], leading))
+    component = abs(V).argmax(axis=1)
+    return np.lexsort((-V[np.arange(len(V)), component], component))

@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._docstrings import filled
 from .._messages import counted
-from .._rendering import shortened
+from .._rendering import leading, shortened
 from .._types import AnyArray, Array, Index, MatrixLike
 from .._validation import integer, real_array
-from ..linalg.scaling import descending
 from ..readable import as_result, is_table
 from .drawing import (
     COLORS,
     LETTER_WIDTH,
-    PARAGRAPHS,
     VERBATIM,
     add_color_bar,
     chosen_components,
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
 _STYLES = list(product("osD^", COLORS))  # of the classes
 
 
-@filled(PARAGRAPHS)
 def biplot(
     result: object,
     scores_or_X: MatrixLike | None = None,
@@ -115,7 +111,7 @@ def biplot(
     draw_points = _colored(labels, len(Z))
     length = np.hypot(*V.T)
     selected = np.flatnonzero(length)
-    index = selected[descending(length[selected])[:limit]]
+    index = leading(length, limit)
     own = ax is None
     ax = given_or_new_axes(ax, (6.8, 5.6))
     draw_points(

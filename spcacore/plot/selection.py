@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._docstrings import filled
 from .._limits import LOG_SPAN
 from .._messages import counted, few
-from .._rendering import shortened
+from .._rendering import leading, shortened
 from .._types import AnyArray, Array
 from .._validation import LARGEST, integer
-from ..linalg.scaling import descending
 from ..selection.criteria import SparsitySelection
 from ..selection.stability_result import Stability
 from ..selection.tuning import SparsityPath
@@ -22,7 +20,6 @@ from .drawing import (
     COLORS,
     DENSE,
     ORDINARY,
-    PARAGRAPHS,
     SPARSE,
     add_grid,
     given_or_new_axes,
@@ -51,7 +48,6 @@ _CRITERIA = {
 }
 
 
-@filled(PARAGRAPHS)
 def path(
     path_or_selection: SparsityPath | SparsitySelection,
     *,
@@ -239,7 +235,6 @@ def _value_axis(ax: Any, values: AnyArray) -> None:
 # ---- how often variables are chosen again ---------------------------------------------------------------
 
 
-@filled(PARAGRAPHS)
 def stability(
     found: Stability, component: int = 0, *, n_variables: int = 30, names: Iterable[str] | None = None,
     ax: Axes | None = None
@@ -282,7 +277,7 @@ def stability(
     most = integer(n_variables, "n_variables", 1, LARGEST)
     frequency = found.selection_frequency[:, t]
     shown = variable_names(found, names, len(frequency))
-    order = descending(frequency)[: min(most, np.count_nonzero(frequency))]
+    order = leading(frequency, most)
     ax = given_or_new_axes(ax, (6, min(1.6 + 0.22 * max(len(order), 4), 12)))
     if len(order) == 0:
         write_in_the_middle(ax, "no variable is ever chosen")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._docstrings import filled
 from .._rendering import shortened
 from .._types import AnyArray, Array, Kind, OperatorLike
 from .._validation import check_choice, real_array
@@ -17,7 +16,6 @@ from .drawing import (
     COLORS,
     DENSE,
     ORDINARY,
-    PARAGRAPHS,
     SPARSE,
     VERBATIM,
     add_grid,
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 _HATCHES = ("", "//", "..", "xx")
 
 
-@filled(PARAGRAPHS)
 def scree(
     result: object,
     X: OperatorLike | None = None,
@@ -132,7 +129,6 @@ def scree(
     return ax
 
 
-@filled(PARAGRAPHS)
 def comparison(
     results: Comparison | Mapping[str, Any] | Sequence[Any], X: OperatorLike | None = None, *,
     definition: str = "cumulative", ax: Axes | None = None,

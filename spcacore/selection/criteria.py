@@ -438,7 +438,7 @@ class _Criterion:
         check_choice(self.rule, "rule", Rule)
         for name, least in (("n_folds", 2), ("n_repeats", 1), ("n_permutations", 2), ("n_resamples", 2)):
             integer(getattr(self, name), name, least)
-        check_jobs(self.n_jobs)
+        self.threads: int = check_jobs(self.n_jobs)
         if self.n_resamples % 2:
             raise ValueError(f"n_resamples must be even for complementary pairs, not {self.n_resamples}")
 
@@ -510,9 +510,9 @@ class _Criterion:
 
         The error is that of the mean over folds, from the deviations within each repeat.
         """
-        done, threads = np.empty(0), check_jobs(self.n_jobs)
+        done = np.empty(0)
         if not progress.ended:
-            done = plan.cross_validated(self.n_folds, self.n_repeats, threads, progress, full)
+            done = plan.cross_validated(self.n_folds, self.n_repeats, self.threads, progress, full)
         refuse_ended(len(done), "folds")
         n_folds = min(self.n_folds, len(done))
         scores = done[: max(len(done) // self.n_folds, 1) * self.n_folds]
@@ -523,9 +523,9 @@ class _Criterion:
         self, plan: Plan, progress: ProgressCounter, of_shares: Callable[[Array], Array]
     ) -> tuple[Array, Array, Array]:
         """Logarithms of shares of X as it is above those of all permutations, or of those done."""
-        done, threads = np.empty(0), check_jobs(self.n_jobs)
+        done = np.empty(0)
         if not progress.ended:
-            done = plan.permuted(self.n_permutations, threads, progress)
+            done = plan.permuted(self.n_permutations, self.threads, progress)
         refuse_ended(len(done) - 1, "permutations")
         own, *permuted = np.log(np.maximum(of_shares(done), TINY))
         scores = np.array(permuted)

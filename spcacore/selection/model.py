@@ -25,6 +25,7 @@ from .._validation import (
     column_names,
     integer,
     is_row_blocks,
+    is_sequence,
     is_sparse,
     number,
     real_array,
@@ -203,7 +204,9 @@ def as_model(
     function = whole.func if isinstance(whole, partial) else whole
     name = _name_of(function)
     if name is None:
-        raise TypeError(f"model must be {_kinds(allowed, estimators)}, not {_described(given, place)}")
+        kinds = f"a fitting function ({listed(allowed)}), a partial of one with keywords, as in partial("
+        kinds += f"{next(iter(allowed))}, n_components=2){', or an estimator' * estimators}"
+        raise TypeError(f"model must be {kinds}, not {_described(given, place)}")
     if name not in allowed:
         raise TypeError(f"model={name} is not for {place}, which takes {listed(allowed)}")
     function, parameters = FITTING[name]
@@ -221,15 +224,6 @@ def _name_of(function: Any) -> str | None:
     known = FITTING[name][0]
     ours = getattr(known, "__wrapped__", known) is plain and function.__globals__ is known.__globals__
     return name if ours else None
-
-
-def _kinds(allowed: Collection[str], estimators: bool) -> str:
-    more = ", or an estimator" if estimators else ""
-    first = next(iter(allowed))
-    return (
-        f"a fitting function ({listed(allowed)}), a partial of one with keywords, as in "
-        f"partial({first}, n_components=2){more}"
-    )
 
 
 def _described(given: Any, place: str) -> str:
@@ -367,9 +361,7 @@ def refuse_nested(grid: Any) -> None:
 
 
 def _is_nested(grid: Any) -> bool:
-    if isinstance(grid, (str, bytes)) or not np.iterable(grid):
-        return False
-    return any(np.iterable(one) and not isinstance(one, (str, bytes)) for one in grid)
+    return is_sequence(grid) and any(map(is_sequence, grid))
 
 
 def grid_of(model: Model, grid: Any, X: Any) -> Grid:

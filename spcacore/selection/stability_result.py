@@ -15,11 +15,10 @@ from .._docstrings import NO_PANDAS, filled
 from .._limits import QUANTILE_ENTRIES, READ_VARIABLES, STABLE_FREQUENCY, slices
 from .._messages import counted, few
 from .._records import frozen_record
-from .._rendering import Part, table_of
+from .._rendering import Part, leading, table_of
 from .._types import Array, Index, Mask, Names
 from .._validation import group_places, integer, number
 from ..linalg.orthogonal import unit_columns
-from ..linalg.scaling import descending
 from ..readable import Judged, Listing, Tabular, labels
 from .resampling import Refit, Refits, Sparse
 
@@ -309,8 +308,7 @@ class Stability(Judged, Tabular):
         """
         out = []
         for t, frequency in enumerate(self.selection_frequency.T):
-            order = descending(frequency)
-            out += [(t, int(j)) for j in order[: np.count_nonzero(frequency)]]
+            out += [(t, int(j)) for j in leading(frequency)]
         return out
 
     def _facts(self) -> list[str]:

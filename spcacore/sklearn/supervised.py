@@ -112,7 +112,7 @@ class SparseLDA(ClassifierMixin, Transformer):
         (2, 13)
         """
         names, y = column_names(X), joined(X, y, "y")
-        weight = None if sample_weight is None else np.asarray(joined(X, sample_weight, "sample_weight"))
+        weight = joined(X, sample_weight, "sample_weight")
         rows, labels = self._training(X, y)
         check_classification_targets(labels)
         self._fit_to(rows, labels, names=names, sample_weight=weight)

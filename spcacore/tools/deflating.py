@@ -15,7 +15,6 @@ from .._types import AnyArray, Array, Deflation, Index, Kind, MatrixLike, Names
 from .._validation import (
     check_bool,
     check_choice,
-    output_array,
     real_array,
     refuse_not_finite,
 )
@@ -23,6 +22,7 @@ from ..linalg.orthogonal import orthogonal_part, orthonormal_basis, unit
 from ..linalg.scaling import below_range
 from ..operators.deflation import DEFLATIONS
 from ..operators.dense import blas_layout
+from .thresholding import output_array
 
 
 def deflate(

@@ -15,10 +15,11 @@ from .._docstrings import NO_PANDAS, filled
 from .._messages import counted, warn
 from .._records import frozen_record
 from .._types import AnyArray, Array, DType
-from .._validation import check_bool, integer, number, output_array, real_array
+from .._validation import check_bool, integer, number, real_array
 from ..linalg.scaling import below_range, beyond_range, descending, eps_of, exponent_above, largest_magnitude
 from ..operators.problem import OUT_OF_RANGE
 from ..readable import Listing, Tabular
+from .thresholding import output_array
 
 _filled = filled(
     {
@@ -141,10 +142,10 @@ def orthomax(
     def rotate(work: AnyArray, max_iter: int, tol: float) -> tuple[AnyArray, bool]:
         if normalize:
             # Two factors a row: neither their squares nor their product can leave the range.
-            peak = np.maximum(work.max(axis=1), -work.min(axis=1))[:, np.newaxis]
+            peak = np.abs(work).max(axis=1, keepdims=True)
             peak[peak == 0] = 1
             work /= peak
-            length = np.sqrt(np.einsum("ij,ij->i", work, work))[:, np.newaxis]
+            length = np.linalg.norm(work, axis=1, keepdims=True)
             length[length == 0] = 1
             work /= length
         status, rotation, _ = _core.orthomax(work, gamma, max_iter, tol)
@@ -290,17 +291,15 @@ def _turned(
 
 def l1_rotate(Y: AnyArray, max_iter: int, tol: float, varimax: bool = True) -> tuple[Array, bool]:
     """Y <- Y R in place, in Fortran order; R, and whether the sweeps came to rest."""
-    peak = max(float(Y.max()), -float(Y.min()))
-    exponent = math.frexp(peak)[1] if not 1e-30 < peak < 1e30 else 0
-    if exponent:
-        Y[...] = np.ldexp(Y, -exponent)
+    exponent = exponent_above(largest_magnitude(Y))
+    with below_range():
+        np.ldexp(Y, -exponent, out=Y)
     R = np.eye(Y.shape[1], order="F")
     if varimax:
         R = np.asfortranarray(_core.orthomax(Y, 1.0, max_iter, 1e-6)[1])
     status, _ = _core.l1_sweeps(Y, max_iter, tol, R)
-    if exponent:
-        with below_range():
-            Y[...] = np.ldexp(Y, exponent)
+    with below_range():
+        np.ldexp(Y, exponent, out=Y)
     return R, status == 0
 
 

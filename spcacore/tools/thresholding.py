@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core
 from .._docstrings import filled
+from .._limits import CHUNK
 from .._types import AnyArray
-from .._validation import check_bool, integer, number, output_array, real_array, refuse_not_finite
+from .._validation import check_bool, integer, number, real_array, refuse_not_finite
+from ..linalg.eigen import interruptible
 from ..linalg.scaling import eps_of
 
 _filled = filled(
@@ -165,6 +168,22 @@ def l1_threshold(
         refuse_not_finite(source, "a")
     assert level is not None
     return out, level
+
+
+def output_array(
+    x: Any, a: AnyArray, name: str, overwrite: bool, layout: Literal["C", "F", "K"] = "K"
+) -> AnyArray:
+    """The array a kernel may write to: a copy of `a`, or with overwrite the caller's own `x`."""
+    if not check_bool(overwrite, "overwrite"):
+        copied = partial(a.copy, layout)
+        return copied() if a.size <= CHUNK else interruptible(copied)  # type: ignore[no-any-return]
+    if a is not x and not (isinstance(x, np.ndarray) and a.base is x):
+        raise ValueError(f"overwrite=True needs {name} to be an aligned float32 or float64 ndarray")
+    if not a.flags.writeable:
+        raise ValueError(f"overwrite=True needs {name} to be writable")
+    if not (a.flags.c_contiguous or (a.flags.f_contiguous and layout != "C")):
+        raise ValueError(f"overwrite=True needs {name} to be contiguous")
+    return a
 
 
 def _output(x: Any, a: AnyArray, overwrite: bool) -> AnyArray:
