@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from inspect import Parameter, signature
 from types import NoneType, UnionType
 from typing import (
@@ -85,7 +86,6 @@ OPTIONS: dict[str, Option] = {
 
 Kind: TypeAlias = Literal["flag", "words", "whole", "number", "other"]
 _KINDS: dict[Any, Kind] = {bool: "flag", int: "whole", float: "number"}
-_CHECKS: dict[type, tuple[Declared, ...]] = {}  # of each record, once one is made
 
 
 _Record = TypeVar("_Record")
@@ -101,7 +101,7 @@ class Checked:
     """A frozen record whose fields are checked as it is made."""
 
     def __post_init__(self) -> None:
-        for one in _checks(type(self)):
+        for one in _checks(type(self)):  # type: ignore[arg-type]
             value = getattr(self, one.name)
             if value is not None or not one.optional:
                 one.check(value)
@@ -174,7 +174,6 @@ def _declared(owner: str, parameter: Parameter, hint: Any) -> Declared:
     return Declared(name, row, kind, words, len(kinds) < len(several), parameter.default)
 
 
+@cache
 def _checks(record: type) -> tuple[Declared, ...]:
-    if record not in _CHECKS:
-        _CHECKS[record] = tuple(one for one in declared(record).values() if one.kind != "other")
-    return _CHECKS[record]
+    return tuple(one for one in declared(record).values() if one.kind != "other")

@@ -211,10 +211,6 @@ class SparseComponent(LoadingsResult):
         """The loading as the only column of a matrix of shape (p, 1), as other results have loadings."""
         return self.loading[:, None]
 
-    def _as_fields(self) -> dict[str, Any]:
-        """Its fields by name, of which a component with more of them is made."""
-        return dict(self.__dict__)
-
     def _facts(self) -> list[str]:
         return [*self._found(), convergence(self.converged, self.n_iter)]
 

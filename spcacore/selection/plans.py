@@ -10,11 +10,11 @@ import numpy as np
 
 from .._limits import HELD_OUT_ENTRIES, slices
 from .._messages import counted, quiet, warn
-from .._records import record
+from .._records import record, replaced
 from .._types import AnyArray, Array, Index
 from .._validation import Hook, as_dense, as_seed, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import columns_near_one, unit_columns
-from ..linalg.scaling import EPS, beyond_range
+from ..linalg.scaling import EPS, beyond_range, exponent_above
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import explained_together, problem_of, refine_all, search
 from ..models.components import SparsePCAResult, components_result, loadings_of
@@ -347,7 +347,7 @@ class _Units:
 
     mean: Array
     scale: Array
-    exponent: int
+    exponent: int = 0
 
     def of(self, entries: AnyArray, columns: Any) -> Array:
         with beyond_range():
@@ -366,9 +366,12 @@ class _Units:
             yield self.of(rows[:, block], block)
 
 
+def _largest(rows: Any, units: _Units) -> float:
+    return max(float(np.fmax.reduce(np.abs(part), None, initial=0)) for part in units.parts(rows))
+
+
 def _sum_of_squares(rows: Any, units: _Units) -> float:
-    with beyond_range():
-        return sum(float(np.nansum(part**2)) for part in units.parts(rows))
+    return sum(float(np.nansum(part**2)) for part in units.parts(rows))
 
 
 def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) -> float:
@@ -402,10 +405,12 @@ class _HeldOutRows:
             mean = problem.mean.astype(np.float64)
         if problem.scale is not None:  # where the fit saw no variance there is no unit
             scale = np.where(problem.variances > 0, problem.scale, np.inf)
-        self.units: _Units = _Units(mean, scale, -problem.exponent // 2)
-        self.total: float = sum(self._per_block(_sum_of_squares))
-        if not math.isfinite(self.total):
+        self.units: _Units = _Units(mean, scale)
+        largest = max(self._per_block(_largest))
+        if not math.isfinite(largest):
             raise ValueError("the left-out rows exceed the number range; rescale X")
+        self.units = replaced(self.units, exponent=-exponent_above(largest))
+        self.total: float = sum(self._per_block(_sum_of_squares))
 
     def _per_block(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
         """The results of a task for all rows, or for each block of them."""

@@ -12,7 +12,12 @@ from typing import Any, Self, TypeVar, dataclass_transform
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_n_features,
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
 
 from .._asked import as_method
 from .._docstrings import filled
@@ -76,20 +81,13 @@ def second_side(y: Any) -> Any:
 
 def _check_columns(estimator: Any, rows: RowBlocks, reset: bool) -> None:
     """The number of columns and their names, as scikit-learn remembers and compares them."""
-    p, names = rows.shape[1], rows.names
+    names = rows.names
+    _check_n_features(estimator, rows, reset)
     if reset:
-        estimator.n_features_in_ = p
-        if names is None:
-            estimator.__dict__.pop("feature_names_in_", None)
-        else:
+        estimator.__dict__.pop("feature_names_in_", None)
+        if names is not None:
             estimator.feature_names_in_ = np.asarray(names, object)
-        return
-    if p != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {counted(p, 'feature')}, but {type(estimator).__name__} is expecting "
-            f"{counted(estimator.n_features_in_, 'feature')} as input"
-        )
-    if names is not None and names_seen(estimator) not in (None, names):
+    elif names is not None and names_seen(estimator) not in (None, names):
         raise ValueError(
             "The feature names should match those that were passed during fit, in the same order"
         )
@@ -259,6 +257,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = self._takes_missing
         return tags
 
     @property

@@ -12,25 +12,21 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._labels import joined
-from .._messages import listed
 from .._types import AnyArray, Array, Index, MatrixLike, Metric, Names, RandomState, Weights
-from .._validation import check_sample_weight, column_names, default_cardinality, integer
+from .._validation import check_choice, check_sample_weight, column_names, default_cardinality, integer
 from ..clustering.columns import WeightedResult, renumbered
 from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import nearest_clusters, sparse_kmeans
 from ..operators.partition import column_means
 from .base import TakesSparse, as_rng, checked_input, estimator, options_of
 
-LINKAGES = ("average", "complete", "single", "weighted")
+Linkage = Literal["average", "complete", "single", "weighted"]
 
 
 class _SparseClusters(ClusterMixin, TakesSparse):
     """What both have in common."""
 
     l1_bound: float | None
-
-    def _checked(self, X: Any, **checks: Any) -> Any:
-        return checked_input(self, X, **checks)
 
     def _bound(self, p: int) -> float:
         return math.sqrt(default_cardinality(p)) if self.l1_bound is None else self.l1_bound
@@ -103,7 +99,7 @@ class SparseKMeans(_SparseClusters):
         [20, 10]
         """
         names, weight = column_names(X), joined(X, sample_weight, "sample_weight")
-        rows = self._checked(X, least=min(2, integer(self.n_clusters, "n_clusters", 1)))
+        rows = checked_input(self, X, least=min(2, integer(self.n_clusters, "n_clusters", 1)))
         if self.n_clusters == 1:
             weight = check_sample_weight(weight, rows.shape[0])
             self.labels_: Index = np.zeros(rows.shape[0], np.intp)
@@ -128,7 +124,7 @@ class SparseKMeans(_SparseClusters):
         [0, 0, 1, 1]
         """
         check_is_fitted(self)
-        X = self._checked(X, reset=False)
+        X = checked_input(self, X, reset=False)
         return nearest_clusters(X, self.cluster_centers_, self.weights_)
 
 
@@ -179,7 +175,7 @@ class SparseHierarchical(_SparseClusters):
     _: KW_ONLY
     l1_bound: float | None = None
     metric: Metric = "sqeuclidean"
-    linkage: Literal["average", "complete", "single", "weighted"] = "complete"
+    linkage: Linkage = "complete"
     max_iter: int = 200
     tol: float | None = None
 
@@ -192,14 +188,13 @@ class SparseHierarchical(_SparseClusters):
         >>> np.bincount(SparseHierarchical(2, l1_bound=3).fit(X).labels_).tolist()
         [20, 10]
         """
-        if self.linkage not in LINKAGES:
-            raise ValueError(f"linkage must be {listed(map(repr, LINKAGES))}, not {self.linkage!r}")
+        check_choice(self.linkage, "linkage", Linkage)
         if self.metric == "precomputed":
             raise ValueError(
                 "metric='precomputed' has a row for each pair: call spcacore.sparse_dissimilarity"
             )
         names = column_names(X)
-        rows = self._checked(X, least=2)
+        rows = checked_input(self, X, least=2)
         n_clusters = integer(self.n_clusters, "n_clusters", 1, rows.shape[0])
         options = options_of(self, sparse_dissimilarity) | {"l1_bound": self._bound(rows.shape[1])}
         result = sparse_dissimilarity(rows, **options)

@@ -191,11 +191,6 @@ class PPCA(Batches, Likelihood):
     _takes_missing = _of_rank = True
     _function = staticmethod(ppca)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     def _fit_rows(self, X: Any, sample_weight: Any, names: Any, callback: Any = None) -> None:
         super()._fit_rows(X, sample_weight, names, callback)
         rest = (len(self.result_.loadings) - self.n_components_) * self.noise_variance_

@@ -173,7 +173,7 @@ def branch_and_bound(
     complete = proof is None or proof.complete
     upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
     changes = {"converged": complete, "upper_bound": max(upper, x.value)}
-    return ExactComponent(**x._as_fields() | changes, optimal=complete and solver.tol == 0, n_nodes=x.n_iter)
+    return ExactComponent(**vars(x) | changes, optimal=complete and solver.tol == 0, n_nodes=x.n_iter)
 
 
 @record

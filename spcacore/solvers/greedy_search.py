@@ -263,7 +263,7 @@ def greedy(
     x = replace(run, found=last).component()
     values = np.array([new.objective for new in found], np.float64)
     return GreedyComponent(
-        **x._as_fields(),
+        **vars(x),
         path_value=np.asarray(problem.in_units(values)),
         order=_order([new.index for new in found]),
         path_index=np.concatenate([new.index for new in found]),

@@ -218,4 +218,4 @@ def pmd(
             strength = math.sqrt(found.objective) * math.sqrt(problem.degrees)
     with below_range():
         strength = float(np.ldexp(strength, problem.exponent // 2))
-    return PMDComponent(**component._as_fields(), sample_loading=left, strength=strength)
+    return PMDComponent(**vars(component), sample_loading=left, strength=strength)

@@ -201,7 +201,7 @@ def dspca(
         relaxed, counted, free = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True), 1, 1
     dual = float(problem.in_units(relaxed.dual))
     return DSPCAComponent(
-        **component._as_fields() | {"upper_bound": dual + charge * (counted - free)},
+        **vars(component) | {"upper_bound": dual + charge * (counted - free)},
         relaxation=float(problem.in_units(relaxed.primal)) - charge * free,
         dual=dual - charge * free,
         kept=relaxed.kept,
