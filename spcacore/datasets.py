@@ -285,12 +285,11 @@ def make_spiked(
         raise ValueError(f"dtype must be float32 or float64, not {real}")
     generator = np.random.default_rng(rng)
     loadings = np.zeros((p, len(spikes)), real)
-    for t in range(len(spikes)):
-        loadings[t * k : (t + 1) * k, t] = k**-0.5
     X = generator.standard_normal((n, p), dtype=real)
     X *= real.type(noise**0.5)
     for t, variance in enumerate(spikes):
         block = slice(t * k, (t + 1) * k)
+        loadings[block, t] = k**-0.5
         scores = generator.standard_normal(n) * (variance - noise) ** 0.5
         X[:, block] += np.outer(scores, loadings[block, t]).astype(real)
     return X, loadings

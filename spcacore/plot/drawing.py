@@ -11,7 +11,7 @@ from .._rendering import shortened
 from .._types import AnyArray, Array
 from .._validation import integer, real_array
 from ..linalg.scaling import descending
-from ..readable import HasLoadings, labels, loadings_in, names_of_sides
+from ..readable import HasLoadings, as_result, labels, loadings_in, names_of_sides
 from ..results import check_names
 
 if TYPE_CHECKING:
@@ -68,12 +68,13 @@ def given_or_new_axes(ax: Axes | None, size: tuple[float, float]) -> Any:
     return ax
 
 
-def loadings_of(result: Any) -> Array:
-    """Of two sets of variables, those of the second below those of the first."""
+def with_loadings(result: Any) -> tuple[Any, Array]:
+    """What holds the loadings, and these: of two sets of variables, those of the second below the others."""
+    result = as_result(result)
     sides = result._sides() if isinstance(result, HasLoadings) else ()
     V = np.vstack([side.loadings for side in sides]) if len(sides) else loadings_in(result)
     V = real_array(V, "loadings", ndim=(1, 2)).astype(np.float64)
-    return V[:, None] if V.ndim == 1 else V
+    return result, V[:, None] if V.ndim == 1 else V
 
 
 def chosen_components(components: Any, r: int) -> list[int]:

@@ -12,7 +12,7 @@ from .._messages import counted
 from .._rendering import leading
 from .._types import Array, Index
 from .._validation import check_choice, integer
-from ..readable import HasLoadings, as_result
+from ..readable import HasLoadings
 from .drawing import (
     ABOVE,
     BELOW,
@@ -25,12 +25,12 @@ from .drawing import (
     given_or_new_axes,
     inches_of,
     label_rows,
-    loadings_of,
     percent,
     points_per_row,
     text_color,
     variable_names,
     variance_shares,
+    with_loadings,
     write_in_the_middle,
 )
 
@@ -73,8 +73,7 @@ def bars(
     >>> ax.get_title(loc="left")
     'component 1: 4 loadings, 22.6 % of the variance'
     """
-    result = as_result(result)
-    V = loadings_of(result)
+    result, V = with_loadings(result)
     t = integer(component, "component", 0, V.shape[1] - 1)
     limit = integer(n_variables, "n_variables", 1)
     named = variable_names(result, names, len(V))
@@ -150,8 +149,7 @@ def heatmap(
     >>> [label.get_text() for label in ax.get_yticklabels()]  # b has no loading
     ['a', 'd', 'c']
     """
-    result = as_result(result)
-    V = loadings_of(result)
+    result, V = with_loadings(result)
     chosen = chosen_components(components, V.shape[1])
     check_choice(order, "order", ("cluster", "loading", "given"))
     named = variable_names(result, names, len(V))
@@ -231,8 +229,7 @@ def images(
     >>> ax.images[0].get_array().filled(0).tolist(), ax.images[0].get_clim()
     ([[0.6, 0.0, 0.0], [0.0, -0.8, 0.0]], (-0.8, 0.8))
     """
-    result = as_result(result)
-    V = loadings_of(result)
+    result, V = with_loadings(result)
     chosen = chosen_components(components, V.shape[1])
     if not isinstance(shape, (tuple, list)) or len(shape) != 2:
         raise TypeError(f"shape must be two integers, the rows and columns of an image, not {shape!r}")

@@ -25,11 +25,11 @@ from .drawing import (
     faint,
     given_or_new_axes,
     is_dark,
-    loadings_of,
     percent,
     text_color,
     variable_names,
     variance_shares,
+    with_loadings,
 )
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ def biplot(
     >>> sorted(name for text in ax.texts for name in text.get_text().splitlines())
     ['x1', 'x2', 'x3', 'x4', 'x5', 'x6']
     """
-    given, result = result, as_result(result)
-    V = loadings_of(result)
+    given, (result, V) = result, with_loadings(result)
     p, r = V.shape
     if not isinstance(components, (tuple, list)) or len(components) != 2:
         raise TypeError(f"components must be two integers, not {components!r}")

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._rendering import shortened
-from .._types import AnyArray, Array, Kind, OperatorLike
+from .._types import Array, Kind, OperatorLike
 from .._validation import check_choice, real_array
 from ..models.comparison import Comparison, compare
-from ..readable import as_result
 from .drawing import (
     COLORS,
     DENSE,
@@ -21,8 +20,8 @@ from .drawing import (
     add_grid,
     given_or_new_axes,
     legend_above,
-    loadings_of,
     variance_shares,
+    with_loadings,
 )
 
 if TYPE_CHECKING:
@@ -84,8 +83,7 @@ def scree(
     sparse [26.2, 16.7, 15.2]
     ordinary [32.5, 18.3, 14.4]
     """
-    result = as_result(result)
-    V = loadings_of(result)
+    result, V = with_loadings(result)
     r = V.shape[1]
     if X is not None and dense is not None:
         raise ValueError("give either X or dense, not both")
@@ -179,7 +177,8 @@ def comparison(
     values = (results.explained_variance if known is None else known)[definition]
     unit = 1 if known is None else 100
     r = results.loadings[results.reference].shape[1]
-    places = [_group_of_each(matched, r) for matched in results.matched]
+    # a group for each component of the reference; those without a match have one each, after all others
+    places = [np.where(m < 0, r - 1 + np.cumsum(m < 0), m) for m in results.matched]
     groups = 1 + max((int(place.max()) for place in places if len(place)), default=0)
     ax = given_or_new_axes(ax, (min(4.4 + 0.5 * groups, 11), 4))
     if results.dense_ratio is not None:
@@ -203,12 +202,6 @@ def comparison(
     for text in legend_above(ax).get_texts():
         text.set(**VERBATIM)
     return ax
-
-
-def _group_of_each(matched: AnyArray, r: int) -> AnyArray:
-    """The group of each component: that of the one it is matched with, or one after all r of these."""
-    alone = matched < 0
-    return np.where(alone, r - 1 + np.cumsum(alone), matched)
 
 
 def _known_shares(dense: Any) -> Array:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
@@ -397,10 +398,8 @@ class Batches(CallbackSupportMixin, Invertible):
         rows = self._training(X)
         r = self._count(*rows.shape)
         in_turn = self._in_turn and not getattr(self, "refine", False) and isinstance(r, Integral)
-        tasks = fit_tasks(self, rows, int(r) if in_turn else None)
-        self._fit_rows(rows, sample_weight, names, tasks)
-        if tasks is not None:
-            tasks.close()
+        with fit_tasks(self, rows, int(r) if in_turn else None) as callback:
+            self._fit_rows(rows, sample_weight, names, callback)
         return self
 
     def partial_fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
@@ -449,41 +448,38 @@ class Batches(CallbackSupportMixin, Invertible):
         return self.result_
 
 
-class _FitTasks:
+@contextmanager
+def fit_tasks(estimator: Any, X: Any, n_components: int | None) -> Iterator[Callable[[Any], None] | None]:
     """A `callback` of the functions that tells the callbacks of an estimator: a task for each component, or,
-    where all are found or refined together, for each iteration.
+    where all are found or refined together, for each iteration. None where no callback was set, so that a fit
+    costs what it does without.
 
     A callback that asks for the end of the fit ends the search, which keeps what it has found.
     """
+    if not (hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")):
+        yield None
+        return
+    told, each = {"estimator": estimator, "X": X}, n_components is not None
+    context = estimator._init_callback_context(max_subtasks=n_components)
+    context.call_on_fit_task_begin(**told)
+    task, component = None, -1
 
-    def __init__(self, estimator: Any, X: Any, n_components: int | None):
-        self.estimator, self.X, self.each = estimator, X, n_components is not None
-        self.context: Any = estimator._init_callback_context(max_subtasks=n_components)
-        self.context.call_on_fit_task_begin(estimator=estimator, X=X)
-        self.task: Any = None
-        self.component: int = -1
+    def end() -> bool:
+        """End the task in progress; whether the fit is to end, too."""
+        nonlocal task
+        ended, task = task, None
+        return ended is not None and bool(ended.call_on_fit_task_end(**told))
 
-    def __call__(self, progress: Any) -> None:
-        if not self.each or progress.component != self.component:
-            self._end()
-            self.component = progress.component
-            name = "component" if self.each else "iteration"
-            self.task = self.context.subcontext(task_name=name)
-            self.task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
-        if (not self.each or progress.value is not None) and self._end():
+    def tell(progress: Any) -> None:
+        nonlocal task, component
+        if not each or progress.component != component:
+            end()
+            component = progress.component
+            task = context.subcontext(task_name="component" if each else "iteration")
+            task.call_on_fit_task_begin(**told)
+        if (not each or progress.value is not None) and end():
             raise StopIteration
 
-    def _end(self) -> bool:
-        """End the task in progress; whether the fit is to end, too."""
-        task, self.task = self.task, None
-        return task is not None and bool(task.call_on_fit_task_end(estimator=self.estimator, X=self.X))
-
-    def close(self) -> None:
-        self._end()
-        self.context.call_on_fit_task_end(estimator=self.estimator, X=self.X)
-
-
-def fit_tasks(estimator: Any, X: Any, n_components: int | None) -> _FitTasks | None:
-    """None where no callback was set, so that a fit costs what it does without."""
-    heard = hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
-    return _FitTasks(estimator, X, n_components) if heard else None
+    yield tell
+    end()
+    context.call_on_fit_task_end(**told)
