@@ -174,7 +174,9 @@ def sparse_dissimilarity(
            2, 2, 2, 2, 2, 2, 2, 2], dtype=int32)
     """
     max_iter, tol = check_iterations(max_iter, tol)
-    differences, (bound,) = as_differences(X, metric, lambda p: [check_l1_bound(l1_bound, "l1_bound", p)])
+    differences = as_differences(X, metric)
+    bound = check_l1_bound(l1_bound, "l1_bound", differences.p)
+    differences.check_sums(bound)
     fit = best_weights(differences, bound, starting_vectors(differences), max_iter, tol)
     warn_unless_converged(fit.converged, max_iter)
     weights = fit.weights.astype(differences.dtype)
@@ -226,6 +228,10 @@ class OfColumns:
         self.dtype: Any = columns.dtype
         self.names: Names = columns.names
         self.exponent: int = METRICS[self.metric] * columns.exponent
+
+    def check_sums(self, bound: float) -> None:
+        """Raise where sums with weights of this l1 norm would leave the number range."""
+        check_number_range(self.columns, METRICS[self.metric], bound)
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> OfColumns:
         """Of columns in random orders."""
@@ -285,6 +291,9 @@ class Given:
         self.dtype: Any = self.D.dtype
         self.n: int = num_obs_y(self.D[:, 0])
 
+    def check_sums(self, bound: float) -> None:
+        check_number_range(self, 1, bound)
+
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Given:
         """With samples in another random order for each column."""
         D = np.empty_like(self.D)
@@ -316,23 +325,17 @@ def starting_vectors(differences: AnyDifferences) -> list[Array]:
     return [differences.products(np.full(p, p**-0.5)), differences.norms()]
 
 
-def as_differences(
-    X: Any, metric: Any, bounds_for: Callable[[int], list[float]]
-) -> tuple[AnyDifferences, list[float]]:
-    """The differences of X, checked, and the bounds, with the largest of which sums are finite."""
+def as_differences(X: Any, metric: Any) -> AnyDifferences:
+    """The differences of X, checked."""
     require_memory(X, "all pairs of rows are compared, which needs")
     if isinstance(metric, str) and metric == "precomputed":
-        return _given(X, bounds_for)
+        return _given(X)
     check_choice(metric, "metric", (*METRICS, "precomputed"))
-    columns = as_columns(X)
-    bounds = bounds_for(columns.p)
-    check_number_range(columns, METRICS[metric], bounds[-1])
-    return OfColumns(columns, metric), bounds
+    return OfColumns(as_columns(X), metric)
 
 
-def _given(X: Any, bounds_for: Callable[[int], list[float]]) -> tuple[AnyDifferences, list[float]]:
+def _given(X: Any) -> Given:
     names, D = column_names(X), real_array(as_dense(X), "X", ndim=2)
-    dtype, bounds = D.dtype, bounds_for(D.shape[1])
     if D.min() < 0:
         raise ValueError(f"differences must be at least 0, and one is {D.min():.3g}")
     if not D.max() > 0:
@@ -342,6 +345,4 @@ def _given(X: Any, bounds_for: Callable[[int], list[float]]) -> tuple[AnyDiffere
         raise ValueError(
             f"with metric='precomputed' X has a row for each of n (n - 1) / 2 pairs of samples, not {len(D)}"
         )
-    given = Given(np.asfortranarray(np.ldexp(D, -exponent), dtype), exponent, names)
-    check_number_range(given, 1, bounds[-1])
-    return given, bounds
+    return Given(np.asfortranarray(np.ldexp(D, -exponent), D.dtype), exponent, names)

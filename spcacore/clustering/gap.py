@@ -150,7 +150,9 @@ def sparse_dissimilarity_gap(
     """
     max_iter, tol = check_iterations(max_iter, tol)
     permutations = _Permutations(n_permutations, n_jobs, rng, callback)
-    differences, bounds = as_differences(X, metric, lambda p: check_l1_bounds(l1_bounds, p))
+    differences = as_differences(X, metric)
+    bounds = check_l1_bounds(l1_bounds, differences.p)
+    differences.check_sums(bounds[-1])
 
     def solve(differences: AnyDifferences, generator: np.random.Generator) -> list[Fit]:
         starts = starting_vectors(differences)

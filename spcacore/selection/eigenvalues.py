@@ -173,6 +173,8 @@ def cross_validated_eigenvalues(
     >>> spcacore.cross_validated_eigenvalues(X, 6).chosen
     3
     """
+    from scipy.special import ndtr
+
     check_choice(kind, "kind", _Entries)
     if scale is not False:
         check_choice(scale, "scale", ("degree",))
@@ -198,20 +200,20 @@ def cross_validated_eigenvalues(
         inside = _noise_of(rows) if noise is None else math.ldexp(noise, -unit)
         if inside == 0:
             raise ValueError("X has no noise: half of its singular values are 0; give noise")
-        noise = math.ldexp(inside, unit) if noise is None else noise
+        noise = math.ldexp(inside, unit)
     seed = as_seed(rng)
-    values, scores = [], []
+    splits = []
     for i in range(n_splits):
-        one = _split_scores(rows, kind, r, share, inside, scale, np.random.default_rng([seed, 3, i]))
-        values.append(np.ldexp(one[0], unit))
-        scores.append(one[1])
+        rng = np.random.default_rng([seed, 3, i])
+        splits.append(_split_scores(rows, kind, r, share, inside, scale, rng))
         if counter(i + 1):
             break
-    statistic = np.mean(scores, axis=0)
-    p = np.array([0.5 * math.erfc(z / math.sqrt(2)) for z in statistic])
+    values, scores = np.swapaxes(splits, 0, 1)
+    statistic = scores.mean(axis=0)
+    p = ndtr(-statistic)
     chosen = int(np.argmax(np.append(p > level, True)))
     return CrossValidatedEigenvalues(
-        np.mean(values, axis=0), statistic, p, chosen, level, np.array(scores), kind, noise
+        np.ldexp(values.mean(axis=0), unit), statistic, p, chosen, level, scores, kind, noise
     )
 
 

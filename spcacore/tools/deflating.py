@@ -120,7 +120,7 @@ def deflate(
     if v.size != p:
         raise ValueError(f"x has {counted(v.size, 'entry')} for {counted(p, 'variable')}")
     index = np.flatnonzero(v != 0)  # several times faster than on floats
-    value = unit(v[index].astype(np.float64)) if len(index) else None
+    value = unit(v[index].astype(np.float64))
     if value is None:
         raise ValueError("x is the zero vector")
     plain = blas_layout(a)
