@@ -55,7 +55,7 @@ from ..operators.covariance import Covariance
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
 from ..progress import Callback, check_callback
 from ..readable import Named
-from ..solvers.base import as_ended, found_in_turn, progress_hook
+from ..solvers.base import as_ended, found_in_turn, progress_hook, refuse_costly
 from ..solvers.certificates import OptimalityBound
 from ..solvers.solution import ProgressHook, Solution, ended
 from ..supports.admissible import Supports, Units, knowledge, with_unit
@@ -412,11 +412,7 @@ def check_options(
     removal = check_choice(deflation, "deflation", DEFLATIONS)
     if supports.signs is not None and DEFLATIONS[removal].quotient:
         raise ValueError(f"signs cannot be combined with deflation={deflation!r}: leave one out")
-    if given.strategy in ("backward", "bidirectional") and p > PENCIL_BACKWARD_ORDER:
-        raise ValueError(
-            f"strategy={given.strategy!r} takes at most {PENCIL_BACKWARD_ORDER} variables, not {p}: "
-            "use strategy='forward'"
-        )
+    refuse_costly(given.strategy, p, PENCIL_BACKWARD_ORDER)
     if check_bool(certify, "certify"):
         refuse_many(p)
     return Options(supports, k, given.strategy, given.swaps, removal, bool(certify))

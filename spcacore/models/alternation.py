@@ -13,7 +13,6 @@ import numpy as np
 from .._limits import EXACT_ORDER, EXACT_SLACK, REFINEMENT_ROUNDS, RISE
 from .._messages import counted, warn, warn_not_converged
 from .._records import replaced
-from .._types import Index
 from .._validation import Hook, integer, per_component, require_entries
 from ..choice import Explained
 from ..linalg.scaling import eps_of
@@ -34,6 +33,7 @@ from ..solvers.certificates import upper_bounds
 from ..solvers.exact import ExactSearch, solve_to_optimality
 from ..solvers.explained_share import fewest_variables
 from ..solvers.generalized_power import GeneralizedPower
+from ..solvers.refitting import same_support
 from ..solvers.semidefinite import SemidefiniteRelaxation, own_bound
 from ..solvers.solution import Ended, Solution, Tally, ended
 from ..supports.admissible import Supports
@@ -313,13 +313,9 @@ def _better_support(state: DeflatedOperator, x: Solution, k: int, seconds: float
         return x, math.inf
     found = proof.found
     value = state.objective(x.index, x.entries)
-    if found.objective > value + RISE * abs(value) and not _same(found.index, x.index):
+    if found.objective > value + RISE * abs(value) and not same_support(found, x):
         x, value = (
             replace(x, index=found.index, entries=found.entries, objective=found.objective),
             found.objective,
         )
     return x, proof.bound(value, op.dtype)
-
-
-def _same(index: Index, other: Index) -> bool:
-    return np.array_equal(np.sort(index), np.sort(other))

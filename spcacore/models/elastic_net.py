@@ -36,7 +36,7 @@ from ..operators.problem import Problem, usual_cardinality
 from ..progress import Callback, Progress, check_callback
 from ..readable import when_asked
 from ..solvers.base import shared_parameters
-from ..supports.admissible import knowledge
+from ..supports.admissible import knowledge, refuse_count
 from .joint_search import Sizes, as_matrix, in_turn
 from .net_steps import ElasticNets, Space, Thresholds, Wanted, space_of
 from .refinement import refined_from
@@ -213,10 +213,8 @@ def elastic_nets(
 ) -> SPCAResult:  # fmt: skip
     """As `spca`, where V starts from loadings (p, r), or None; `treatment` is of the columns and rows."""
     known = knowledge(choice)
-    if "count" in known and penalty is not None:
-        raise ValueError(
-            f"count={known['count']!r} says what a cardinality counts; leave it out with a penalty"
-        )
+    if penalty is not None:
+        refuse_count(known, "leave it out with a penalty")
     problem = as_problem(X, kind=kind, missing=True, choice=known, form=True, **treatment)
     op = problem.operator
     r = integer(n_components, "n_components", 1, problem.most_components)

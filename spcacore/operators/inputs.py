@@ -41,11 +41,6 @@ AS_DATA = (
 )
 
 
-def variable_names(X: Any) -> Names:
-    """What the columns of the caller's matrix are called; None if they have no names."""
-    return columns_of(X)
-
-
 def as_fitted(X: Any, kind: str, names: Names) -> Any:
     """X, its columns in the order of the fit, and the rows of a covariance too."""
     if kind == "covariance":
@@ -60,7 +55,7 @@ def as_fitted(X: Any, kind: str, names: Names) -> Any:
 
 def in_order(X: Any, center: Any, scale: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     """How X is to be read, in the order of its columns and rows."""
-    names = variable_names(X)
+    names = columns_of(X)
     return (
         matched(center, names, "center"), matched(scale, names, "scale"),
         joined(X, sample_weight, "sample_weight"),

@@ -35,7 +35,7 @@ from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..progress import Callback, Progress, check_callback
 from ..results import SparseComponent
-from ..supports.admissible import Supports, knowledge
+from ..supports.admissible import Supports, knowledge, refuse_count
 from .in_working_set import Restrictable, search_in_working_set
 from .refitting import refit
 from .solution import Ended, ProgressHook, Solution, ended
@@ -191,6 +191,16 @@ def shares_of(explained: Explained, r: int) -> tuple[Explained, ...]:
         explained.share, "share", r,
         lambda one, name: Explained(positive(one, name, 1, closed=True), explained.of),
     )  # fmt: skip
+
+
+def refuse_costly(
+    strategy: str, p: int, most: int, costly: tuple[str, ...] = ("backward", "bidirectional")
+) -> None:
+    """Refuse strategies that take too long for so many variables."""
+    if strategy in costly and p > most:
+        raise ValueError(
+            f"strategy={strategy!r} takes at most {most} variables, not {p}: use strategy='forward'"
+        )
 
 
 def limit_of(solver: Solver) -> str:
@@ -421,11 +431,8 @@ def choice_options(method: type[Solver], choice: Choice | None, kernels: bool = 
     known = knowledge(choice)
     if not known:
         return known
-    if "count" in known and method.sparsity != "cardinality":
-        raise ValueError(
-            f"count={known['count']!r} says what a cardinality counts; method {method.name!r} takes "
-            f"{method.sparsity}"
-        )
+    if method.sparsity != "cardinality":
+        refuse_count(known, f"method {method.name!r} takes {method.sparsity}")
     signs = known["signs"]
     plain = np.ndim(signs) == 0 and signs == 1 and not isinstance(signs, (bool, np.bool_))
     alone = plain and known["include"] is known["groups"] is None

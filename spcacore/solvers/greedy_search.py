@@ -48,6 +48,7 @@ from .base import (
     Solver,
     begun,
     drop_zeros,
+    refuse_costly,
     shared_parameters,
 )
 from .matrix_search import ends_on_field
@@ -72,11 +73,7 @@ class GreedySearch(Solver):
         strategy = record.strategy
         if strategy != "gradient":
             require_entries(problem, f"strategy={strategy!r}", ": use strategy='gradient'")
-        if strategy in ("backward", "bidirectional") and problem.p > BACKWARD_ORDER:
-            raise ValueError(
-                f"strategy={strategy!r} takes at most {BACKWARD_ORDER} variables, not {problem.p}: "
-                "use strategy='forward'"
-            )
+        refuse_costly(strategy, problem.p, BACKWARD_ORDER)
         whole = not problem.supports.simple and strategy != "gradient"  # units, one after another
         if strategy not in ("auto", "forward") and problem.supports.shapes and not whole:
             raise ValueError(f"{problem.supports.shaping} requires strategy='forward', not {strategy!r}")

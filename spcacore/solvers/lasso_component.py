@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _core
+from .._labels import columns_of
 from .._limits import REFIT_RISE
 from .._records import record
 from .._types import AnyArray, Array, Index, Kind, Names, OperatorLike, Switch, Weights
@@ -19,7 +20,6 @@ from ..choice import Choice
 from ..linalg.orthogonal import orthonormal_basis, unit_columns
 from ..methods import SCoTLASS
 from ..operators.deflation import DeflatedOperator
-from ..operators.inputs import variable_names
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
@@ -160,7 +160,7 @@ def scotlass(
         LassoComponent, options, X, l1_bound, choice, callback, kind, center, scale, sample_weight
     )  # fmt: skip
     state = replace(run.state, constraint="orthogonal")
-    for x in _columns(earlier, state.p, variable_names(X)):
+    for x in _columns(earlier, state.p, columns_of(X)):
         x = np.where(state.supports.excluded, 0, x)
         index = np.flatnonzero(x)
         state = state.deflate(index, x[index].astype(state.operator.dtype), noise=lambda index: 0.0)

@@ -23,7 +23,6 @@ from .._limits import (
     SIGNED_ORDER,
     USUAL_BACKWARD_ORDER,
 )
-from .._messages import counted
 from .._records import record
 from .._types import Index, Kind, MatrixLike, Switch, Weights
 from .._validation import require_entries
@@ -40,7 +39,7 @@ from ..results import SparseComponent
 from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
-from .base import Needs, Solver, drop_zeros, run_one, shared_parameters
+from .base import Needs, Solver, drop_zeros, refuse_costly, run_one, shared_parameters
 from .explained_share import bisect, least_share
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
 
@@ -69,15 +68,8 @@ class LeastSquaresSolver(Solver):
     @classmethod
     def from_record(cls, problem: Problem, record: LeastSquares) -> Self:
         require_entries(problem, "least_squares")
-        for most, some in (
-            (PENCIL_BACKWARD_ORDER, ("backward", "bidirectional")),
-            (LEAST_SQUARES_EXACT_ORDER, ("exact",)),
-        ):
-            if record.strategy in some and problem.p > most:
-                raise ValueError(
-                    f"strategy={record.strategy!r} takes at most {counted(most, 'variable')}, not "
-                    f"{problem.p}: use strategy='forward'"
-                )
+        refuse_costly(record.strategy, problem.p, PENCIL_BACKWARD_ORDER)
+        refuse_costly(record.strategy, problem.p, LEAST_SQUARES_EXACT_ORDER, ("exact",))
         seconds, nodes = (math.inf if x is None else x for x in (record.time_limit, record.node_limit))
         return cls(record.strategy, record.swaps, seconds, nodes)
 

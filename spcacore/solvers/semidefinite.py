@@ -36,7 +36,7 @@ from ..operators.problem import Problem
 from ..operators.submatrix import formed_error, largest_submatrix, product_error, rows_of, symmetric_submatrix
 from ..progress import Callback
 from ..results import DSPCAComponent
-from ..supports.admissible import Supports
+from ..supports.admissible import Supports, refuse_count
 from .base import (
     Needs,
     Run,
@@ -178,10 +178,8 @@ def dspca(
     record = as_record(options, DSPCA)
     checked_screening(SemidefiniteRelaxation, record)
     known = choice_options(SemidefiniteRelaxation, choice)
-    if "count" in known and penalty is not None:
-        raise ValueError(
-            f"count={known['count']!r} says what a cardinality counts; leave it out with a penalty"
-        )
+    if penalty is not None:
+        refuse_count(known, "leave it out with a penalty")
     problem = as_problem(X, kind, center, scale, sample_weight, choice=known)
     solver = SemidefiniteRelaxation.from_record(problem, record)
     state = replace(DeflatedOperator.from_problem(problem), hook=progress_hook(callback))

@@ -116,7 +116,7 @@ class TruncatedPower(IterativeSolver):
         ):
             return state.matrix
         cheap = op.symmetric_form or float(op.m) * p**2 <= BRIEF_FORMING
-        return op.submatrix(np.arange(p)) if cheap and p <= min(BRIEF_ORDER, largest_submatrix(op)) else None
+        return op.submatrix(np.arange(p)) if cheap and p <= largest_submatrix(op) else None
 
     def _best_of_matrix(self, state: DeflatedOperator, A: AnyArray, cardinality: int) -> Solution | None:
         """The best of a search of A, and of what it starts from, with values re-fitted."""

@@ -324,6 +324,12 @@ def knowledge(choice: Choice | None, name: str = "choice") -> dict[str, Any]:
     return given if count == "groups" else given | {"count": count}
 
 
+def refuse_count(known: dict[str, Any], otherwise: str) -> None:
+    """Refuse what a cardinality counts, where there is none."""
+    if "count" in known:
+        raise ValueError(f"count={known['count']!r} says what a cardinality counts; {otherwise}")
+
+
 def variables_of(given: Any, name: str, p: int, names: Names) -> Index:
     """Positions of variables given by names or by indices, ascending."""
     if given is None:
