@@ -246,7 +246,7 @@ def test_csv_outputs_read_back_exactly(run, tmp_path, X, dtype):
 
 @pytest.mark.parametrize("command", ["fit", "path", "stability"])
 @pytest.mark.parametrize(("extension", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 def test_pictures(output, tmp_path, file, command, extension, start):
     pytest.importorskip("matplotlib", reason="matplotlib draws")
     path = tmp_path / f"f.{extension}"

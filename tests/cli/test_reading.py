@@ -222,7 +222,7 @@ def test_parquet(tmp_path, X, dtype):
     assert "left out 1 column" in read_and_told(tmp_path / "m.parquet")[1]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.filterwarnings("ignore")  # of anndata
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.csc_matrix])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])

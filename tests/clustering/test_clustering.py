@@ -249,6 +249,7 @@ def test_kmeans_of_all_partitions(form, weighted):
     assert reached >= 0.9 * tried
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("gain", "moves"), [(0.3, True), (1e-3, True), (1e-9, True), (1e-13, False), (-1e-3, False)]
 )

@@ -76,7 +76,7 @@ MORE = (KernelPCA, SparseHierarchical, SparseKMeans, StructuredPCA)
 CHECKED = [E() for E in (*ALL, *MORE)]
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks([*CHECKED, StabilitySelector(n_resamples=4)])
 def test_scikit_learn_checks(estimator, check):

@@ -87,7 +87,7 @@ ESTIMATORS = {
 CLUSTERS = ("SparseKMeans", "one cluster")
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -125,6 +125,7 @@ def test_weights_in_dask_arrays(name):
     assert_allclose(one, other, atol=1e-6)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "SparseKMeans"])
 def test_nothing_comes_whole_to_the_client(name, monkeypatch):
     """Of twice as many rows in as many blocks come at most three vectors of length n more, not X."""

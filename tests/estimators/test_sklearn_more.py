@@ -56,7 +56,7 @@ IN_BATCHES = [
 ]
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("n", [60, 9], ids=["tall", "few"])
 @pytest.mark.parametrize(
     "options",
@@ -97,6 +97,7 @@ def test_the_default_ridge_in_batches(X, n, weight):
     np.testing.assert_allclose(model.components_, whole.components_, atol=1e-7)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("model", IN_BATCHES, ids=repr)
 def test_weights_of_batches_are_repeated_rows(X, model):
     weight = np.random.default_rng(1).integers(0, 4, len(X))

@@ -74,7 +74,7 @@ def check_refused(call, kind, dtype):
     assert message is None or "sparse" in said or re.search(message, said), said
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("call", "shares"), list(eighths(TAKES)))
 def test_refused(call, shares):
     each(check_refused, call, among([k for k in BAD if applies(call, k)], shares))
@@ -105,7 +105,7 @@ def check_finite(call, cells, dtype):
         np.testing.assert_array_equal(value, clean)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(("call", "dtype"), in_turn(TAKES, DTYPES[::-1]))
 def test_not_finite(call, dtype):
     each(check_finite, call, [(k, dtype) for k in bad_cells(call.clean(dtype))])
@@ -120,7 +120,7 @@ def check_broken(call, kind, dtype):
         call.run(X)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(("call", "dtype"), in_turn(TAKE_SPARSE, DTYPES[::-1]))
 def test_broken_structure_is_refused_before_it_is_followed(call, dtype):
     each(check_broken, call, [(k, dtype) for k in BROKEN])
@@ -136,7 +136,7 @@ def check_sparse_not_finite(call, kind, dtype):
     assert re.search(rf"\b{call.argument}\b", str(info.value))
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(24)
 @pytest.mark.parametrize(("call", "dtype"), in_turn(TAKE_SPARSE, DTYPES[::-1]))
 def test_sparse_not_finite(call, dtype):
     each(check_sparse_not_finite, call, [(k, dtype) for k in SPARSE if k[0] != "int8"])
@@ -218,7 +218,7 @@ def check_degenerate(call, kind, dtype):
         assert not re.search("encountered|Mean of empty|Degrees of freedom", str(w.message)), w.message
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize(("call", "dtype"), in_turn(TAKES, DTYPES[::-1]))
 def test_degenerate_input_has_an_answer_or_a_clear_error(call, dtype):
     each(check_degenerate, call, [(k, dtype) for k in degenerate(call.clean(dtype))])
@@ -260,7 +260,7 @@ def test_wrong_number_of_columns(call):
 # ---- matrices that are no covariance --------------------------------------------------------------------
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("call", [c for c in calls.CALLS if c.takes == "covariance"], ids=repr)
 def test_what_is_no_covariance_in_any_storage(call):
     """Not square, or not symmetric by more than rounding, at any scale; NaN in one triangle."""

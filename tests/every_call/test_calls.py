@@ -30,7 +30,7 @@ def test_every_public_function_is_there():
     assert len({c.name for c in calls.CALLS}) == len(calls.CALLS)
 
 
-@pytest.mark.share(100)
+@pytest.mark.share(200)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["f32", "f64"])
 @pytest.mark.parametrize("call", calls.CALLS, ids=repr)
 def test_every_call_answers_and_repeats(call, dtype):
@@ -90,7 +90,7 @@ VARIANCES = {"explained_variance", "adjusted_variance", "value", "total_variance
 OF_SAMPLES = {"bic", "n_parameters"}  # of which the mean is one parameter a variable
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("call", [c for c in calls.CALLS if c.name.endswith(", covariance")], ids=repr)
 def test_a_covariance_gives_what_its_data_give(call):
     if call.function == "deflate":
@@ -277,7 +277,7 @@ PROGRESS = {  # what is reported of each component that is found, where it is no
 }  # fmt: skip
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(
     "call", [c for c in calls.CALLS if takes_callback(c) and "refined" not in c.name], ids=repr
 )
@@ -298,7 +298,7 @@ def test_progress_ends_with_what_is_found(call):
         assert seen[-1].n_iter == np.ravel(result.n_iter)[-1]
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_stop_iteration_returns_what_was_found(call):
     told = []
@@ -336,7 +336,7 @@ def test_stop_iteration_before_the_first_step(call):
             assert not np.any(one.converged)
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("call", WITH_CALLBACK, ids=repr)
 def test_what_else_a_callback_raises_reaches_the_caller(call):
     if call.function == "ppca":

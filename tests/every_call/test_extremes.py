@@ -131,7 +131,7 @@ def test_smallest_shapes(form, shape, dtype):
 # ---- rank and ties --------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @each_dtype
 @pytest.mark.parametrize("deflation", ["projection", "schur", "orthogonalized_projection"])
 @pytest.mark.parametrize(

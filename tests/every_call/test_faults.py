@@ -93,7 +93,7 @@ def in_thread(run, *args, **options):
         return pool.submit(run, *args, **options).result()
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize(("call", "form"), every(heavy=("refine", "spca")))
 def test_no_memory(call, form):
     in_thread(refuse_in_turn, call, form, 5)
@@ -146,7 +146,7 @@ def raise_no_flag(call, X):
     assert np.geterr() == old
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(("call", "form"), every())
 def test_floating_point(call, form):
     raise_no_flag(call, FORMS[form](call))
@@ -233,7 +233,7 @@ SEVERAL = [
 ]  # fmt: skip
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize(("call", "form", "threads", "times", "shared"), SEVERAL)
 def test_threads(call, form, threads, times, shared):
     """At the same time as in turn, to the bit."""
@@ -271,6 +271,7 @@ def failing(X, error, after):
     return LinearOperator(X.shape, matvec=matvec, rmatvec=lambda f: X.T @ f, dtype=X.dtype)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("after", [0, 3])
 @pytest.mark.parametrize("kind", [KeyError, MemoryError, SystemExit, KeyboardInterrupt, GeneratorExit, Mine])
 def test_exceptions_of_operators_arrive(kind, after):

@@ -100,7 +100,7 @@ def test_the_covariance(call):
     assert stated(call)["covariance"] == ("yes" if takes else "no")
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("call", MATRICES, ids=repr)
 def test_taken_or_refused(call, kind):
@@ -215,7 +215,7 @@ def scaled(call):
     return call in BY_KIND and "scale" in inspect.signature(owner).parameters and "scale" not in call.name
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("call", [call for call in CALLS if scaled(call)], ids=repr)
 def test_a_constant_column_is_not_divided(call):
     X = CLEAN["data"].copy()

@@ -170,7 +170,7 @@ def among(table, call, dtype):
     return [c for c in units if not 1e-3 < c < 1e100] or units  # those near 1 where no other can be
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize(("call", "dtype"), in_turn(CALLS, DTYPES))
 def test_a_power_of_two_changes_no_bit(call, dtype):
     for c in among(EXACT, call, dtype):
@@ -226,7 +226,7 @@ OF_COLUMNS = [
 ]  # fmt: skip
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("call", OF_COLUMNS, ids=repr)
 def test_columns_of_very_different_size(call):
     """No NaN, and the leading component is that of the largest columns."""
@@ -341,7 +341,7 @@ IN_ANY_ORDER = [
 ]
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize(("which", "call"), IN_ANY_ORDER, ids=repr)
 def test_order_of_rows_and_columns(which, call):
     rows, columns = (ROWS, np.arange(P)) if which == "rows" else (np.arange(N), COLUMNS)

@@ -72,7 +72,7 @@ def test_weights_are_repeated_rows(call, layout):
     near(call, out, numbers(run(X0[rows])), OF_ROWS)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("call", "layout"), in_turn(LAWS["vectors"].calls(), list(LAYOUTS)))
 def test_vectors_for_center_and_scale(call, layout):
     if LAYOUTS[layout] and stated(call)[LAYOUTS[layout]] == "no":
@@ -102,7 +102,7 @@ def test_samples_rotated_about_their_mean(call):
     near(call, numbers(call.run(Q @ X0)), expected)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("call", LAWS["constant column"].calls(), ids=repr)
 def test_the_value_of_a_constant_column_changes_nothing(call):
     zero, other = X0.copy(), X0.copy()
@@ -114,7 +114,7 @@ def test_the_value_of_a_constant_column_changes_nothing(call):
             assert not np.any(out[name][-1]), name
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("call", LAWS["signs"].calls(), ids=repr)
 def test_other_signs_of_columns(call):
     signs = np.where(np.random.default_rng(2).random(P) < 0.5, -1, 1)

@@ -107,7 +107,7 @@ def check_dense(call, good, dtype):
     assert isinstance(clean[0], dict) or name in VALUES.get(call.name, ())
 
 
-@pytest.mark.share(24)
+@pytest.mark.share(48)
 @pytest.mark.parametrize(("call", "shares"), list(eighths(TAKES)))
 def test_same_numbers_as_a_clean_copy(call, shares):
     each(check_dense, call, among([k for k in GOOD if applies(call, k)], shares))
@@ -126,7 +126,7 @@ def check_sparse(call, form, dtype):
     assert isinstance(same(call, out, a, False)[0], dict)
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize(
     ("call", "shares"),
     list(eighths([c for c in TAKES if c.sparse and c.clean().ndim == 2 and c.name not in PERMUTED])),
@@ -135,6 +135,7 @@ def test_sparse_equals_dense(call, shares):
     each(check_sparse, call, among(SPARSE, shares))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("call", [c for c in TAKES if not c.sparse and c.clean().ndim == 2], ids=repr)
 def test_sparse_is_refused_where_entries_are_needed(call):
     for _, make in SPARSE:

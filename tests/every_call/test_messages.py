@@ -36,7 +36,7 @@ def uncounted(source):
 MANY = {  # the last name of an expression that is never 1, or that is a list of numbers
     ("names", "columns"), ("n", "nodes"), ("n_iter", "nodes"), ("total", "entries"), ("labels", "samples"),
     ("8", "entries"), ("k", "variables"), ("p", "variables"), ("kept", "variables"), ("kinds", "classes"),
-    ("first", "columns"),
+    ("first", "columns"), ("most", "variables"),
 }  # fmt: skip
 
 

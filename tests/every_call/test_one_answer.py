@@ -45,6 +45,7 @@ TIED = {  # of standardized variables each pair has entries of one magnitude, to
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", TIED)
 def test_sign_of_entries_that_tie(name):
     """The first of them is positive, and as large as any, whatever rounding says."""
@@ -56,7 +57,7 @@ def test_sign_of_entries_that_tie(name):
                 assert v[tied.argmax()] == abs(v).max(), seed
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in range(1, 10))])
 @each_dtype
 @pytest.mark.parametrize("shape", SHAPES)
@@ -71,9 +72,8 @@ def test_noise(shape, dtype, seed):
         )
 
 
-@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in range(1, 10))])
-@pytest.mark.parametrize(("n", "p"), [(300, 3200), (150, 8400)])
+@pytest.mark.parametrize(("n", "p"), [(300, 3200), pytest.param(150, 8400, marks=pytest.mark.slow)])
 def test_weak_components_of_blocks_that_become_no_matrix(n, p, seed):
     """Two factors, and two components of noise: the search in passes ends where that in memory does."""
     rng = np.random.default_rng(seed)
@@ -108,6 +108,7 @@ READ_ONCE = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", READ_ONCE)
 def test_blocks_are_read_once_for_any_number_of_components(name):
     X = np.random.default_rng(0).standard_normal((900, 600))

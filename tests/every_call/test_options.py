@@ -313,6 +313,7 @@ def refused(call, given, option, value):
     return "is accepted"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_bad_values_are_refused_by_name(name):
     call = getattr(spcacore, name)
@@ -335,6 +336,7 @@ def test_bad_values_are_refused_by_name(name):
         call(**given, nonsense=1)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("name", "argument", "record", "needed"), INSIDE)
 def test_bad_values_in_records_are_refused_by_name(name, argument, record, needed):
     """Whether the record refuses them, or the function that is given it."""

@@ -8,7 +8,7 @@ from calls import CALLS
 pytestmark = pytest.mark.skipif(not rounding.HERE, reason="the numbers of rounding modes are of x86-64")
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("call", CALLS, ids=repr)
 def test_digits_and_supports(call):
     """Two digits fewer may be the processor's."""

@@ -70,6 +70,7 @@ def test_pmd_is_the_loop_of_the_paper(n, p, q, bounds, monkeypatch):
     assert (abs(result.loadings_y).sum(axis=0) <= bounds[1] * (1 + 1e-9)).all()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", [4, 32, 61, 66, 96])
 def test_pmd_reaches_the_best_of_random_starts(seed):
     """From two starts it is 1.6 to 7.8 % short on these."""
@@ -126,6 +127,7 @@ def test_planted_pairs_of_many_variables(method):
         assert_allclose(ours, theirs, atol=1e-5)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("scale", [True, False])
 @pytest.mark.parametrize("method", ["pmd", "generalized"])
 def test_means_of_sparse_data_cost_no_digits(method, scale):

@@ -135,6 +135,7 @@ def test_generalized_finds_nearly_the_optimum(known):
     assert max(ratios) > 1 - 1e-6
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("known", KNOWN)
 def test_penalized_decompositions_end_where_no_step_helps(known, monkeypatch):
     monkeypatch.setattr("spcacore.generalized.cca.CCA_TOL", Precision(0, 0))
@@ -189,7 +190,7 @@ def test_a_start_of_the_wrong_sign_is_turned(monkeypatch):
     assert found.strengths[0] > 0.5
 
 
-@pytest.mark.share(8)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 7, 12])
 def test_signs_where_a_side_is_singular(seed):
     """What is said to be the strength of a pair, in units of its scores, is their correlation."""

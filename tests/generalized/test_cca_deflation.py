@@ -43,7 +43,7 @@ def deflated_pairs(C, Bx, By, U, V, deflation):
     return out, left, right
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("method", ["pmd", "generalized"])
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 def test_pairs_of_a_deflated_matrix(deflation, method):

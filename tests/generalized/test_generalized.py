@@ -117,7 +117,7 @@ def test_the_best_pairs_of_variables_come_first():
         assert eigen.best_pairs(both, 100) == wanted
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(5))
 def test_greedy_paths_by_brute_force(kind, seed):
@@ -247,7 +247,7 @@ def test_what_nothing_is_said_of():
     assert sparse_eigen(np.zeros((3, 3)), np.eye(3), 1, 2).values[0] == 0
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.filterwarnings("ignore:found only .* directions")
 @pytest.mark.parametrize("strategy", ["auto", "rough"])
 @pytest.mark.parametrize("deflation", DEFLATIONS)
@@ -263,7 +263,7 @@ def test_directions_of_deficient_pencils(singular, deflation, strategy):
         check_deflated(A, B, result, deflation)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("p", [12, 300, 1100])
 @pytest.mark.parametrize("options", [{}, {"strategy": "rough"}, {"deflation": "generalized"}])
 def test_sparse_matrices(p, options):
@@ -291,6 +291,7 @@ def test_sparse_matrices_that_are_refused(p):
             sparse_eigen(sp.csr_array(A), sp.csr_array(B), 1, 2)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("k", [2, 4, 6])
 @pytest.mark.parametrize("component", [1, 2, 3])
 def test_a_given_component_by_few_variables(component, k):

@@ -176,6 +176,7 @@ def test_what_the_example_says():
     assert len(drawn(module, result).axes) == 2
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("p", [9, 1100])
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 def test_means_of_sparse_data_cost_no_digits(p, layout):

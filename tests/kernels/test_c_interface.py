@@ -123,6 +123,7 @@ CONDITIONS = {  # what is changed, and the statuses that are not OK
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CALLED)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_status(name, condition):

@@ -101,6 +101,7 @@ def test_arrays_of_the_wrong_kind_are_refused():
 NEWER = "int (*dadded)(spcacore_int p);\n} spcacore_table;"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("compiler", "change", "works"),
     [
@@ -156,7 +157,7 @@ def test_the_header_is_where_it_says():
             kernels.get_include()
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @each_dtype
 @pytest.mark.parametrize("kind", ["data", "covariance", "scaled", "scaled covariance"])
 @pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])

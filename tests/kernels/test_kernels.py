@@ -369,7 +369,7 @@ def test_a_start_without_an_image_ends_no_other():
         assert objective[order].tolist() == [-np.inf, 1, 2]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("k", [1, 2, 5, 12, 30])
 @each_dtype
 def test_truncated_power_of_a_matrix_in_memory(k, dtype):

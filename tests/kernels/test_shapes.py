@@ -39,6 +39,7 @@ def data(X, kind):
     return _core.compressed(*X.shape, kind == "csr", S.data, S.indices, S.indptr, False, None, None, 1.0, 1.0)
 
 
+@pytest.mark.share(3)
 @each_dtype
 @pytest.mark.parametrize("m", [*range(1, 18), 23, 24, 25, 47, 49, *AROUND])
 def test_product_of_two(m, dtype):
@@ -53,6 +54,7 @@ def test_product_of_two(m, dtype):
         assert np.isnan(out[:, n:]).all(), (n, depth)
 
 
+@pytest.mark.share(3)
 @each_dtype
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_product_with_itself(depth, dtype):
@@ -64,7 +66,7 @@ def test_product_with_itself(depth, dtype):
         assert np.isnan(out[:, m:]).all(), m
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("kind", ["C", "F", "csr", "csc"])
 @each_dtype
 @pytest.mark.parametrize("density", [1, 0.2])

@@ -98,7 +98,7 @@ def unlike_their_sample(p, rng):
     }
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @each_dtype
 @pytest.mark.parametrize("kind", unlike_their_sample(100, np.random.default_rng(0)))
 def test_l1_threshold_of_vectors_unlike_their_sample(dtype, kind):

@@ -73,6 +73,7 @@ SPECTRA = {
 }  # fmt: skip
 
 
+@pytest.mark.share(3)
 @each_dtype
 @pytest.mark.parametrize("exponent", [0, -900, 900])
 @pytest.mark.parametrize("name", [*SPECTRA, "diagonal"])

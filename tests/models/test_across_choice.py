@@ -23,6 +23,7 @@ def random_covariance(seed, p=P):
     return covariance(samples(seed, p + 3, p))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("known", "k"),
     [({"include": [1]}, 3), ({"groups": LABELS}, 2), ({"groups": LABELS, "include": [5]}, 2), (BY_SIZE, 4),

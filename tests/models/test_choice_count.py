@@ -89,7 +89,7 @@ def free_energy(K, r, S):
     return r[S] @ np.linalg.solve(B, r[S]) - np.linalg.slogdet(B)[1]
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("mixture", MIXTURES)
 @pytest.mark.parametrize("kind", ["isotropic", "dense"])
 def test_supports_under_a_prior_have_room(mixture, kind):

@@ -42,6 +42,7 @@ def cost(choice, v):
 # ---- SCoTLASS
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("known", KNOWN)
 def test_a_step_of_scotlass_is_the_convex_optimum(known):
     cp = pytest.importorskip("cvxpy")

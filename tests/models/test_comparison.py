@@ -109,6 +109,7 @@ def test_indefinite_matrices_are_taken():
 # ---- what a comparison measures --------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @every_input
 @pytest.mark.parametrize("reference", [0, 1])
 def test_measures(which, reference):

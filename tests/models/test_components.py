@@ -80,6 +80,7 @@ def test_ties_of_low_rank_repeat():
     assert len(found) == 1
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("layout", ["C", "F", "strided", "reversed"])
 @each_dtype
 def test_scores_by_many_loadings(layout, dtype):

@@ -53,7 +53,7 @@ def shortfalls(constraint, method, seeds):
     return np.array(out)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("method", ["tpower", "greedy", "dspca", "gpower"])
 def test_the_constrained_optimum_is_found(constraint, method):

@@ -32,6 +32,7 @@ def sequence(A, xs, method):
     return out
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("method", DEFLATIONS)
 @each_dtype
 @each_order

@@ -46,6 +46,7 @@ def theirs(kernel, r, **more):
 # ---- scikit-learn ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_scores_and_transform_are_those_of_scikit_learn(kernel, way):

@@ -66,7 +66,7 @@ def seeds(count):
     return lambda test: given(seed=SEEDS)(settings(max_examples=count, deadline=None, derandomize=True)(test))
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize(("method", "deflation"), PAIRS)
 @seeds(8)
 def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
@@ -93,7 +93,7 @@ def test_what_each_deflation_promises_of_each_method(method, deflation, seed):
     assert together <= np.linalg.eigvalsh(A)[-V.shape[1] :].sum() * (1 + 1e-12)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("method", "deflation"), PAIRS)
 def test_extending_is_the_same_as_asking_at_once(method, deflation):
     X = samples(6)
@@ -167,7 +167,7 @@ def test_nothing_feasible(method):
     assert_array_equal(np.sort(np.argmax(V, axis=0)), np.sort(np.argsort(A.diagonal())[-3:]))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @each_dtype
 @pytest.mark.parametrize("method", SOLVERS)
 def test_the_end_of_the_rank(method, dtype):
@@ -318,7 +318,7 @@ def test_operator_and_diagonal_of_a_naive_residual(holes):
 CALLABLE = np.cov(np.random.default_rng(5).standard_normal((40, 14)) * np.linspace(1, 3, 14), rowvar=False)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize(
     ("method", "options"),

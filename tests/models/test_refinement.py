@@ -60,7 +60,7 @@ MATRICES = {
         ("pit props", "generalized", 3, 4, 7.3364, 0.9998),
         ("pit props", "generalized", 3, 5, 7.8962, 0.9998),
         ("pit props", "generalized", 4, 4, 8.9978, 0.9998),
-        ("pit props", "generalized", 6, 3, 10.9316, 0.9998),
+        pytest.param("pit props", "generalized", 6, 3, 10.9316, 0.9998, marks=pytest.mark.slow),
         ("communities", "generalized", 6, 10, 45.5902, 0.995),
         ("drosophila", "generalized", 4, 5, 15.3464, 0.998),
         ("drosophila", "generalized", 6, 5, 21.9502, 0.997),
@@ -195,7 +195,7 @@ def check_orthogonal_refinement(A, V):
     assert np.trace(W.T @ A @ W) >= np.trace(V.T @ A @ V) * (1 - 1e-9)
 
 
-@pytest.mark.share(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("supports", "least"),
     [
@@ -297,9 +297,8 @@ def test_two_uncorrelated_loadings_against_all_pairs_of_supports():
     assert np.mean(np.array(short) > 0.01) <= 0.05
 
 
-@pytest.mark.share(2)
 @pytest.mark.filterwarnings("ignore:component 1 not converged")
-@pytest.mark.parametrize("rule", ["orthogonal", "uncorrelated"])
+@pytest.mark.parametrize("rule", ["orthogonal", pytest.param("uncorrelated", marks=pytest.mark.slow)])
 def test_a_constraint_costs_nothing_of_what_loadings_in_turn_explain(rule):
     for seed in {*range(examples(15)), 31}:
         rng = np.random.default_rng(seed)
@@ -314,8 +313,7 @@ def test_a_constraint_costs_nothing_of_what_loadings_in_turn_explain(rule):
         assert np.trace(V.T @ A @ V) >= np.trace(turn.T @ A @ turn) * (1 - 1e-12)
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize("constraint", ["generalized", "orthogonal"])
+@pytest.mark.parametrize("constraint", ["generalized", pytest.param("orthogonal", marks=pytest.mark.slow)])
 def test_certified_and_extended(constraint):
     """The bound of each component is the best given those before it, among all supports."""
     proved = 0
@@ -489,6 +487,7 @@ def test_as_many_loadings_as_variables_of_which_one_is_constant():
         assert result.explained_variance.sum() <= result.total_variance * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_counts_of_starts_are_of_the_components_they_led_to():
     """Refined components whose variables changed come from no single search; proofs change none."""
     plain, refined, proved = (

@@ -309,7 +309,7 @@ def crossed(P):
     return (squares.sum(axis=1) ** 2).sum() - (squares**2).sum()
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("method", ["promax", "oblimin"])
 @pytest.mark.parametrize(("name", "r"), [("pit props", 3), ("pit props", 5), ("stocks", 4)])

@@ -39,7 +39,7 @@ def check_halves(op, V, U):
         assert_array_equal(y[:, c], op.backward(np.ascontiguousarray(U[:, c])))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @each_dtype
 @each_order
 @pytest.mark.parametrize(("n", "p"), SHAPES)

@@ -112,7 +112,7 @@ def changed(X, change, first, kind):
     return spcacore.row_blocks(source, block_bytes=BLOCK * width), source
 
 
-@pytest.mark.share(24)
+@pytest.mark.share(48)
 @pytest.mark.parametrize("kind", ["dense", "csr", "dask", "Fortran", "list"])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("name", CALLS)
@@ -183,7 +183,7 @@ def test_the_sums_by_whole_numbers(shape, dtype):
         assert fingerprint(other) == fingerprint(X)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e4, 1e8])
 @each_dtype
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csc_array, sp.coo_array])

@@ -35,7 +35,7 @@ def test_dask_is_not_imported_without_need():
     output_of(script)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", ["tpower", "tpower, scaled", "gpower", "pmd", "greedy gradient", "schur"])
 @pytest.mark.parametrize("how", ["lazy", "kept", "persisted", "columns", "csr"])
 def test_dask_arrays(name, how):
@@ -148,6 +148,7 @@ def failing_calls(name, persist):
         yield caught
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("persist", [True, False])
 @pytest.mark.parametrize("name", FAILED)
 def test_a_failed_call_names_the_block_and_keeps_none(name, persist):

@@ -62,7 +62,7 @@ FORMED = [  # samples, variables, density, storage, how many variables, rows of 
 ]  # fmt: skip
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @each_dtype
 @pytest.mark.parametrize(("n", "p", "density", "kind", "k", "rows"), FORMED)
 def test_matrix_is_that_of_numpy(n, p, density, kind, k, rows, dtype):
@@ -186,7 +186,7 @@ def given_as(X, how):
     return np.array(X, dtype, order=kind)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @scaled_or_not
 @pytest.mark.parametrize("highest", [2, 250, 2047, 40_000])
 def test_whole_numbers_have_one_answer(highest, scale):

@@ -127,7 +127,7 @@ def test_matrix_is_not_copied(call, setup, tmp_path):
     assert left < 0.1 * size
 
 
-@pytest.mark.share(2)
+@pytest.mark.slow
 @linux
 @pytest.mark.parametrize(
     "setup", ["csr", *(pytest.param(s, marks=pytest.mark.slow) for s in ("C", "F", "csc"))]

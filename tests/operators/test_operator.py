@@ -104,7 +104,7 @@ def test_products_and_submatrices(name, dtype, center, scale):
     assert_array_equal(positions, np.flatnonzero(abs(y) > level))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @each_dtype
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("coo", "csr int64", "every other column")])
 @pytest.mark.parametrize(

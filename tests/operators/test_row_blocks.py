@@ -69,7 +69,7 @@ def in_memory(name):
     return calls.numbers(CALLS[name](data()))
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(24)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", CALLS)
 def test_the_same_result_as_in_memory(name, kind):
@@ -82,7 +82,7 @@ def test_the_same_result_as_in_memory(name, kind):
             assert_allclose(found[field], value, rtol=0, atol=atol, err_msg=field)
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(24)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "options",
@@ -104,6 +104,7 @@ def test_canonical_pairs(kind, options):
                 assert_allclose(np.asarray(a), b, rtol=0, atol=1e-9, err_msg=name)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", [k for k in KINDS if k != "one row at a time"])
 def test_new_rows(kind):
     X = data()
@@ -271,6 +272,7 @@ def test_blocks_of_sparse_rows_are_as_large_as_what_they_store_and_are_not_copie
     assert list(blocks.results(addresses)) == [[True, True]] * blocks.n_blocks
 
 
+@pytest.mark.slow
 def test_k_means_reads_once_a_step_for_all_starts():
     """As many passes as the longest of the searches that go on together has questions, those of memory."""
     from spcacore.clustering import columns

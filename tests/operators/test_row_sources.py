@@ -34,7 +34,7 @@ STORED = {
 }
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(24)
 @pytest.mark.parametrize("kind", STORED)
 @pytest.mark.parametrize("name", METHODS)
 def test_the_same_result_as_in_memory(name, kind):
@@ -413,7 +413,7 @@ NAMED = [*LIBRARIES, "parquet", "ParquetFile", "dataset"]
 HELD = [*LIBRARIES, "file", "files", "folder", "frames", "function", "parquet", "ParquetFile", "dataset"]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("how", HELD)
 def test_files_and_functions(how, tmp_path):
     X = data()

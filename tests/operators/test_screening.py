@@ -167,7 +167,7 @@ def sweep(kind, seeds):
             compare(rng, X, *options)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("kind", DATA)
 def test_small_cases(kind):
     sweep(kind, range(examples(60)))
@@ -274,7 +274,7 @@ def test_whole_calls(kind, order, dtype):
         assert results[1].screening.questions > 8
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "options",
@@ -419,6 +419,7 @@ def test_the_mean_of_a_column_leaves_the_range(order):
         assert same(a.largest(index, value, 10), b.largest(index, value, 10))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("mode", MODES)
 @each_dtype
 def test_products_that_underflow(dtype, mode):
@@ -518,6 +519,7 @@ def test_columns_of_c_order_are_kept_and_evicted():
 # ---- what is read -----------------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @each_order
 @pytest.mark.parametrize(("mode", "most"), [("both", 2.4), ("shadow", 7.0), ("references", 15.0)])
 def test_few_columns_are_read(mode, most, order):

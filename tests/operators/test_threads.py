@@ -94,7 +94,7 @@ def alone(name, entries=None):
         return outcome(LARGE[name](ENTRIES[entries]) if entries else MORE[name]())
 
 
-@pytest.mark.share(36)
+@pytest.mark.share(72)
 @pytest.mark.parametrize("n_threads", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, *MANY))])
 @pytest.mark.parametrize("entries", ENTRIES)
 @pytest.mark.parametrize("name", LARGE)
@@ -122,7 +122,7 @@ def called_alone(index):
         return outcome(CALLS[index].run(CALLS[index].clean()))
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize(
     ("index", "n_threads"),
     [
@@ -169,6 +169,7 @@ def products_of(dtype):
     return out
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", GRAMS)
 def test_bits_of_gram_matrices(name):
     """Neither the threads of the loops nor those of BLAS change one."""

@@ -100,7 +100,7 @@ def close(one, all_, but=(), **tolerance):
             assert_allclose(getattr(one, name), value, **tolerance, err_msg=name)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "blocks", "dask"])
 @pytest.mark.parametrize(
     "options",

@@ -74,7 +74,7 @@ def check_fixed_points(A, V, k, deflation="projection"):
         earlier.append(x)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("kind", ["planted", "late", "dominant", "ties", "sparse", "noise"])
 @pytest.mark.parametrize("storage", STORAGES)
 @of_examples(

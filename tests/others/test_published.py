@@ -158,6 +158,7 @@ STOCKS = [("stocks", 4, 5 * i, c, s) for c, shares in SHARES.items() for i, s in
 CARS = [(2, "orthogonal", 0.6043866), (2, "uncorrelated", 0.4755581), (3, "orthogonal", 0.829)]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("name", "r", "k", "constraint", "share"),
     [

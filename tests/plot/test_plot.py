@@ -220,6 +220,7 @@ def test_names_of_arrows_that_end_together_are_a_list():
 NUMBERS = np.random.default_rng(14).standard_normal(60)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("labels", "shown"),
     [

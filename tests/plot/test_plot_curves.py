@@ -81,6 +81,7 @@ def compared(**options):
     return spcacore.compare(results, PROPS.correlation, kind="covariance", **options)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("definition", VARIANCE_DEFINITIONS)
 def test_matched_components_stand_side_by_side(definition):
     c = compared()
@@ -260,7 +261,7 @@ def apart(a, b):
     return np.sqrt(np.mean(difference**2)), abs(difference).max()
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.skipif(
     matplotlib.__version_info__ < (3, 11),
     reason="stored pictures are by matplotlib 3.11, which sets text anew",

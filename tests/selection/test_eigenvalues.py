@@ -67,6 +67,7 @@ def test_the_rank_of_block_models_with_unequal_degrees(degree, exponent, scale, 
         assert chosen == 5 if all_found else chosen < 5
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("scale", [False, "degree"])
 @pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
 def test_the_rank_of_counts(storage, scale):
@@ -113,6 +114,7 @@ def test_the_unit_of_normal_data_does_not_matter(exponent):
         assert found.noise == pytest.approx(math.ldexp(ref.noise, exponent))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", ["counts", "graph", "normal", "few"])
 def test_statistics_of_noise_are_standard_normal(kind):
     """But for the first of counts, their mean: each split tests independent data."""

@@ -28,7 +28,7 @@ def planted(n=120, p=40, sizes=(4, 15), variances=(14.0, 8.0), seed=0):
     return rng.standard_normal((n, len(sizes))) * np.sqrt(variances) @ V.T + rng.standard_normal((n, p))
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("model", ["sparse_pca", "spca", "soppca"])
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_steps_are_selections_of_one_grid_where_these_try_the_same(model, criterion):

@@ -68,7 +68,7 @@ MODELS = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("resampling", ["complementary", "half", "bootstrap"])
 @pytest.mark.parametrize("model", MODELS)
 def test_frequencies_are_those_of_copies_of_the_rows(model, resampling):

@@ -36,6 +36,7 @@ def check_feasible(name, x, amount, E):
     assert np.abs(E.T @ x).max(initial=0) <= 1e-10 * np.abs(E).max(initial=0) * len(x)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("name", "indefinite"), [*((name, False) for name in METHODS), *((name, True) for name in METHODS[3:])]
 )
@@ -72,6 +73,7 @@ def test_no_iterate_falls(name, indefinite, seed, p, share):
         assert (np.diff(values) >= -1e-10 * largest).all()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("bound", [1.0, 1.15, 1.4, 1.6, 3**0.5])
 @pytest.mark.parametrize("name", ["pmd", "pmd, nonnegative", "scotlass"])
 def test_no_point_of_the_sphere_is_better(name, bound):

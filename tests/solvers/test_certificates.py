@@ -92,7 +92,7 @@ def test_no_answer_is_above_any_bound(seeds, monkeypatch):
             assert answer.value <= best * (1 + 1e-12), (seed, answer.method)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @each_dtype
 @pytest.mark.parametrize("way", PATHS)
 @pytest.mark.parametrize("kind", ["data", "covariance", "csr"])
@@ -207,7 +207,7 @@ def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
                 assert bounds["spectral"] == pytest.approx(top, rel=1e-6)
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize("way", PATHS)
 @given(seed=SEEDS, n=st.integers(3, 12))

@@ -60,7 +60,7 @@ def objective(A, z, penalty, norm):
     return np.sqrt(square) - penalty * np.abs(z).sum()
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(("norm", "penalty"), [("l1", 0.3), ("l1", 0.6), ("l0", 0.1), ("l0", 0.3)])
 @pytest.mark.parametrize("seed", range(3))
 def test_generalized_power_where_all_variances_are_equal(norm, penalty, seed):
@@ -71,7 +71,7 @@ def test_generalized_power_where_all_variances_are_equal(norm, penalty, seed):
     assert found >= max(objective(A, z, penalty, norm) for z in each) * (1 - 2e-3)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.filterwarnings("ignore:not converged")
 @pytest.mark.parametrize("solver", [pmd, scotlass])
 @pytest.mark.parametrize("bound", [1.5, 2.0, 3.0])

@@ -185,6 +185,7 @@ def clock(monkeypatch):
     return clock
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", ["wishart", "duplicated", "scaled", "correlation", "zeros"])
 def test_no_limited_search_reports_what_another_bound_improves(kind):
     """One node is not enough for most; then the bounds that need no search hold, the relaxation too."""

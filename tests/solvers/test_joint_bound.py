@@ -238,7 +238,7 @@ def test_no_uncorrelated_components_exceed_their_bound():
     assert np.mean(tight) > 0.9
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @each_dtype
 @pytest.mark.parametrize("way", PATHS)
 def test_bounds_of_data_by_few_vectors(way, dtype, monkeypatch):
@@ -259,6 +259,7 @@ def test_bounds_of_data_by_few_vectors(way, dtype, monkeypatch):
             )
 
 
+@pytest.mark.slow
 def test_pit_props_are_within_a_twentieth():
     """Of the best loadings known, which `sparse_pca(refine=True)` finds."""
     for r, known, most in ((2, 5.8208, 1.045), (3, 7.8962, 1.044), (6, 11.303, 1.001)):
@@ -289,6 +290,7 @@ def test_a_matrix_of_zeros_and_scales():
         assert np.ldexp(bound, -exponent) == pytest.approx(one, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_sparse_pca_is_certified_jointly():
     X = np.random.default_rng(0).standard_normal((40, 9)) @ np.diag(np.arange(1, 10.0))
     for options in ({}, {"constraint": "orthogonal"}, {"refine": True}, {"deflation": "schur"}):
@@ -318,7 +320,7 @@ def test_sparse_pca_is_certified_jointly():
     assert result.joint_bound == pytest.approx(2.8)  # 1 + 2 (0.9)
 
 
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 120), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 120), marks=pytest.mark.slow)], ids=str)
 def test_no_other_groups_exceed_the_joint_bound(seeds):
     """The bound is for all groups that are allowed, however small those found are."""
     for seed in seeds:

@@ -192,6 +192,7 @@ def variance_on(A, S):
     return np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("share", [0.3, 0.8, 0.9, 0.95, 0.99, 1.0])
 def test_fewest_variables_against_enumeration(share):
     for seed in range(2):

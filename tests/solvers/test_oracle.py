@@ -150,7 +150,7 @@ def attained(family, seed):
     return {name: x.value / optima(family, seed)[k] for name, x in found.items()}
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.filterwarnings("ignore:not converged", "ignore:X has rank")
 @pytest.mark.parametrize(("family", "seeds"), CASES)
 def test_no_solver_is_above_the_optimum_and_no_bound_below(family, seeds):

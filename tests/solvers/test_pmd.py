@@ -207,7 +207,7 @@ def holes(seed=0, shape=(30, 15)):
     return X
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @each_order
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("scale", [True, False])

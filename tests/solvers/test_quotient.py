@@ -78,6 +78,7 @@ def test_gpower_l0_against_enumeration(data):
     assert np.mean(exact) > 0.8
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "how",
     [

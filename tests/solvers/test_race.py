@@ -84,7 +84,7 @@ def limited(monkeypatch, limits):
         monkeypatch.setattr(field_search, name, value)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @scaled_or_not
 @pytest.mark.parametrize("make", [counts, genotypes, factors, noise])
 @pytest.mark.parametrize("route", ROUTES)

@@ -65,6 +65,7 @@ def test_first_component_is_that_of_pmd(bound):
     assert x.value == pytest.approx(y.value, rel=1e-12)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("bound", [1.05, 1.2, 1.5, 1.8, 2.2, 2.8, 13**0.5])
 @pytest.mark.parametrize("renormalize", [True, False])
 def test_pit_props(bound, renormalize):

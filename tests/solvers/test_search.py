@@ -59,6 +59,7 @@ def matrices(p, rng):
     yield "diagonal", np.diag(np.arange(1.0, p + 1))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("p", [1, 2, 3, 5, 8, 11])
 @each_dtype
 def test_a_tree_proves_the_best_of_all_supports(p, dtype):
@@ -73,6 +74,7 @@ def test_a_tree_proves_the_best_of_all_supports(p, dtype):
             assert (np.diff(supports[0]) > 0).all()
 
 
+@pytest.mark.share(3)
 @each_dtype
 @pytest.mark.parametrize("k", [2, 5, 9])
 def test_without_a_tree_races_end_where_no_swap_is_better(dtype, k):

@@ -70,7 +70,7 @@ def exchange(A, k, leaving, candidate, level, slack=1e-9, tie=1e-12):
     return _core.exchange(C, leaving, candidate, diagonal, *basis, level, slack, tie)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("excess", [1e-10, 0.1, 0.3])
 @pytest.mark.parametrize(("k", "p"), [(2, 12), (5, 12), (6, 150)])
 def test_the_first_exchange_that_exceeds_a_level(k, p, excess):

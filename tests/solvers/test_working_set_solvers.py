@@ -135,7 +135,7 @@ def fit(X, method, given, r=2, **options):
         return flat.sparse_pca(X, r, renormalize=False, **OPTIONS[method], **given, **options)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("kind", ["planted", "late", "dominant", "ties", "sparse", "noise"])
 @pytest.mark.parametrize("method", OPTIONS)
 @given(
@@ -157,7 +157,7 @@ def test_a_vector_on_the_same_support_is_asked_for_too(method):
     check(X, fit(X, method, given), method, given)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("deflation", SEMIDEFINITE)
 @pytest.mark.parametrize("method", OPTIONS)
 @given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)), st.sampled_from(["noise", "planted"]))
@@ -169,7 +169,7 @@ def test_every_deflation_of_a_semidefinite_matrix(deflation, method, seed, stora
     check(X, result, method, given, deflation)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("method", OPTIONS)
 def test_the_search_ends_in_the_set(method, storage, no_search_of_all):

@@ -181,7 +181,7 @@ def a_case(seed, known):
     return A, supports.within(int(rng.integers(least, min(most, least + 4) + 1)))
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("known", KNOWN)
 @pytest.mark.parametrize("seed", SEEDS)
@@ -251,7 +251,7 @@ def called(call, A, k, choice):
     return x.loading[:, None], x.value, np.inf if bound is None else bound
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(24)
 @pytest.mark.filterwarnings("ignore:no variance is left after 1 of the 2")  # one variable is the best set
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("known", KNOWN)
@@ -304,7 +304,7 @@ def all_partitions(supports, sizes, total):
 PARTS = "variance", "sum of 2", "pencil", "least squares", "regression"
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(24)
 @pytest.mark.parametrize("objective", PARTS)
 @pytest.mark.parametrize("total", [False, True])
 @pytest.mark.parametrize("known", [name for name in KNOWN if "include" not in name and name != "both"])
@@ -377,6 +377,7 @@ def an_objective(seed, known, objective):
     return supports, value_of(A, supports, objective), OBJECTIVES[objective](A, supports)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("known", KNOWN)
 def test_a_unit_more_or_less_makes_of_the_value_what_enumeration_says(known, objective):
@@ -398,6 +399,7 @@ def test_a_unit_more_or_less_makes_of_the_value_what_enumeration_says(known, obj
                 assert (found >= np.array(expected) * (1 - 1e-12) - 1e-15).all()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("known", KNOWN)
 def test_each_step_is_the_best_one(known, objective):
