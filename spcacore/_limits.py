@@ -190,6 +190,12 @@ WORKING_SET_NOISE = 64  # units of rounding of the largest variance that the Gra
 WORKING_SET_COST = 1 << 18  # multiplications of a product, below which it costs next to nothing
 
 # Resamples
+RESAMPLE_CANDIDATES = 4  # variables to begin with, over the cardinality; the supports of all the data beside
+RESAMPLE_CHECKS = 20  # of all variables of a batch, after which a resample is searched among all
+RESAMPLE_BATCH = 32  # resamples at a time: enough for the speed of a product of matrices
+RESAMPLE_ENTRIES = 1 << 20  # of the moments and products of a batch, 8 MB, where half of X has fewer
+RESAMPLE_PRODUCTS = 24  # with all variables, from which a product of matrices repays copies of the columns
+RESAMPLE_CHUNK = 1 << 17  # entries of X whose moments are taken at a time, so that they stay in cache
 QUANTILE_ENTRIES = 1 << 21  # loadings of all resamples that are sorted together
 STABLE_FREQUENCY = 0.75  # of a stable variable, where no bound on false ones can be given
 

@@ -159,15 +159,19 @@ def stability(
     if not refits.reference().any():
         raise ValueError("X has no component under these options: no variable is chosen")
     weights = drawn_weights(n, resampling, seed, labels)
+    batches = [range(i, min(i + refits.batch, n_resamples)) for i in range(0, n_resamples, refits.batch)]
     counter = ProgressCounter(hook, n_resamples)
 
-    def fit(i: int, report: Report) -> Refit:
-        out = refits.of(weights(i), report)
-        report(True)
+    def tell(count: int) -> bool:
+        return any(counter(counter.done + 1) for _ in range(count))
+
+    def fit(batch: range, report: Report) -> list[Refit]:
+        out = refits.of(np.array([weights(i) for i in batch]), report)
+        report(len(batch))
         return out
 
     with quiet():  # of each resample
-        found = in_threads(fit, range(n_resamples), threads, lambda _: counter(counter.done + 1))
+        found = [one for batch in in_threads(fit, batches, threads, tell) for one in batch]
     if hook.ended:
         found = found[: counter.done - counter.done % (1 + (resampling == "complementary"))]
     refuse_ended(len(found), "resamples")

@@ -216,18 +216,12 @@ class TruncatedPower(IterativeSolver):
         return drop_zeros(swap_search(state, best, self.swaps))
 
     def candidates(self, state: DeflatedOperator, cardinality: int) -> Index:
-        count, x = min(WORKING_SET_FACTOR * cardinality, state.p), self.nearby
-        if x is None or self.n_starts is None:
-            return promising_variables(state, count)
-        beside = state.operator.apply(x.index, np.ascontiguousarray(x.entries))
-        return np.union1d(*(_core.select_largest(v, -(-count // 2)) for v in (beside, state.variances)))
+        return promising_variables(state, WORKING_SET_FACTOR * cardinality)
 
     def among_some(self, state: DeflatedOperator, cardinality: int) -> tuple[Solver, int] | None:
-        """Re-fitted, and of the quotient, as among all; from all starts beside a component nearby, since the
-        matrix of the set takes a quick race."""
-        inner = self if self.nearby is None else replaced(self, n_starts=None)
+        """Re-fitted, and of the quotient, as among all."""
         whole = super().among_some(replaced(state, basis=()), cardinality)
-        return None if whole is None else (inner, cardinality)
+        return None if whole is None else (self, cardinality)
 
     def level(self, state: DeflatedOperator, x: Solution, cardinality: int) -> float:
         product = _running(state).apply(x.index, np.ascontiguousarray(x.entries))[x.index]

@@ -13,10 +13,9 @@ from oracles import ends_at
 
 import spcacore
 from spcacore.models.variance import nonzeros_of
-from spcacore.operators.working_set import WorkingSet
+from spcacore.selection import resampling
 from spcacore.selection.resampling import Refit, drawn_weights
 from spcacore.selection.stability_result import matched, quantiles, rotated
-from spcacore.solvers import truncated_power
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -116,17 +115,18 @@ def test_discriminants_and_pairs_are_those_of_copies_of_the_rows():
     assert found.names[60] == "y1"
 
 
-# ---- the search in a working set
+# ---- the search among candidates
 
 
 @pytest.mark.share(6)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("dtype", "many"), [(np.float64, 24), (np.float32, 24), (np.float64, 1)])
 @pytest.mark.parametrize(
     "treatment", [{}, {"scale": True}, {"center": False}, {"center": False, "scale": True}, {"vector": True}]
 )
-def test_wide_resamples_are_fixed_points_among_all_variables(monkeypatch, treatment, dtype):
+def test_wide_resamples_are_fixed_points_among_all_variables(monkeypatch, treatment, dtype, many):
     """Supports hold the largest entries of the deflated A x, computed from a copy of the rows."""
-    monkeypatch.setattr(truncated_power, "WORKING_SET_FACTOR", 1)  # so that others must enter
+    monkeypatch.setattr(resampling, "RESAMPLE_PRODUCTS", many)
+    monkeypatch.setattr(resampling, "RESAMPLE_CANDIDATES", 1)  # so that others must enter
     rng = np.random.default_rng(3)
     n, p, k = 60, 6000, 8
     X = rng.standard_normal((n, p)) * rng.uniform(0.5, 1, p) + rng.uniform(0, 0.2, p)
@@ -135,10 +135,17 @@ def test_wide_resamples_are_fixed_points_among_all_variables(monkeypatch, treatm
     X = X.astype(dtype)
     if treatment.pop("vector", False):
         treatment = {"center": np.full(p, 0.1), "scale": np.full(p, 2.0)}
-    joined, original = [], WorkingSet.grown
-    monkeypatch.setattr(WorkingSet, "grown", lambda self, *given: joined.append(1) or original(self, *given))
+    asked = []
+    original = resampling.CandidateRefits._let_enter
+
+    def let_enter(self, resamples, searched, moments):
+        pending = original(self, resamples, searched, moments)
+        asked.append(len(pending))
+        return pending
+
+    monkeypatch.setattr(resampling.CandidateRefits, "_let_enter", let_enter)
     found = spcacore.stability(X, pca(2, k, **treatment), resampling="bootstrap", n_resamples=6)
-    assert len(joined) > 6
+    assert sum(asked) > 0
     weights = drawn_weights(n, "bootstrap", 0, None)
     for i in range(6):
         F = X[repeated(weights(i))].astype(float)
@@ -183,15 +190,22 @@ def _shares_of_fixed_points(F, n, supports, order, rtol):
     return shares
 
 
-def test_variables_constant_in_a_resample_are_left_out():
+def test_variables_constant_in_a_resample_are_left_out(monkeypatch):
     """Whatever rounding makes of their variances, by which the data are divided."""
+    original, kept = resampling.CandidateRefits._moments, []
+    monkeypatch.setattr(
+        resampling.CandidateRefits, "_moments",
+        lambda self, weights: kept.append((weights, original(self, weights))) or kept[-1][1],
+    )  # fmt: skip
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 5000))
     X[:, :400] = rng.uniform(0, 1, 400)
     X[7, :400] += 5.0
     found = spcacore.stability(X, pca(1, 5, scale=True), resampling="bootstrap", n_resamples=8)
-    constant = np.array([drawn_weights(60, "bootstrap", 0, None)(i)[7] == 0 for i in range(8)])
+    weights, moments = kept[0]
+    constant = weights[:, 7] == 0
     assert 0 < constant.sum() < 8
+    assert_array_equal(moments.variance[:, :400], np.where(constant, 0, 1)[:, None] * np.ones(400))
     assert all((found.chosen[i][0] >= 400).all() for i in np.flatnonzero(constant))
 
 
