@@ -5,6 +5,7 @@ are left out without the files of SPCACORE_TEST_DATA.
 """
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import spcacore
 
 BEST = Path(__file__).with_name("real_best.json")
 COMPONENTS = 4
+sys.path.append(str(Path(__file__).parent))  # of the scripts, which import each other by their names
 
 
 class RealData:

@@ -67,7 +67,7 @@ def environment(request):
     return others | ({"PYTHONUNBUFFERED": "1"} if request.param == "unbuffered" else {})
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("argv", [[], ["fit", "m.npy", "-o", "r.npz"], ["--version"]])
 def test_broken_pipe_is_silent_and_results_are_written(tmp_path, X, argv, environment):
     np.save(tmp_path / "m.npy", X)

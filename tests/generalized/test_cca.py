@@ -159,6 +159,7 @@ def test_permutation_finds_the_bound_of_the_planted_pair():
     assert_allclose(result.permuted[1, 0], sparse_cca(permuted, Y, l1_bound=1.7).correlations[0], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_permutation_sees_nothing_in_noise():
     rng = np.random.default_rng(7)
     X, Y = rng.standard_normal((40, 30)), rng.standard_normal((40, 20))

@@ -138,6 +138,7 @@ def test_first_direction_is_optimal(k):
     assert_allclose(means, result.centroids, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_neither_scatter_is_formed_for_many_variables():
     """The same numbers from the rows as from the matrices, of dense and sparse data."""
     rng = np.random.default_rng(0)

@@ -39,6 +39,7 @@ SMALL_PARAMETERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_file_is_imported_with_what_the_environment_has(tmp_path):
     """As asv does when it looks for benchmarks; one file that cannot be imported ends them all."""
     pytest.importorskip("threadpoolctl")

@@ -54,7 +54,7 @@ def test_a_bound_holds_for_all_common_supports_and_all_splits(seed):
         assert found.explained_variance.sum() == pytest.approx(best, rel=1e-12)
 
 
-@pytest.mark.share(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["SUPPORTS", "NODES"])
 def test_disjoint_supports_of_more_variables_are_searched_and_bounded_by_the_relaxation(monkeypatch, limit):
     monkeypatch.setattr(f"spcacore.supports.tree.DISJOINT_{limit}", 0)

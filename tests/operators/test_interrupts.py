@@ -211,7 +211,7 @@ def test_every_long_function_is_interrupted():
     }  # fmt: skip
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("case", list(interrupted()))
 def test_ctrl_c(case, record_property):
     """The bar is 0.2 s; a busy machine may take longer, but not for more than a second's work."""

@@ -27,6 +27,7 @@ def block_model(n, blocks, inside, between, degree, rng):
     return scipy.sparse.csr_array(A + A.T)
 
 
+@pytest.mark.slow
 def test_the_rank_of_the_authors_block_model():
     """1000 nodes, 5 blocks, 0.3 inside and 0.1 between, expected degree 40: the page of gdim prints rank 5
     and these statistics, which count an edge of the graph as two, so that they are larger by a root of 2."""
