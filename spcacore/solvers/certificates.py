@@ -48,7 +48,7 @@ from .._validation import check_bool, check_choice, integer, per_component, requ
 from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out, symmetrized
-from ..linalg.scaling import EPS
+from ..linalg.scaling import EPS, eps_of
 from ..operators.covariance import is_indefinite
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
@@ -371,8 +371,8 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     fl(F'(Fv)) differs from F'Fv by at most gamma ||F||_F^2 (Higham 2002, section 3.5), gamma not above m + 64
     roundings, and an entry a_ij by gamma ||F_i|| ||F_j||, so a row of k entries by gamma max_i ||F_i|| times
     the k largest ||F_j||; LAPACK's eigenvalues are off by a multiple of p roundings of ||A||. ||A|| and
-    ||F||_F^2 are at most the trace. Variances of data come from a pass in double; a covariance that was
-    rounded is semidefinite but for a rounding of the trace.
+    ||F||_F^2 are at most the trace. Variances of data come from a pass in double; entries of a covariance
+    were rounded to its precision by at most u |a_ij|, so that a submatrix may exceed its trace by 2 u trace.
     """
     op, moment = problem.operator, np.abs(problem.known_moment)
     size, order = float(moment.sum()), problem.p if whole else max(BOUND_VECTORS, min(op.m, LEADING_ORDER))
@@ -383,7 +383,7 @@ def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
     margin = 0.0 if blocks else decomposition
     given = op.symmetric_form if whole or blocks else name == "diagonal"  # entries, or variances
     if given and op.t == 0:
-        return margin
+        return margin + (eps_of(op.dtype) * size if op.symmetric_form and not (whole or blocks) else 0.0)
     rows = blocks or name in ("row sums", "threshold")
     return margin + product_error(op, k) * (float(root.max() * _largest_sum(root, k)) if rows else size)
 
