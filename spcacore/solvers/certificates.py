@@ -467,7 +467,8 @@ def _eigenpairs(state: DeflatedOperator, count: int) -> tuple[Array | None, AnyA
     if op.symmetric_form or op.m > min(WIDE_SAMPLES, p) or state.problem.filled or state.deflation.residual:
         return None, None
     values, U, _ = leading_eigenpairs(op.outer().astype(np.float64), min(count + 1, op.m))
-    count = min(count, int(np.count_nonzero(values > 1e-9 * values[0])))
+    least = max(1e-9, op.m * eps_of(op.dtype)) * values[0]  # below it vectors may be those of rounding
+    count = min(count, int(np.count_nonzero(values > least)))
     if count == 0:
         return None, None
     V = np.empty((p, count), op.dtype, order="F")

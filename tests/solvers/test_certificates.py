@@ -134,6 +134,20 @@ def test_no_bound_is_below_the_optimum(kind, way, dtype, seeds, monkeypatch):
     assert np.mean(tight) > (0.9 if way == "all" else 0.75)
 
 
+def test_single_precision_of_rank_one(monkeypatch):
+    """One column of the data varies, of which more vectors are wanted; a rounded A may exceed its trace."""
+    X = np.full((3, 3100), -1, np.float32)
+    X[:2, 2] = 1
+    bounds = optimality_bound(X, 4).bounds.values()
+    assert 4 / 3 <= min(bounds) <= max(bounds) <= 4 / 3 * (1 + 1e-4)
+    bounds_by("lanczos", monkeypatch, BOUND_VECTORS=2)
+    for seed in range(20):
+        x = np.random.default_rng(seed).standard_normal(4)
+        A = np.outer(x, x).astype(np.float32)
+        found = optimality_bound(A, 4, kind="covariance").bounds
+        assert min(found.values()) >= np.linalg.eigvalsh(A.astype(float))[-1], seed
+
+
 def test_margins_allow_for_all_that_products_and_decompositions_lose(monkeypatch):
     """And for little more: of given entries, of variances, which doubles add, and of all else by products."""
     bounds_by("all", monkeypatch, BOUND_VECTORS=2, LEADING_ORDER=8)
