@@ -1,5 +1,5 @@
-"""From the caller's matrix to the operator that solvers see; of the matrix
-itself nothing is copied but the entries of dense data that are nearly all zero."""
+"""From the caller's matrix to the operator that solvers see; the matrix itself is never copied, except for the
+entries of dense data that are nearly all zero."""
 
 from __future__ import annotations
 
