@@ -1,4 +1,4 @@
-"""From the caller's matrix to the operator that solvers see; the matrix itself is never copied, except for the
+"""From the caller's matrix to the operator that solvers see; nothing of the matrix is copied, except for the
 entries of dense data that are nearly all zero."""
 
 from __future__ import annotations
