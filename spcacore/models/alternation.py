@@ -32,9 +32,9 @@ from ..solvers.base import (
 from ..solvers.certificates import upper_bounds
 from ..solvers.exact import ExactSearch, solve_to_optimality
 from ..solvers.explained_share import fewest_variables
-from ..solvers.generalized_power import GeneralizedPower
+from ..solvers.penalized_decomposition import left_vector
 from ..solvers.refitting import same_support
-from ..solvers.semidefinite import SemidefiniteRelaxation, own_bound
+from ..solvers.semidefinite import own_bound
 from ..solvers.solution import Ended, Solution, Tally, ended
 from ..supports.admissible import Supports
 from .joint_supports import check_sizes, search_together, tell_found
@@ -137,8 +137,7 @@ def search(
     try:
         if request.together:
             lacking = search_together(problem, solver, request, r, hook, found)
-        elif isinstance(solver, GeneralizedPower) and solver.block:
-            block = solver.solve_together(problem, request.sparsity, [request.seed, 0], report)
+        elif (block := solver.together(problem, request.sparsity, [request.seed, 0], report)) is not None:
             found += [replace(x, converged=x.converged and not ended(report)) for x in block]
             tell_found(problem, found, r, hook)
             if hook.ended:
@@ -197,7 +196,7 @@ def _in_turn(
             free = solver.name == "tpower" and request.method.renormalize and state.supports.signs is None
             if t >= len(known) and free and better is not new:
                 new = replace(better, entries=with_sign(problem, better.index, better.entries))
-            if isinstance(solver, SemidefiniteRelaxation):
+            if solver.relaxed:
                 own = min(own, own_bound(state, k))
             new = _certified(state, new, asked, own)
         found.append(new)
@@ -213,7 +212,10 @@ def _in_turn(
 
 def _without(state: DeflatedOperator, solver: Solver, x: Solution) -> DeflatedOperator:
     """One more component removed."""
-    image = solver.image(state, x) if state.deflation.residual else None
+    bound, image = solver.sample_l1_bound, None
+    if bound is not None and state.deflation.residual and not state.operator.symmetric_form:
+        u, strength = left_vector(state, x, bound)
+        image = u * u.dtype.type(strength)
     noise = partial(state.problem.noise, first_order=state.deflation.first_order)
     return state.deflate(x.index, x.entries, image, noise)
 

@@ -246,7 +246,7 @@ class CandidateRefits:
             new: Solution | None = x
             if not resample.found:
                 state = replaced(state, seed=(self.request.seed, t))
-                new = solver.near(x, False).solve(state, k)
+                new = solver.near(x).solve(state, k)
             elif t >= resample.kept:
                 new = solver.resume(state, x, k)
             if new is None or len(new.index) < k or not new.objective > inside.noise(new.index, True):

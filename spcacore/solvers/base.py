@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +15,6 @@ from .._docstrings import filled
 from .._limits import SOLVER_TOL
 from .._messages import counted, warn
 from .._records import record, replaced
-from .._types import AnyArray
 from .._validation import (
     Hook,
     as_seed,
@@ -124,6 +124,8 @@ class Solver(Restrictable):
         The deflation that suits the objective.
     maximizes_quotient : bool
         Whether it maximizes x'Ax/x'Bx itself; of others the entries are re-fitted on the supports found.
+    relaxed : bool
+        Whether the relaxation bounds what it finds, where bounds are asked for.
     orthogonal : bool
         Whether its loadings are orthogonal to the earlier ones, so that there may be none.
     missing : bool
@@ -136,12 +138,24 @@ class Solver(Restrictable):
         Whether its kernels take signs of 1 for all variables.
     forms : bool
         Whether a small matrix in memory is deflated itself, and not implicitly.
+    start : str, ndarray, Solution or None
+        Where it starts, if that was given; or a component of a similar problem, to start from too.
+    n_starts : int or None
+        How many starts there are, if that was given.
+    sample_l1_bound : float or None
+        A bound on the l1 norm of the vector of samples.
     """
+
+    _: KW_ONLY
+    start: Any = None
+    n_starts: int | None = None
+    sample_l1_bound: float | None = None
 
     name: ClassVar[str]
     objective: ClassVar[str] = "variance"
     default_deflation: ClassVar[str] = "projection"
     maximizes_quotient: ClassVar[bool] = False
+    relaxed: ClassVar[bool] = False
     orthogonal: ClassVar[bool] = False
     missing: ClassVar[bool] = False
     usual_needs: ClassVar[Needs] = Needs()
@@ -164,13 +178,24 @@ class Solver(Restrictable):
         return None
 
     def find(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
-        """What `solve` finds, in the working set where there is one and the solver can say what it lacks."""
-        x = search_in_working_set(self, state, sparsity)
-        x = self.solve(state, sparsity) if x is None else x
-        return _chosen(state.supports, x)
+        """What `solve` finds, in the working set where there is one and the solver can say what it lacks.
 
-    def image(self, state: DeflatedOperator, found: Solution) -> AnyArray | None:
-        """What takes the place of F x in the residual of the data; None for F x itself."""
+        From the default starts where a start that was given leads nowhere: A maps it to zero, perhaps.
+        """
+        x = search_in_working_set(self, state, sparsity)
+        x = _chosen(state.supports, self.solve(state, sparsity) if x is None else x)
+        infeasible = self.orthogonal and state.loadings
+        if x is not None or infeasible or not isinstance(self.start, np.ndarray):
+            return x
+        x = replaced(self, start=None).find(state, sparsity)
+        if x is not None:
+            warn("no component was found from start: the default starts were taken")
+        return x
+
+    def together(
+        self, problem: Problem, sparsities: Sequence[Any], seed: list[int], hook: ProgressHook | None
+    ) -> list[Solution] | None:
+        """All components, where it finds them at once; else None."""
         return None
 
 
@@ -248,8 +273,6 @@ def _chosen(supports: Supports, x: Solution | None) -> Solution | None:
 class IterativeSolver(Solver):
     """A solver that iterates from several starts and keeps the best run; arrays only in `start`."""
 
-    start: Any
-    n_starts: int | None
     max_iter: int
     tol: float | None
     renormalize: bool
@@ -258,31 +281,16 @@ class IterativeSolver(Solver):
     usual_needs: ClassVar[Needs] = Needs(working_set=True)
 
     @staticmethod
-    def shared(problem: Problem, record: Iterative) -> tuple[Any, int | None, int, float | None, bool]:
-        """The fields above."""
+    def shared(problem: Problem, record: Iterative) -> dict[str, Any]:
+        """The fields above, and where it starts."""
         start, n_starts = check_start(problem, record.start, record.n_starts)
-        tol = None if record.tol is None else float(record.tol)
-        return start, n_starts, record.max_iter, tol, record.renormalize
-
-    def find(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
-        """From the default starts where a start that was given leads nowhere: A maps it to zero, perhaps."""
-        x = super().find(state, sparsity)
-        infeasible = self.orthogonal and state.loadings
-        if x is not None or infeasible or not isinstance(self.start, np.ndarray):
-            return x
-        x = replaced(self, start=None).find(state, sparsity)
-        if x is not None:
-            warn("no component was found from start: the default starts were taken")
-        return x
-
-    def near(self, x: Solution, only: bool) -> Self:
-        if self.start is not None and self.nearby is None:
-            return self
-        return replaced(self, start=x, n_starts=1 if only and self.n_starts is None else self.n_starts)
-
-    @property
-    def nearby(self) -> Solution | None:
-        return self.start if isinstance(self.start, Solution) else None
+        return {
+            "start": start,
+            "n_starts": n_starts,
+            "max_iter": record.max_iter,
+            "tol": None if record.tol is None else float(record.tol),
+            "renormalize": record.renormalize,
+        }
 
     def among_some(self, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any] | None:
         default = self.n_starts in (None, 1) and (self.start is None or isinstance(self.start, str))

@@ -8,6 +8,7 @@ equal, as in a correlation matrix.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,7 @@ from .._limits import (
     COLUMN_WORK,
     SAME_ENDS,
     START_WORK,
+    WORKING_SET_FACTOR,
     WORKING_SET_PROBES,
     WORKING_SET_START,
 )
@@ -148,15 +150,26 @@ class Columns:
         return [(self.among[index], entries) for index, entries, _ in best]
 
 
-def begin_among(state: DeflatedOperator, count: int) -> Index:
-    """The variables among which a search begins whose cardinality is not given.
+def fewest_nonzeros(l1_bound: float) -> int:
+    """`l1_bound**2`: of a unit vector that has no smaller l1 norm."""
+    return math.ceil(l1_bound**2 - 1e-9)
 
-    They are the most promising ones, and of single ones of them those that a step from there would come to.
+
+def begin_among(state: DeflatedOperator, kind: str, sparsity: Any) -> Index:
+    """The variables among which a search begins, by what is given: a cardinality, an l1 bound or a penalty.
+
+    They are the most promising ones, and, where the cardinality is not given, of single ones of them those
+    that a step from there would come to.
 
     As many single variables as a search among all columns would start from, and some whose columns promise
     most.
     """
-    op, count = state.operator, min(max(count, WORKING_SET_START), state.p)
+    if kind == "cardinality":
+        return promising_variables(state, WORKING_SET_FACTOR * sparsity)
+    op, count = state.operator, WORKING_SET_START
+    if kind == "l1_bound":
+        count = max(count, WORKING_SET_FACTOR * fewest_nonzeros(sparsity))
+    count = min(count, state.p)
     chosen, one = [promising_variables(state, count)], np.ones(1, op.dtype)
     probes = min(WORKING_SET_PROBES, int(START_WORK / (20 * state.problem.cost)))
     variances = state.variances[chosen[0]]

@@ -52,7 +52,7 @@ def fewest_variables(solver: Solver, state: DeflatedOperator, share: Explained) 
         return drop_zeros(last)
 
     def solve_at(k: int, near: Solution | None) -> Solution | None:
-        return (solver if near is None else solver.near(near, False)).find(state, k)
+        return (solver if near is None else solver.near(near)).find(state, k)
 
     return bisect(solve_at, lambda x: dense.share(share.of, x) >= least, low, high, state.hook, first)
 

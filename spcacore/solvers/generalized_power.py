@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -35,10 +35,10 @@ from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, Needs, Solver, drop_zeros, run_one, shared_parameters
-from .column_starts import Columns, ThresholdedEntries, begin_among, promising_columns
+from .column_starts import Columns, ThresholdedEntries, promising_columns
 from .greedy_search import greedy_or
 from .refitting import Step, Steps, refit
-from .solution import ProgressClock, Report, Solution, Tally, ended
+from .solution import ProgressClock, ProgressHook, Report, Solution, Tally, ended
 from .starts import Start, power_start, search_starts
 
 
@@ -59,7 +59,10 @@ class GeneralizedPower(IterativeSolver):
         for needed, what in ((record.relative, "relative=True"), (diagonal, "start='diagonal'")):
             if needed:
                 require_entries(problem, what)
-        return cls(*cls.shared(problem, record), record.norm, record.relative, record.block, record.mu)
+        return cls(
+            **cls.shared(problem, record), norm=record.norm, relative=record.relative, block=record.block,
+            mu=record.mu,
+        )  # fmt: skip
 
     @classmethod
     def needs(cls, record: GPower) -> Needs:
@@ -164,9 +167,6 @@ class GeneralizedPower(IterativeSolver):
     def _run_once(self, gamma: float, op: _core.Operator, index: Index, entries: AnyArray) -> tuple[Any, ...]:
         return op.gpower(index, entries, self.norm == "l0", gamma, self.max_iter, self.tolerance(op), None)
 
-    def candidates(self, state: DeflatedOperator, penalty: float) -> Index:
-        return begin_among(state, 1)
-
     def among_some(self, state: DeflatedOperator, penalty: float) -> tuple[Solver, float] | None:
         """With the penalty as a number, since the variable that a share refers to may not be among them."""
         found = super().among_some(state, penalty)
@@ -186,9 +186,9 @@ class GeneralizedPower(IterativeSolver):
         quadratic = state.quadratic(x.index, x.entries)
         return threshold * math.sqrt(quadratic) if threshold > 0 and quadratic > 0 else None
 
-    def solve_together(
-        self, problem: Problem, penalties: tuple[float, ...], seed: list[int], hook: Report | None
-    ) -> list[Solution]:
+    def together(
+        self, problem: Problem, penalties: Sequence[float], seed: list[int], hook: ProgressHook | None
+    ) -> list[Solution] | None:
         """Components that together have the largest objective, without those that the penalty makes zero.
 
         Over U with orthonormal columns (Journee et al. 2010, sections 2.3 and 2.4, algorithms 4 and 5), with
@@ -199,6 +199,8 @@ class GeneralizedPower(IterativeSolver):
         U <- the polar factor of F W, w_j the gradient by c_j, so that C = A W (W'A W)^(-1/2) is all that is
         needed. The objective is convex in U, hence never decreases.
         """
+        if not self.block:
+            return None
         op, m = problem.operator, len(penalties)
         mu = _weights(self.mu, m)
         gamma = self._threshold(DeflatedOperator.from_problem(problem), penalties, mu)

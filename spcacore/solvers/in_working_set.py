@@ -20,30 +20,31 @@ from .._types import Index
 from ..linalg.scaling import eps_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.working_set import WorkingSet
+from .column_starts import begin_among
 from .solution import Begin, Solution, ended
 
 
 class Restrictable(ABC):
     """What a working set asks of a solver for which searching some variables will do."""
 
+    start: Any
+    n_starts: int | None
     sparsity: ClassVar[str] = "cardinality"
 
     @property
     def nearby(self) -> Solution | None:
         """The component of a similar problem that it starts from."""
-        return None
+        return self.start if isinstance(self.start, Solution) else None
+
+    def near(self, x: Solution, only: bool = False) -> Self:
+        """The solver that starts from a component of a similar problem too, or from it and one more."""
+        if self.start is not None and self.nearby is None:
+            return self
+        return replaced(self, start=x, n_starts=1 if only and self.n_starts is None else self.n_starts)
 
     @abstractmethod
     def solve(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
         """A component of the deflated operator; None where no variance, or nothing feasible, is left."""
-
-    def near(self, x: Solution, only: bool) -> Self:
-        """The solver that starts from a component of a similar problem too, or from it and one more."""
-        return self
-
-    def candidates(self, state: DeflatedOperator, sparsity: Any) -> Index:
-        """The variables to begin with."""
-        raise NotImplementedError
 
     def among_some(self, state: DeflatedOperator, sparsity: Any) -> tuple[Restrictable, Any] | None:
         """The solver for some of these variables, without what `finish` does, and its sparsity.
@@ -77,7 +78,7 @@ def search_in_working_set(solver: Restrictable, state: DeflatedOperator, sparsit
     inner = _inner(solver, state, sparsity)
     if inner is None:
         return None
-    given, likely = solver.nearby, solver.candidates(state, sparsity)
+    given, likely = solver.nearby, begin_among(state, solver.sparsity, sparsity)
     active = np.unique(np.concatenate([likely, _removed(state), *([] if given is None else [given.index])]))
     if not state.problem.working_set.admit(active):
         return None
@@ -138,7 +139,7 @@ def _at_rest(
         for i, x in under_way.items():
             near = None if x is None else _at(x, np.searchsorted(active, x.index))
             if anew and everywhere:
-                way = inner if near is None else inner.near(near, False)
+                way = inner if near is None else inner.near(near)
                 new = way.solve(restricted, among)
             else:
                 assert near is not None

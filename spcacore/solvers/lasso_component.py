@@ -39,7 +39,7 @@ class LassoComponent(BoundedSolver):
 
     @classmethod
     def from_record(cls, problem: Problem, record: SCoTLASS) -> Self:
-        return cls(*cls.shared(problem, record))
+        return cls(**cls.shared(problem, record))
 
     def solve(self, state: DeflatedOperator, l1_bound: float) -> Solution | None:
         op, tol = state.operator, self.tolerance(state.operator)

@@ -58,7 +58,6 @@ class LeastSquaresSolver(Solver):
     swaps: bool
     time_limit: float
     node_limit: float
-    start: Solution | None = None
     name = "least_squares"
     objective = "least_squares"
     default_deflation = "schur"
@@ -73,16 +72,13 @@ class LeastSquaresSolver(Solver):
         seconds, nodes = (math.inf if x is None else x for x in (record.time_limit, record.node_limit))
         return cls(record.strategy, record.swaps, seconds, nodes)
 
-    def near(self, x: Solution, only: bool) -> Self:
-        return replace(self, start=x)
-
     def solve(self, state: DeflatedOperator, sparsity: int | Explained) -> Solution | None:
         if isinstance(state.hook, ProgressHook) and state.hook.whole and state.hook.ended:
             raise Ended
         of = sparsity.of if isinstance(sparsity, Explained) else None
         search = LeastSquaresSearch(self, state, of == "score")
         if not isinstance(sparsity, Explained):
-            return search.unless_rounding(search.solve(sparsity, self.start))
+            return search.unless_rounding(search.solve(sparsity, self.nearby))
         least = least_share(sparsity, state) * search.ratio.largest
         enough = search.enough(least)
         if enough is None:

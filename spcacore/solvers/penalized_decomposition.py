@@ -18,7 +18,6 @@ from .._limits import (
     CONTINUATION,
     PMD_ITERATIONS,
     SOLVER_TOL,
-    WORKING_SET_FACTOR,
 )
 from .._records import record
 from .._types import AnyArray, Index, Kind, OperatorLike, Switch, Weights
@@ -32,15 +31,10 @@ from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import PMDComponent
 from .base import IterativeSolver, Needs, drop_zeros, run_one, shared_parameters
-from .column_starts import Columns, LargestEntries, begin_among
+from .column_starts import Columns, LargestEntries, fewest_nonzeros
 from .refitting import Step, Steps, best_of_bounded, penalty_continuation
 from .solution import Solution
 from .starts import Start, search_starts
-
-
-def fewest_nonzeros(l1_bound: float) -> int:
-    """`l1_bound**2`: of a unit vector that has no smaller l1 norm."""
-    return math.ceil(l1_bound**2 - 1e-9)
 
 
 @record
@@ -48,9 +42,6 @@ class BoundedSolver(IterativeSolver):
     """A solver whose loading has a bounded l1 norm."""
 
     sparsity = "l1_bound"
-
-    def candidates(self, state: DeflatedOperator, l1_bound: float) -> Index:
-        return begin_among(state, WORKING_SET_FACTOR * fewest_nonzeros(l1_bound))
 
     def begin(self, state: DeflatedOperator, l1_bound: float) -> Iterator[Start]:
         """By default where runs end that columns promise most; those of the cardinality that is asked for."""
@@ -76,7 +67,6 @@ class BoundedSolver(IterativeSolver):
 class PenalizedDecomposition(BoundedSolver):
     """The penalized matrix decomposition, one-way or two-way."""
 
-    sample_l1_bound: float | None
     name = "pmd"
     missing = True
     nonnegative_kernel = True
@@ -90,7 +80,7 @@ class PenalizedDecomposition(BoundedSolver):
             if problem.operator.symmetric_form:
                 raise ValueError("sample_l1_bound needs the data in memory, and X is in blocks of rows")
             bound = check_l1_bound(bound, "sample_l1_bound", problem.n_samples)
-        return cls(*cls.shared(problem, record), bound)
+        return cls(**cls.shared(problem, record), sample_l1_bound=bound)
 
     @classmethod
     def needs(cls, record: PMD) -> Needs:
@@ -128,18 +118,13 @@ class PenalizedDecomposition(BoundedSolver):
             best = replace(best, objective=state.objective(best.index, best.entries))
         return drop_zeros(best)
 
-    def left_vector(self, state: DeflatedOperator, x: Solution) -> tuple[AnyArray, float]:
-        """u, and u'F v in the units of F, that belong to a loading."""
-        f = state.operator.forward(x.index, np.ascontiguousarray(x.entries))
-        u, root = np.empty_like(f), math.sqrt(len(f))
-        _core.l1_threshold(f, min(self.sample_l1_bound or root, root), 0, u)
-        return u, float(u.astype(np.float64) @ f)
 
-    def image(self, state: DeflatedOperator, found: Solution) -> AnyArray | None:
-        if self.sample_l1_bound is None or state.operator.symmetric_form:
-            return None
-        u, strength = self.left_vector(state, found)
-        return u * u.dtype.type(strength)
+def left_vector(state: DeflatedOperator, x: Solution, bound: float | None) -> tuple[AnyArray, float]:
+    """u, of bounded l1 norm, and u'F v in the units of F, that belong to a loading."""
+    f = state.operator.forward(x.index, np.ascontiguousarray(x.entries))
+    u, root = np.empty_like(f), math.sqrt(len(f))
+    _core.l1_threshold(f, min(bound or root, root), 0, u)
+    return u, float(u.astype(np.float64) @ f)
 
 
 @shared_parameters
@@ -211,8 +196,8 @@ def pmd(
     strength = 0.0
     if found is not None and found.objective > problem.noise(found.index):
         if data:
-            assert isinstance(run.solver, PenalizedDecomposition)
-            left, strength = run.solver.left_vector(DeflatedOperator.from_problem(before), found)
+            whole = DeflatedOperator.from_problem(before)
+            left, strength = left_vector(whole, found, run.solver.sample_l1_bound)
             strength *= math.sqrt(problem.degrees / max(len(left) - 1, 1))  # of the rows that each stands for
         else:
             strength = math.sqrt(found.objective) * math.sqrt(problem.degrees)

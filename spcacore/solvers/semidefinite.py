@@ -78,6 +78,7 @@ class SemidefiniteRelaxation(Solver):
     name = "dspca"
     usual_needs: ClassVar[Needs] = Needs(whole_products=True)
     maximizes_quotient = True
+    relaxed = True
 
     @classmethod
     def from_record(cls, problem: Problem, record: DSPCA) -> Self:

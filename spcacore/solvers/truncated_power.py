@@ -37,7 +37,7 @@ from .field_search import FieldSearch, noise_of, rises_above_noise
 from .matrix_search import best_supports
 from .refitting import Step, Steps, best_run, fitted_on, is_better, penalty_continuation, refit
 from .solution import Solution, Tally, ended
-from .starts import promising_variables, search_starts
+from .starts import search_starts
 from .swaps import swap_search
 from .variance import brief_search
 
@@ -63,7 +63,7 @@ class TruncatedPower(IterativeSolver):
             if positive or not record.renormalize:
                 raise ValueError("swaps=True requires renormalize=True, and does not allow signs")
             require_entries(problem, "swaps=True")
-        return cls(*cls.shared(problem, record), affordable if swaps else 0.0)
+        return cls(**cls.shared(problem, record), swaps=affordable if swaps else 0.0)
 
     def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
         A = self.matrix(state)
@@ -214,9 +214,6 @@ class TruncatedPower(IterativeSolver):
         if best.objective == -np.inf:  # nothing on this support is outside of the span of Q
             return None
         return drop_zeros(swap_search(state, best, self.swaps))
-
-    def candidates(self, state: DeflatedOperator, cardinality: int) -> Index:
-        return promising_variables(state, WORKING_SET_FACTOR * cardinality)
 
     def among_some(self, state: DeflatedOperator, cardinality: int) -> tuple[Solver, int] | None:
         """Re-fitted, and of the quotient, as among all."""

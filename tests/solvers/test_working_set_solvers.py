@@ -51,7 +51,7 @@ def small_sets(never_formed):
         patch.setattr(inputs, "WORKING_SET_COST", 0)
         patch.setattr(column_starts, "WORKING_SET_START", 4)
         patch.setattr(column_starts, "WORKING_SET_PROBES", 1)
-        for module in (penalized_decomposition, truncated_power):
+        for module in (column_starts, truncated_power):
             patch.setattr(module, "WORKING_SET_FACTOR", 2)
         yield
 
@@ -211,7 +211,7 @@ def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch
     """By what the solver maximizes, with sets as large as they are."""
     for name in ("WORKING_SET_START", "WORKING_SET_PROBES"):
         monkeypatch.setattr(column_starts, name, getattr(_limits, name))
-    monkeypatch.setattr(penalized_decomposition, "WORKING_SET_FACTOR", _limits.WORKING_SET_FACTOR)
+    monkeypatch.setattr(column_starts, "WORKING_SET_FACTOR", _limits.WORKING_SET_FACTOR)
     values = []
     for seed in (2, 3):
         X = draw(np.random.default_rng(seed), 60, 4000 if kind == "sparse" else 3000, kind)
@@ -289,7 +289,7 @@ def test_variables_that_are_not_used_make_room(method, monkeypatch, no_search_of
 def test_variables_that_are_not_used_make_room_for_a_cardinality(factor, room, monkeypatch, no_search_of_all):
     """With room for all that enter, and for three of them."""
     no_search_of_all(truncated_power.TruncatedPower, 100)
-    monkeypatch.setattr(truncated_power, "WORKING_SET_FACTOR", factor)
+    monkeypatch.setattr(column_starts, "WORKING_SET_FACTOR", factor)
     room_for(monkeypatch, room, 40)
     for seed in range(10):
         X = draw(np.random.default_rng(seed), 40, 100, "noise")
