@@ -688,7 +688,8 @@ cdef class Population:
     cdef Py_ssize_t[:, ::1] nnz
     cdef Py_ssize_t[:, :, ::1] index
     cdef double[:, :, ::1] value
-    cdef double[::1] diagonal, subspace, most
+    cdef const double[::1] diagonal
+    cdef double[::1] subspace, most
 
     def __init__(self, A, const Py_ssize_t[::1] size, Py_ssize_t room, Py_ssize_t members, starts, int bits,
                  uint64_t seed, Py_ssize_t moved, int constraint, UnitRule rule=None):

@@ -173,7 +173,7 @@ class TruncatedPower(IterativeSolver):
         if best is None and A is None:
             few = formed or state.p <= BRIEF_ORDER or self.start is not None or asked
             first = self if few else replaced(self, n_starts=1)  # a race follows
-            everywhere = not few and state.problem.working_set is not None
+            everywhere = not few and not wide and state.problem.working_set is not None
             if everywhere and WORKING_SET_FACTOR * sparsity <= SUBMATRIX_ORDER:  # else a set costs more
                 everywhere = not noise_of(state)[1] > NOISE_DEPENDENT  # of noise it ends far below
             all_columns = state.with_problem(working_set=None) if everywhere else state

