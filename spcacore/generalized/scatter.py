@@ -148,6 +148,14 @@ class ClassOffset:
         """rows times their transposed."""
         return np.asarray(rows @ self.means.T)[:, self.labels] * self.weight
 
+    def across(self, rows: Any) -> Array:
+        """rows' times them."""
+        from scipy.sparse import csr_array
+
+        n = len(self.labels)
+        weight = csr_array((self.weight, (self.labels, np.arange(n))), shape=(len(self.means), n))
+        return np.asarray((weight @ rows).T @ self.means)
+
     def terms(self) -> Array:
         """Of the classes: the sums of the squared weights."""
         return np.bincount(self.labels, self.weight**2).astype(np.float64)
@@ -171,22 +179,26 @@ class Deviations:
         return replace(self, offset=replace(o, means=o.means / spread))
 
     def diagonal(self) -> Array:
-        """Of Z'Z."""
+        """Of Z'Z: of all rows of the classes."""
         own, o = squared_norms(self.rows), self.offset
         return own if o is None else own - o.terms() @ o.means**2
 
     def gram(self, columns: bool) -> Array:
-        """Z'Z, or ZZ'."""
+        """Z'Z, or ZZ': of any rows."""
         R, o = self.rows, self.offset
         if columns:
-            return self.form(1.0).block(np.arange(R.shape[1]))
+            G = Form.of_rows(R).block(np.arange(R.shape[1]))
+            if o is None:
+                return G
+            cross = o.across(R)
+            return G - cross - cross.T + (o.means.T * o.terms()) @ o.means
         if o is None:
             return inner_products(R.T)
         cross = o.times(R)
         return (R @ R.T).toarray() - cross - cross.T + o.times(o.weight[:, None] * o.means[o.labels])
 
     def form(self, factor: float, ridge: Array | None = None) -> Form:
-        """Z'Z times the factor, and a ridge."""
+        """Z'Z times the factor, and a ridge: of all rows of the classes, whose means they are."""
         form, o = Form.of_rows(self.rows, factor, ridge), self.offset
         return form if o is None else form + LowRank(o.means.T, -factor * np.diag(o.terms()), o.means.T)
 

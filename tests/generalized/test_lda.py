@@ -202,6 +202,10 @@ def test_means_of_sparse_data_cost_no_digits(p, layout):
     )
     again = sparse_lda(halves, y, 1, cardinality=3, shrinkage=None)
     assert_allclose(again.loadings, dense.loadings, atol=1e-6)
+    blocks = row_blocks(sp.csr_array(X).asformat(layout), block_bytes=X.nbytes // 9)  # whose means are others
+    apart, whole = (sparse_lda(M, y, 1, cardinality=3, shrinkage="auto") for M in (blocks, X))
+    assert_allclose(apart.shrinkage, whole.shrinkage, rtol=1e-9)
+    assert_allclose(apart.loadings, whole.loadings, atol=1e-9)
 
 
 @pytest.mark.parametrize(("dtype", "size"), [(np.float64, 1e-310), (np.float32, 1e-40)])
