@@ -28,6 +28,7 @@ class Precision(NamedTuple):
 # Precision, relative to the largest magnitude where nothing else is said
 SYMMETRY = Precision(1e-8, 1e-5)  # that a matrix may differ from its transpose, as sums in another order do
 TIE = Precision(1e-12, 1e-6)  # values this close are equal, and the lower index is preferred
+VARIANCE_TIE = 1e-6  # share of the largest variance by which others may be less and promise as much
 RISE = 1e-10  # by which an objective must rise for a swap or another start to count
 EIGENVECTOR_TOL = Precision(1e-8, 1e-4)  # of ARPACK's eigenvectors that are only started from or summed
 KERNEL_TOL = Precision(1e-10, 1e-5)  # of the residual of an eigenvector of a kernel matrix

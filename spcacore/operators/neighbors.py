@@ -16,6 +16,7 @@ from .._limits import (
     NEIGHBOR_SORTS,
     NEIGHBOR_WORK,
     NEIGHBORS,
+    VARIANCE_TIE,
     slices,
 )
 from .._types import AnyArray, Index
@@ -29,7 +30,7 @@ def variances_tie(diagonal: AnyArray | None, width: int) -> bool:
     if diagonal is None or width == len(diagonal):
         return diagonal is None
     largest = diagonal.max()
-    return bool(np.count_nonzero(diagonal >= (1 - 1e-6) * largest) > width)
+    return bool(np.count_nonzero(diagonal >= (1 - VARIANCE_TIE) * largest) > width)
 
 
 def norms_among_neighbors(problem: Problem, seed: tuple[int, ...]) -> Single | None:

@@ -155,7 +155,7 @@ def greedy_or(state: DeflatedOperator, x: Solution | None, size: int, more: int 
     if x is None or x.objective == -np.inf:
         x = None
     else:
-        x, more = swap_search(state, x, SWAP_WORK), 0
+        x, more = drop_zeros(swap_search(state, x, SWAP_WORK)), 0
     sizes = range(size, min(size + more, state.problem.n_variables) + 1)
     found = (GreedySearch("auto").solve(state, k) for k in sizes)
     new = next((y for y in found if y is not None), None)

@@ -18,6 +18,7 @@ from .._limits import (
     KRYLOV_WORK,
     START_STEPS,
     START_WORK,
+    VARIANCE_TIE,
 )
 from .._types import AnyArray, Index
 from .._validation import require_entries
@@ -104,7 +105,7 @@ def _leading_start(state: DeflatedOperator, promise: AnyArray | None, k: int) ->
     index = _core.select_largest(promise, width)
     multiply, diagonal = _products_inside(state, index)
     vector = np.zeros(width, diagonal.dtype)
-    vector[diagonal.argmax()] = 1
+    vector[np.argmax(diagonal >= (1 - VARIANCE_TIE) * diagonal.max())] = 1  # the first of a tie
     with below_range():
         vector = multiply(vector)
         for _ in range(START_STEPS):  # a whole decomposition would cost several products
