@@ -221,7 +221,7 @@ class SparseComponent(LoadingsResult):
         ]  # fmt: skip
 
 
-@frozen_record
+@frozen_record(kw_only=True)
 class PMDComponent(SparseComponent):
     """A component `d u v'` of variables and of samples, from `pmd`.
 
@@ -243,8 +243,8 @@ class PMDComponent(SparseComponent):
     ((30,), (40,))
     """
 
-    sample_loading: AnyArray | None = None
-    strength: float = 0.0
+    sample_loading: AnyArray | None
+    strength: float
 
 
 @frozen_record(kw_only=True)
@@ -308,7 +308,7 @@ class GreedyComponent(SparseComponent):
         return [*self._found(), f"with those of cardinality 1 to {len(self.path_value)}"]
 
 
-@frozen_record
+@frozen_record(kw_only=True)
 class DSPCAComponent(SparseComponent):
     """A sparse loading vector from the semidefinite relaxation, with the relaxation itself.
 
@@ -336,13 +336,13 @@ class DSPCAComponent(SparseComponent):
     (True, True)
     """
 
-    relaxation: float = 0.0
-    dual: float = 0.0
-    kept: Index = field(default_factory=lambda: np.zeros(0, np.intp))
-    matrix: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    relaxation: float
+    dual: float
+    kept: Index
+    matrix: Array
 
 
-@frozen_record
+@frozen_record(kw_only=True)
 class ExactComponent(SparseComponent):
     """One sparse loading vector with a proof that it is optimal, or with the gap that is left.
 
@@ -363,8 +363,8 @@ class ExactComponent(SparseComponent):
     (True, 0.0)
     """
 
-    optimal: bool = False
-    n_nodes: int = 0
+    optimal: bool
+    n_nodes: int
 
     @property
     def gap(self) -> float | None:

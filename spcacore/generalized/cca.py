@@ -57,15 +57,14 @@ if TYPE_CHECKING:
 
 @filled(
     {
-        "example": (
-            "Examples\n"
-            "--------\n"
-            ">>> import numpy as np, spcacore\n"
-            ">>> rng = np.random.default_rng(0)\n"
-            ">>> X, Y = rng.standard_normal((60, 20)), rng.standard_normal((60, 10))\n"
-            ">>> X[:, :3] += Y[:, :1]\n"
-            ">>> result = spcacore.sparse_cca(X, Y, l1_bound=1.5)"
-        ),
+        "example": """\
+Examples
+--------
+>>> import numpy as np, spcacore
+>>> rng = np.random.default_rng(0)
+>>> X, Y = rng.standard_normal((60, 20)), rng.standard_normal((60, 10))
+>>> X[:, :3] += Y[:, :1]
+>>> result = spcacore.sparse_cca(X, Y, l1_bound=1.5)""",
         "no_pandas": NO_PANDAS,
     }
 )

@@ -45,14 +45,13 @@ from .scatter import Scatter, class_sizes, ledoit_wolf_shrinkage
 @filled(
     {
         "rows": "Parameters\n----------\nX : array-like or sparse matrix of shape (m, p)",
-        "example": (
-            "Examples\n"
-            "--------\n"
-            ">>> import numpy as np, spcacore\n"
-            ">>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)\n"
-            ">>> X[:, :3] += 3 * np.eye(3)[y]\n"
-            ">>> result = spcacore.sparse_lda(X, y, cardinality=3)"
-        ),
+        "example": """\
+Examples
+--------
+>>> import numpy as np, spcacore
+>>> X, y = np.random.default_rng(0).standard_normal((90, 20)), np.repeat([0, 1, 2], 30)
+>>> X[:, :3] += 3 * np.eye(3)[y]
+>>> result = spcacore.sparse_lda(X, y, cardinality=3)""",
     }
 )
 @frozen_record(kw_only=True)

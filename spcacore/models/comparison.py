@@ -36,13 +36,12 @@ PerResult = tuple[AnyArray, ...]
 
 @filled(
     {
-        "example": (
-            "Examples\n"
-            "--------\n"
-            ">>> import spcacore\n"
-            ">>> A = spcacore.datasets.load_pitprops().correlation\n"
-            '>>> few, many = (spcacore.sparse_pca(A, 2, cardinality=k, kind="covariance") for k in (3, 5))'
-        ),
+        "example": """\
+Examples
+--------
+>>> import spcacore
+>>> A = spcacore.datasets.load_pitprops().correlation
+>>> few, many = (spcacore.sparse_pca(A, 2, cardinality=k, kind="covariance") for k in (3, 5))""",
         "no_pandas": NO_PANDAS,
     }
 )

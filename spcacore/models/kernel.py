@@ -80,12 +80,11 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 
 @filled(
     {
-        "example": (
-            "Examples\n"
-            "--------\n"
-            ">>> import numpy as np, spcacore\n"
-            ">>> X, planted = spcacore.datasets.make_spiked(60, 8, cardinality=4, variances=(9, 4), rng=0)"
-        ),
+        "example": """\
+Examples
+--------
+>>> import numpy as np, spcacore
+>>> X, planted = spcacore.datasets.make_spiked(60, 8, cardinality=4, variances=(9, 4), rng=0)""",
     }
 )
 @frozen_record

@@ -56,12 +56,11 @@ from .maximum_likelihood import (
 
 @filled(
     {
-        "example": (
-            "Examples\n"
-            "--------\n"
-            ">>> import numpy as np, spcacore\n"
-            ">>> X, planted = spcacore.datasets.make_spiked(200, 30, variances=(9, 4), rng=0)"
-        ),
+        "example": """\
+Examples
+--------
+>>> import numpy as np, spcacore
+>>> X, planted = spcacore.datasets.make_spiked(200, 30, variances=(9, 4), rng=0)""",
     }
 )
 @frozen_record

@@ -120,12 +120,11 @@ def of_block(block: Any, task: Callable[..., Any], *arguments: Any) -> Any:
 
 @filled(
     {
-        "example": (
-            "Examples\n"
-            "--------\n"
-            ">>> import spcacore\n"
-            ">>> features = spcacore.random_fourier_features(3, 100, bandwidth=2.0, rng=0)"
-        ),
+        "example": """\
+Examples
+--------
+>>> import spcacore
+>>> features = spcacore.random_fourier_features(3, 100, bandwidth=2.0, rng=0)""",
     }
 )
 @frozen_record

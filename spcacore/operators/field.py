@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -194,6 +194,7 @@ class Field:
         return op.apply_block(V)
 
 
+@dataclass(eq=False)
 class Ground:
     """The fields of one call, whose components share them.
 
@@ -216,17 +217,15 @@ class Ground:
         The deviation of correlations that are noise, of an earlier component.
     """
 
-    wide: bool
-    weak: bool
-    enough: int
-    partial: int
-    value: float
-    moved: bool
+    wide: bool = False
+    weak: bool = False
+    enough: int = 0
+    partial: int = 0
+    value: float = 0.0
+    moved: bool = False
+    noise: float | None = None
 
-    def __init__(self) -> None:
-        self.wide, self.weak, self.enough, self.partial = False, False, 0, 0
-        self.noise: float | None = None
-        self.value, self.moved = 0.0, False
+    def __post_init__(self) -> None:
         self._fields: dict[tuple[int, bool], Field] = {}
         self._operator: Any = None
         self._norms: AnyArray | None = None

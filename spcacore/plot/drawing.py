@@ -26,19 +26,29 @@ VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}  # a name may 
 LETTER_WIDTH = 0.6  # of its height
 NO_LOADINGS = "all loadings are zero"
 PARAGRAPHS = {
-    "result": "result : result, fitted estimator, or array-like of shape (p, r) or (p,)\n"
-    "    A result of any function, if it has loadings; an estimator with `components_`, of this package or\n"
-    "    another; any object with `loadings`; or the loadings.",
+    "result": """\
+result : result, fitted estimator, or array-like of shape (p, r) or (p,)
+    A result of any function, if it has loadings; an estimator with `components_`, of this package or
+    another; any object with `loadings`; or the loadings.""",
     "names": "names : sequence of p str, optional\n"
     "    Names of the variables. Default: the names in the result, else x1, x2, ...",
     "components": "components : int or sequence of int, optional\n"
     "    Which components to draw, in this order. Default: all.",
-    "axes": "ax : matplotlib.axes.Axes, optional\n    Where to draw. Default: a new figure.\n\n"
-    "Returns\n-------\nmatplotlib.axes.Axes",
+    "axes": """\
+ax : matplotlib.axes.Axes, optional
+    Where to draw. Default: a new figure.
+
+Returns
+-------
+matplotlib.axes.Axes""",
     "wrong": "Raises\n------\nValueError, TypeError",
     "no_matplotlib": "ImportError\n    If matplotlib is not installed.",
-    "examples": "Examples\n--------\n>>> import matplotlib\n"
-    '>>> matplotlib.use("Agg")\n>>> from spcacore import plot',
+    "examples": """\
+Examples
+--------
+>>> import matplotlib
+>>> matplotlib.use("Agg")
+>>> from spcacore import plot""",
 }
 
 

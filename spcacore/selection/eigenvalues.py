@@ -45,14 +45,13 @@ _Entries: TypeAlias = Literal["counts", "graph", "normal"]
 
 @filled(
     {
-        "example": (
-            "Examples\n"
-            "--------\n"
-            ">>> import numpy as np, spcacore\n"
-            ">>> means = np.kron([[9.0, 1.0], [1.0, 9.0]], np.ones((30, 20)))\n"
-            ">>> X = np.random.default_rng(0).poisson(means)\n"
-            ">>> found = spcacore.cross_validated_eigenvalues(X, 4)"
-        ),
+        "example": """\
+Examples
+--------
+>>> import numpy as np, spcacore
+>>> means = np.kron([[9.0, 1.0], [1.0, 9.0]], np.ones((30, 20)))
+>>> X = np.random.default_rng(0).poisson(means)
+>>> found = spcacore.cross_validated_eigenvalues(X, 4)""",
         "no_pandas": NO_PANDAS,
     }
 )

@@ -116,10 +116,11 @@ ValueError
 PARAGRAPHS = {
     "count": "n_components : int or None, default 2\n    In [1, min(n, p)]. None: the largest possible "
     "number, `min(n - 1, p)` (without centering, `min(n, p)`).",
-    "center_scale": "center : bool or array-like of shape (p,), default True\n"
-    "    Subtract the means of the variables, or these numbers.\n"
-    "scale : bool or array-like of shape (p,), default False\n"
-    "    Divide each variable by its standard deviation, or by these positive numbers.",
+    "center_scale": """\
+center : bool or array-like of shape (p,), default True
+    Subtract the means of the variables, or these numbers.
+scale : bool or array-like of shape (p,), default False
+    Divide each variable by its standard deviation, or by these positive numbers.""",
     "random_state": "random_state : int, RandomState or None, default None\n"
     "    For random starts. None is a fixed seed here, so that results repeat.",
     "features": "n_features_in_ : int\nfeature_names_in_ : ndarray of shape (p,)",
@@ -128,35 +129,83 @@ PARAGRAPHS = {
     "spca_example": _SPIKED.format("SparsePCA"),
     "ppca_example": _SPIKED.format("PPCA"),
     "structured_example": _SPIKED.format("StructuredPCA"),
-    "wine_example": "Examples\n--------\n>>> from sklearn.datasets import load_wine\n"
-    ">>> from spcacore.sklearn import SparseLDA\n>>> X, y = load_wine(return_X_y=True)\n"
-    ">>> model = SparseLDA(cardinality=3).fit(X, y)",
-    "halves_example": "Examples\n--------\n>>> from sklearn.datasets import load_digits\n"
-    ">>> from spcacore.sklearn import SparseCCA\n>>> images = load_digits().images\n"
-    ">>> X, y = images[:, :, :4].reshape(-1, 32), images[:, :, 4:].reshape(-1, 32)\n"
-    ">>> model = SparseCCA(l1_bound=2).fit(X, y)",
-    "circles_example": "Examples\n--------\n>>> from sklearn.datasets import make_circles\n"
-    ">>> from spcacore.sklearn import KernelPCA\n"
-    ">>> X, y = make_circles(200, factor=0.3, noise=0.05, random_state=0)\n"
-    ">>> model = KernelPCA(2, bandwidth=0.5, ridge=1e-3).fit(X)",
-    "clusters_example": "Examples\n--------\n>>> import numpy as np\n"
-    ">>> from spcacore.sklearn import SparseHierarchical, SparseKMeans\n"
-    ">>> X = np.random.default_rng(0).standard_normal((30, 200))\n>>> X[20:, :10] += 3",
-    "fit": "Parameters\n----------\nX : array-like or sparse matrix of shape (n, p)\n"
-    "    CSR and CSC matrices are not made dense; float32 stays float32. Nothing is copied.\n"
-    "y : ignored\nsample_weight : array-like of shape (n,), optional\n"
-    "    How many samples each row stands for, as in the function.\n\nReturns\n-------\nself",
-    "fit_rows": "Parameters\n----------\nX : array-like or sparse matrix of shape (n, p)\ny : ignored\n\n"
-    "Returns\n-------\nself",
-    "two_sides": "Parameters\n----------\nX : array-like or sparse matrix of shape (n, p)\n"
-    "y : array-like or sparse matrix of shape (n, q) or (n,)\n\nReturns\n-------",
-    "weighted_sides": "Parameters\n----------\nX : array-like or sparse matrix of shape (n, p)\n"
-    "y : array-like or sparse matrix of shape (n, q) or (n,)\n"
-    "sample_weight : array-like of shape (n,), optional\n"
-    "    How many samples each row stands for, as in the function.\n\nReturns\n-------",
+    "wine_example": """\
+Examples
+--------
+>>> from sklearn.datasets import load_wine
+>>> from spcacore.sklearn import SparseLDA
+>>> X, y = load_wine(return_X_y=True)
+>>> model = SparseLDA(cardinality=3).fit(X, y)""",
+    "halves_example": """\
+Examples
+--------
+>>> from sklearn.datasets import load_digits
+>>> from spcacore.sklearn import SparseCCA
+>>> images = load_digits().images
+>>> X, y = images[:, :, :4].reshape(-1, 32), images[:, :, 4:].reshape(-1, 32)
+>>> model = SparseCCA(l1_bound=2).fit(X, y)""",
+    "circles_example": """\
+Examples
+--------
+>>> from sklearn.datasets import make_circles
+>>> from spcacore.sklearn import KernelPCA
+>>> X, y = make_circles(200, factor=0.3, noise=0.05, random_state=0)
+>>> model = KernelPCA(2, bandwidth=0.5, ridge=1e-3).fit(X)""",
+    "clusters_example": """\
+Examples
+--------
+>>> import numpy as np
+>>> from spcacore.sklearn import SparseHierarchical, SparseKMeans
+>>> X = np.random.default_rng(0).standard_normal((30, 200))
+>>> X[20:, :10] += 3""",
+    "fit": """\
+Parameters
+----------
+X : array-like or sparse matrix of shape (n, p)
+    CSR and CSC matrices are not made dense; float32 stays float32. Nothing is copied.
+y : ignored
+sample_weight : array-like of shape (n,), optional
+    How many samples each row stands for, as in the function.
+
+Returns
+-------
+self""",
+    "fit_rows": """\
+Parameters
+----------
+X : array-like or sparse matrix of shape (n, p)
+y : ignored
+
+Returns
+-------
+self""",
+    "two_sides": """\
+Parameters
+----------
+X : array-like or sparse matrix of shape (n, p)
+y : array-like or sparse matrix of shape (n, q) or (n,)
+
+Returns
+-------""",
+    "weighted_sides": """\
+Parameters
+----------
+X : array-like or sparse matrix of shape (n, p)
+y : array-like or sparse matrix of shape (n, q) or (n,)
+sample_weight : array-like of shape (n,), optional
+    How many samples each row stands for, as in the function.
+
+Returns
+-------""",
     "rows_to": f"{_ROWS}\nReturns\n-------",
-    "scores_to_rows": "Parameters\n----------\nX : array-like of shape (m, r)\n\n"
-    "Returns\n-------\nndarray of shape (m, p)",
+    "scores_to_rows": """\
+Parameters
+----------
+X : array-like of shape (m, r)
+
+Returns
+-------
+ndarray of shape (m, p)""",
     "batches": "Only the mean and the covariance of the rows are kept, p x p numbers. Batches of any size,\n"
     "in any order, give the result of `fit` for all rows, up to rounding. `fit` forgets earlier batches.",
     "no_matrix": _NO_MATRIX,

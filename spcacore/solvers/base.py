@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar, NamedTuple, Self
@@ -28,7 +27,7 @@ from .._validation import (
 )
 from ..choice import Choice, Explained
 from ..linalg.orthogonal import fix_sign
-from ..methods import METHODS, Iterative, Method
+from ..methods import METHODS, Method
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
 from ..operators.inputs import as_problem
@@ -164,9 +163,11 @@ class Solver(Restrictable):
     forms: ClassVar[bool] = False
 
     @classmethod
-    @abstractmethod
     def from_record(cls, problem: Problem, record: Any) -> Self:
-        """The solver with the options of a record, checked against the problem."""
+        """The solver with the options of a record, of the same names, checked against the problem."""
+        known: Any = cls
+        own = {name: value for name, value in vars(record).items() if name in known.__dataclass_fields__}
+        return known(**{name: float(x) if isinstance(x, np.floating) else x for name, x in own.items()})
 
     @classmethod
     def needs(cls, record: Any) -> Needs:
@@ -280,17 +281,10 @@ class IterativeSolver(Solver):
     maximizes_quotient = True
     usual_needs: ClassVar[Needs] = Needs(working_set=True)
 
-    @staticmethod
-    def shared(problem: Problem, record: Iterative) -> dict[str, Any]:
-        """The fields above, and where it starts."""
+    @classmethod
+    def from_record(cls, problem: Problem, record: Any) -> Self:
         start, n_starts = check_start(problem, record.start, record.n_starts)
-        return {
-            "start": start,
-            "n_starts": n_starts,
-            "max_iter": record.max_iter,
-            "tol": None if record.tol is None else float(record.tol),
-            "renormalize": record.renormalize,
-        }
+        return replaced(super().from_record(problem, record), start=start, n_starts=n_starts)
 
     def among_some(self, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any] | None:
         default = self.n_starts in (None, 1) and (self.start is None or isinstance(self.start, str))

@@ -76,8 +76,8 @@ class ExactSearch(Solver):
 
     @classmethod
     def from_record(cls, problem: Problem, record: BranchAndBound) -> Self:
-        seconds = math.inf if record.time_limit is None else float(record.time_limit)
-        return cls(float(record.tol), seconds, record.node_limit)
+        seconds = math.inf if record.time_limit is None else record.time_limit
+        return replaced(super().from_record(problem, record), time_limit=seconds)
 
     def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
         proof = solve_to_optimality(state, cardinality, self, bounded=False)

@@ -59,10 +59,7 @@ class GeneralizedPower(IterativeSolver):
         for needed, what in ((record.relative, "relative=True"), (diagonal, "start='diagonal'")):
             if needed:
                 require_entries(problem, what)
-        return cls(
-            **cls.shared(problem, record), norm=record.norm, relative=record.relative, block=record.block,
-            mu=record.mu,
-        )  # fmt: skip
+        return super().from_record(problem, record)
 
     @classmethod
     def needs(cls, record: GPower) -> Needs:

@@ -77,7 +77,7 @@ class GreedySearch(Solver):
         whole = not problem.supports.simple and strategy != "gradient"  # units, one after another
         if strategy not in ("auto", "forward") and problem.supports.shapes and not whole:
             raise ValueError(f"{problem.supports.shaping} requires strategy='forward', not {strategy!r}")
-        return cls(strategy)
+        return super().from_record(problem, record)
 
     @classmethod
     def needs(cls, record: Greedy) -> Needs:

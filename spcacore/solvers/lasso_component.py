@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,6 @@ from ..choice import Choice
 from ..linalg.orthogonal import orthonormal_basis, unit_columns
 from ..methods import SCoTLASS
 from ..operators.deflation import DeflatedOperator
-from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import Needs, Solver, begun, drop_zeros, shared_parameters
@@ -36,10 +35,6 @@ class LassoComponent(BoundedSolver):
     name = "scotlass"
     usual_needs: ClassVar[Needs] = Needs(whole_products=True, working_set=True)
     orthogonal = True
-
-    @classmethod
-    def from_record(cls, problem: Problem, record: SCoTLASS) -> Self:
-        return cls(**cls.shared(problem, record))
 
     def solve(self, state: DeflatedOperator, l1_bound: float) -> Solution | None:
         op, tol = state.operator, self.tolerance(state.operator)

@@ -70,7 +70,7 @@ class LeastSquaresSolver(Solver):
         refuse_costly(record.strategy, problem.p, PENCIL_BACKWARD_ORDER)
         refuse_costly(record.strategy, problem.p, LEAST_SQUARES_EXACT_ORDER, ("exact",))
         seconds, nodes = (math.inf if x is None else x for x in (record.time_limit, record.node_limit))
-        return cls(record.strategy, record.swaps, seconds, nodes)
+        return replace(super().from_record(problem, record), time_limit=seconds, node_limit=nodes)
 
     def solve(self, state: DeflatedOperator, sparsity: int | Explained) -> Solution | None:
         if isinstance(state.hook, ProgressHook) and state.hook.whole and state.hook.ended:

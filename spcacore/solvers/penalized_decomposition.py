@@ -19,7 +19,7 @@ from .._limits import (
     PMD_ITERATIONS,
     SOLVER_TOL,
 )
-from .._records import record
+from .._records import record, replaced
 from .._types import AnyArray, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import check_l1_bound
 from ..choice import Choice
@@ -80,7 +80,7 @@ class PenalizedDecomposition(BoundedSolver):
             if problem.operator.symmetric_form:
                 raise ValueError("sample_l1_bound needs the data in memory, and X is in blocks of rows")
             bound = check_l1_bound(bound, "sample_l1_bound", problem.n_samples)
-        return cls(**cls.shared(problem, record), sample_l1_bound=bound)
+        return replaced(super().from_record(problem, record), sample_l1_bound=bound)
 
     @classmethod
     def needs(cls, record: PMD) -> Needs:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from ..linalg.scaling import beyond_range
 from ..methods import DSPCA
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
-from ..operators.problem import Problem
 from ..operators.submatrix import formed_error, largest_submatrix, product_error, rows_of, symmetric_submatrix
 from ..progress import Callback
 from ..results import DSPCAComponent
@@ -79,10 +78,6 @@ class SemidefiniteRelaxation(Solver):
     usual_needs: ClassVar[Needs] = Needs(whole_products=True)
     maximizes_quotient = True
     relaxed = True
-
-    @classmethod
-    def from_record(cls, problem: Problem, record: DSPCA) -> Self:
-        return cls(record.max_iter, float(record.tol), record.renormalize)
 
     def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
         relaxed = _constrained(state, cardinality, self)

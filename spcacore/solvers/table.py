@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from .._records import record
-from ..methods import Thresholding
 from ..operators.deflation import DeflatedOperator
-from ..operators.problem import Problem
 from .base import Needs, Solver, drop_zeros
 from .exact import ExactSearch
 from .generalized_power import GeneralizedPower
@@ -37,10 +35,6 @@ class _TruncatedEigenvector(Solver):
     renormalize: bool
     name = "thresholding"
     usual_needs: ClassVar[Needs] = Needs(whole_products=True)
-
-    @classmethod
-    def from_record(cls, problem: Problem, record: Thresholding) -> Self:
-        return cls(record.renormalize)
 
     def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
         if ended(state.hook):

@@ -63,7 +63,7 @@ class TruncatedPower(IterativeSolver):
             if positive or not record.renormalize:
                 raise ValueError("swaps=True requires renormalize=True, and does not allow signs")
             require_entries(problem, "swaps=True")
-        return cls(**cls.shared(problem, record), swaps=affordable if swaps else 0.0)
+        return replaced(super().from_record(problem, record), swaps=affordable if swaps else 0.0)
 
     def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
         A = self.matrix(state)
