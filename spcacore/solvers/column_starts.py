@@ -31,6 +31,7 @@ from .._records import record
 from .._types import Array, Index
 from ..linalg.scaling import descending
 from ..operators.deflation import DeflatedOperator
+from ..supports.admissible import Supports
 from .starts import promising_variables
 
 Run = Callable[[Any, Index, Array], tuple[Any, ...]]  # what kernels return: status, index, entries, objective
@@ -70,7 +71,30 @@ class ThresholdedEntries:
         return np.flatnonzero((y * y if self.l0 else np.abs(y)) > self.threshold)
 
 
-Promise = LargestEntries | ThresholdedEntries
+@record
+class AllowedEntries:
+    """A unit vector on a support that is allowed is sought."""
+
+    supports: Supports
+
+    def values(self, Y: Array) -> Array:
+        """The same from each row of Y or its negative, whichever has more of the signs."""
+        values = self._values(Y)
+        return values if self.supports.signs is None else np.maximum(values, self._values(-Y))
+
+    def _values(self, Y: Array) -> Array:
+        supports = self.supports
+        weight = supports.per_unit(np.square(supports.projected(Y)).T)
+        free = supports.fitting(supports.included, supports.room)
+        return weight[supports.included].sum(axis=0) + supports.filled(
+            weight, free, supports.left(supports.included)
+        )
+
+    def reached(self, y: Array) -> Index:
+        return self.supports.truncated(y, self.supports.room)
+
+
+Promise = LargestEntries | ThresholdedEntries | AllowedEntries
 
 
 def promising_columns(A: Array, promise: Promise, count: int) -> Index:

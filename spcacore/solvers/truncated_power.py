@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,9 @@ from .. import _core
 from .._limits import (
     BRIEF_FORMING,
     BRIEF_ORDER,
+    CHOICE_COLUMNS,
+    CHOICE_ENDS,
+    CHOICE_STARTS,
     GRAM_LEFT,
     NOISE_DEPENDENT,
     RACE_ALL,
@@ -33,11 +37,12 @@ from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, Solver, drop_zeros, run_one, shared_parameters
+from .column_starts import AllowedEntries, Columns
 from .field_search import FieldSearch, noise_of, rises_above_noise
 from .matrix_search import best_supports
 from .refitting import Step, Steps, best_run, fitted_on, is_better, penalty_continuation, refit
 from .solution import Solution, Tally, ended
-from .starts import search_starts
+from .starts import Start, search_starts
 from .swaps import swap_search
 from .variance import brief_search
 
@@ -80,8 +85,7 @@ class TruncatedPower(IterativeSolver):
                 ends.setdefault(x.index.tobytes(), []).append(x)
             return x
 
-        begin = search_starts(state, cardinality, self.start, self.n_starts)
-        best = best_run(state, begin, run, tol if self.renormalize else 0)
+        best = best_run(state, self._begin(state, cardinality, tol), run, tol if self.renormalize else 0)
         if best is None:
             return None
         few = [[best] * best.tally.best]
@@ -102,6 +106,25 @@ class TruncatedPower(IterativeSolver):
             return x
         last = drop_zeros(brief_search(state, x, cardinality))
         return None if last is None else replaced(last, tally=tally)
+
+    def _begin(self, state: DeflatedOperator, k: int, tol: float) -> Iterator[Start]:
+        """By default, where something is known of few variables, also where runs from A in memory end."""
+        known = state.supports.shapes or state.supports.positive
+        few = known and state.p <= CHOICE_COLUMNS and self._starts_are_ours()
+        columns = Columns.of(state) if few else None
+        yield from search_starts(state, k, self.start, self.n_starts)
+        if columns is None:
+            return
+        matrix, supports = columns.matrix, state.supports.on(columns.among).within(k)
+        steps = Steps(supports, Step.TRUNCATION, k)
+
+        def run(op: _core.Operator, index: Index, entries: AnyArray) -> tuple[Any, ...]:
+            side = entries if supports.sides(matrix[index[0]]) else -entries
+            x, objective = steps.ascend(op, index, side, self.max_iter, tol, state.hook)
+            return (-1,) if x is None else (0, x.index, x.entries, objective)
+
+        ends = columns.ends(AllowedEntries(supports), CHOICE_STARTS, run)
+        yield from ((index, entries, (k,)) for index, entries in ends[:CHOICE_ENDS])
 
     def matrix(self, state: DeflatedOperator) -> AnyArray | None:
         """A where it is in memory, or quickly formed of few variables, and all starts are ours to choose."""
@@ -200,8 +223,11 @@ class TruncatedPower(IterativeSolver):
 
     def _chooses_starts(self, state: DeflatedOperator) -> bool:
         """Whether the starts are ours to choose, and may be those of a race."""
-        free = self.n_starts is None and (self.start is None or self.nearby is not None)
-        return free and self.max_iter >= RACE_ITERATIONS and not state.supports.positive
+        ours = self._starts_are_ours()
+        return ours and self.max_iter >= RACE_ITERATIONS and not state.supports.positive
+
+    def _starts_are_ours(self) -> bool:
+        return self.n_starts is None and (self.start is None or self.nearby is not None)
 
     def resume(self, state: DeflatedOperator, x: Solution, cardinality: int) -> Solution | None:
         best = self._from_one(state, x, cardinality)

@@ -258,7 +258,7 @@ class Supports:
         """y with zeros where it has the wrong sign, or a variable is excluded."""
         wrong = self.excluded
         if self.signs is not None:
-            wrong |= y * self.signs < 0
+            wrong = wrong | (y * self.signs < 0)
         return np.where(wrong, y.dtype.type(0), y)
 
     def oriented(self, x: AnyArray) -> AnyArray:

@@ -204,3 +204,28 @@ def test_signs_are_those_of_the_data_turned():
     ours = sparse_pca(X * turn, 2, cardinality=4, choice=spcacore.Choice(signs=turn))
     theirs = sparse_pca(X, 2, cardinality=4, choice=spcacore.Choice(include=[], signs=np.ones(P)))
     assert_allclose(ours.loadings, theirs.loadings * turn[:, None], atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("known", "n", "seed"),
+    [({"include": [9]}, 60, 0), ({"groups": np.arange(300) // 4}, 60, 0), ({"signs": 1}, 200, 18)],
+)
+def test_where_all_variances_tie_random_starts_find_no_more(known, n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 300))
+    X[:, 1:] += 0.8 * X[:, :-1]
+    A, groups = np.corrcoef(X.T), np.asarray(known.get("groups", np.arange(300)))
+    k, signed, best = (2 if "groups" in known else 5), "signs" in known, 0.0
+    for x in rng.standard_normal((20, 300)):
+        for _ in range(20):
+            y = np.maximum(A @ np.abs(x), 0) if signed else A @ x
+            weight = np.bincount(groups, y**2)
+            weight[known.get("include", [])] = np.inf
+            support = np.flatnonzero(np.isin(groups, np.argsort(weight)[-k:]))
+            values, vectors = np.linalg.eigh(A[np.ix_(support, support)])
+            x = np.zeros(300)
+            x[support] = vectors[:, -1]
+        if not signed or (x >= 0).all() or (x <= 0).all():
+            best = max(best, values[-1])
+    found = sparse_pca(X, 1, k, choice=spcacore.Choice(**known), scale=True)
+    assert found.explained_variance[0] > 0.99 * best
