@@ -58,7 +58,12 @@ def pytest_collection_modifyitems(config, items):
                 case.add_marker("slow")
 
 
+def pytest_configure():
+    gc.disable()  # until all tests are there, of which each pass would go through more
+
+
 def pytest_collection_finish():
+    gc.enable()
     gc.freeze()  # each collection of garbage would go through all tests, which stay
 
 

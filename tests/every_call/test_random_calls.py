@@ -60,7 +60,7 @@ def test_clones():
             "PYTHONPATH": str(tests),
             "OPENBLAS_NUM_THREADS": "1",
         }
-        command = [sys.executable, "-P", script, "5", "0", str(examples(15))]
+        command = [sys.executable, "-P", script, "5", "0", str(examples(6))]
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, check=True, timeout=500
         )

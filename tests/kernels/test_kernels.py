@@ -273,6 +273,7 @@ def test_statistics_of_what_is_read_in_more_than_one_go():
         assert not got[1:].any()
 
 
+@pytest.mark.share(4)
 @each_order
 @each_dtype
 def test_statistics_of_symmetry(dtype, order):

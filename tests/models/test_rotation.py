@@ -312,7 +312,9 @@ def crossed(P):
 @pytest.mark.share(12)
 @pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("method", ["promax", "oblimin"])
-@pytest.mark.parametrize(("name", "r"), [("pit props", 3), ("pit props", 5), ("stocks", 4)])
+@pytest.mark.parametrize(
+    ("name", "r"), [("pit props", 3), ("stocks", 4), pytest.param("pit props", 5, marks=pytest.mark.slow)]
+)
 def test_oblique_rotations(name, r, method, normalize):
     """Against factor_analyzer, whose varimax ends earlier, and whose oblimin does not normalize."""
     rotator = pytest.importorskip("factor_analyzer.rotator", reason="needs factor-analyzer")

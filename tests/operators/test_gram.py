@@ -188,7 +188,9 @@ def given_as(X, how):
 
 @pytest.mark.share(6)
 @scaled_or_not
-@pytest.mark.parametrize("highest", [2, 250, 2047, 40_000])
+@pytest.mark.parametrize(
+    "highest", [2, 40_000, *(pytest.param(h, marks=pytest.mark.slow) for h in (250, 2047))]
+)
 def test_whole_numbers_have_one_answer(highest, scale):
     """Of the exact matrix, to the bit: in any type and order, in blocks, and by any number of threads."""
     rng, n, p = np.random.default_rng(0), 6001, 100

@@ -148,7 +148,7 @@ class Rows:
         return X
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     ("call", "passes"),
     [
