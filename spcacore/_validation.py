@@ -337,6 +337,7 @@ def number(value: Any, name: str, low: float, high: float = math.inf) -> float:
         raise ValueError(f"{name} is beyond the number range of float64") from None
     if not low <= result <= high:
         allowed = f"at least {low:g}" if high == math.inf else f"in [{low:g}, {high:g}]"
+        allowed = "a number" if low == -math.inf and high == math.inf else allowed
         raise ValueError(f"{name} must be {allowed}, not {value!r}{as_share(result, high)}")
     return result
 

@@ -119,7 +119,7 @@ def sparse_pca(
     if kind in _INSIDE or not all(hasattr(adata, part) for part in ("X", "obsm", "varm", "uns", "var")):
         raise TypeError(f"adata must be an AnnData, not {kind}; {_INSIDE.get(kind, elsewhere)}")
     if layer is not None and layer not in adata.layers:
-        raise KeyError(f"adata has no layer {layer!r}; it has {sorted(map(str, adata.layers))}")
+        raise KeyError(f"adata has no layer {layer!r}; it has {sorted(filter(None, adata.layers))}")
     if getattr(adata, "isbacked", False) and getattr(adata, "is_view", False) and not copy:
         raise ValueError(
             "adata is a view of a file, to which nothing can be written; pass adata.to_memory(), or the file "
@@ -195,7 +195,8 @@ def _mask(adata: Any, mask_var: Any) -> tuple[Mask | None, str | None]:
     p = len(adata.var_names)
     if mask.dtype != bool or mask.shape != (p,):
         raise ValueError(
-            f"mask_var must be one bool for each of {counted(p, 'variable')}, not {mask.dtype} {mask.shape}"
+            f"mask_var{'' if name is None else f', the column {name!r},'} must be one bool for each of "
+            f"{counted(p, 'variable')}, not {mask.dtype} {mask.shape}"
         )
     if not mask.any():
         raise ValueError("mask_var leaves no variable")

@@ -136,6 +136,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     (block, {
         "leave deflation out": {"penalty": 0.1, "deflation": "orthogonal"},
         "certify=True bounds one component after another": {"penalty": 0.1, "certify": True},
+        "certify must be a number, not nan": {"penalty": 0.1, "certify": np.nan},
         "mu weights the components of block=True": {"penalty": 0.1, "block": False, "mu": [1.0, 0.5]},
         "mu": {"penalty": 0.2, "mu": [1, 2, 3]},
         "block=True": {"penalty": 0.1, "groups": GROUPS},

@@ -156,9 +156,8 @@ def test_claims_of_the_readme_are_those_of_the_measurements():
     of = "measured/sparse_data.md", "Sparse data"
     seen, texts = (list(map(float, cells(*of, rf"{r} \| CS[RC]", 7))) for r in (r"[bp][^|]+", r"words[^|]+"))
     assert "Cells and blogs are searched 1.5 to 4 times as fast" in table
-    assert (len(seen), min(seen), max(seen)) == (8, 1.5, 4.0)
-    assert f"random texts {texts[0]} times" in table
-    assert len(set(texts)) == 1
+    assert (len(seen), min(seen), round(max(seen))) == (8, 1.5, 4)
+    assert f"random texts {min(texts)} to {max(texts)} times" in table
     halves = cells("measured/real_data.md", "The sets", r"[^|]+ \| [^|-]+", 3)[1:]
     assert f"In {cell(*real, 2)} cases from {len(halves)} sets of real data" in table
     assert f"within 0.2 % of the best component known in {cell(*real, 5)} % of the cases" in table
