@@ -336,8 +336,8 @@ def number(value: Any, name: str, low: float, high: float = math.inf) -> float:
     except OverflowError:
         raise ValueError(f"{name} is beyond the number range of float64") from None
     if not low <= result <= high:
-        allowed = f"at least {low:g}" if high == math.inf else f"in [{low:g}, {high:g}]"
-        allowed = "a number" if low == -math.inf and high == math.inf else allowed
+        at_least = "a number" if low == -math.inf else f"at least {low:g}"
+        allowed = at_least if high == math.inf else f"in [{low:g}, {high:g}]"
         raise ValueError(f"{name} must be {allowed}, not {value!r}{as_share(result, high)}")
     return result
 

@@ -39,7 +39,7 @@ from .column_starts import Columns, ThresholdedEntries, promising_columns
 from .greedy_search import greedy_or
 from .refitting import Step, Steps, refit
 from .solution import ProgressClock, ProgressHook, Report, Solution, Tally, ended
-from .starts import Start, power_start, search_starts
+from .starts import Start, power_start, search_starts, variance_alone
 
 
 @record
@@ -132,7 +132,7 @@ class GeneralizedPower(IterativeSolver):
 
     def _starts(self, state: DeflatedOperator, gamma: float) -> Iterator[Start]:
         """Nonzeros of each: of the variables from which a step promises most, then of largest variance."""
-        op, p, diagonal = state.operator, state.p, state.diagonal
+        op, p, diagonal = state.operator, state.p, variance_alone(state)
         if isinstance(self.start, Solution):
             yield self.start.index, self.start.entries, ()
         elif isinstance(self.start, np.ndarray) or self.start == "eigenvector":

@@ -85,7 +85,7 @@ def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | N
 
 
 def variance_alone(state: DeflatedOperator) -> AnyArray | None:
-    """What each variable explains by itself."""
+    """What each variable explains by itself; as the largest if they tie, so that no rounding chooses."""
     if state.diagonal is None:
         return None
     promise = np.maximum(state.diagonal, 0)  # an indefinite matrix may have negative entries there
@@ -93,7 +93,8 @@ def variance_alone(state: DeflatedOperator) -> AnyArray | None:
         outside = 1 - sum(q**2 for q in state.basis)
         kept = outside > 1e-3
         promise = np.where(kept, promise / np.where(kept, outside, 1), 0)
-    return promise
+    largest = promise.max()
+    return np.where(promise >= (1 - VARIANCE_TIE) * largest, largest, promise)
 
 
 def _leading_start(state: DeflatedOperator, promise: AnyArray | None, k: int) -> Start:

@@ -87,6 +87,24 @@ def test_weak_components_of_blocks_that_become_no_matrix(n, p, seed):
     assert blocks.passes <= 24
 
 
+@pytest.mark.parametrize("seed", [4, 7])
+def test_variances_that_tie(seed):
+    """Of standardized data, whose variances are equal to rounding, which no storage shares with another."""
+    X = np.random.default_rng(seed).standard_normal((60, 200))
+    X[:, 1:] += 0.8 * X[:, :-1]
+    X /= X.std(axis=0)
+    signs = spcacore.Choice(signs=np.where(np.arange(200) % 2, 1, -1))
+    three = spcacore.GPower(0.3, relative=True, n_starts=3)
+    for options in ({"cardinality": 6, "choice": signs}, {"method": three}):
+        expected = spcacore.sparse_pca(X, 2, **options).loadings
+        for held in (
+            np.asfortranarray(X),
+            sp.csr_array(X),
+            spcacore.row_blocks(X, block_bytes=X.nbytes // 4),
+        ):
+            assert np.array_equal(spcacore.sparse_pca(held, 2, **options).loadings != 0, expected != 0)
+
+
 @pytest.mark.parametrize("seed", [3, *(pytest.param(i, marks=pytest.mark.slow) for i in range(5))])
 def test_rare_counts(seed):
     """Dense data whose entries are few are searched as sparse data are, whose products cost less."""

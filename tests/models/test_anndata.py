@@ -109,11 +109,12 @@ def test_scanpy_finds_neighbors_and_pca_is_the_same_with_all_genes(X, masked):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"layer": "no"}, KeyError, r"no layer 'no'; it has \[('\w+'(, )?)*\]"),
+        ({"layer": "no"}, KeyError, r"no layer 'no'; it has \[\]"),
         ({"mask_var": "no"}, KeyError, "no column 'no'"),
         ({"mask_var": np.ones(29, bool)}, ValueError, "30 variables"),
         ({"mask_var": np.zeros(30, bool)}, ValueError, "leaves no variable"),
         ({"mask_var": np.ones(30)}, ValueError, "mask_var must be one bool"),
+        ({"mask_var": "mean"}, ValueError, "mask_var, the column 'mean', must be one bool"),
         ({"cardinality": 31}, ValueError, "cardinality"),
         ({"model": spcacore.spca}, TypeError, "is not for anndata.sparse_pca"),
         ({"model": partial(spcacore.sparse_pca, n_components=2)}, TypeError, "n_components of the model"),
@@ -126,6 +127,7 @@ def test_scanpy_finds_neighbors_and_pca_is_the_same_with_all_genes(X, masked):
 )
 def test_bad_arguments_leave_the_data(X, options, error, words):
     adata = made(X)
+    adata.var["mean"] = X.mean(axis=0)
     with pytest.raises(error, match=words):
         annotated.sparse_pca(adata, 2, **options)
     assert not list(adata.obsm)
