@@ -29,33 +29,45 @@ def pytest_addoption(parser):
     parser.addoption("--all-cases", action="store_true", help="cases that the mark `share` leaves out, too")
 
 
-@pytest.hookimpl(tryfirst=True)  # before those that are slow are left out
-def pytest_collection_modifyitems(config, items):
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector):
     """Of a test with the mark `share(n)`, one case in n and each value of a parameter; others are slow.
 
-    Tests that ask how many `examples` there are count as properties: `-m hypothesis`.
+    Where no slow ones are asked for, these go at once: without them all that follows has a fifth to do.
     """
+    items, config = (yield), collector.config
+    if not isinstance(items, list) or any("[" in argument for argument in config.args):
+        return items  # all, or those that are named
+    if not config.getoption("all_cases"):
+        for case in beyond_share([item for item in items if not item.get_closest_marker("slow")]):
+            case.add_marker("slow")
+    if config.option.markexpr != "not slow":
+        return items
+    return [item for item in items if not item.get_closest_marker("slow")] or items
+
+
+def beyond_share(cases):
+    """Those of the cases of a test that its share leaves out."""
+    shares = [mark for case in cases[:1] if (mark := case.get_closest_marker("share"))]
+    if not shares:
+        return
+    names = [mark.args[0] for mark in cases[0].iter_markers("parametrize")]
+    firsts = [name.split(",")[0].strip() if isinstance(name, str) else name[0] for name in names]
+    met, chosen = set(), 0
+    # An order that parameters do not decide, and that of the tests does not change
+    for i, case in enumerate(sorted(cases, key=lambda case: zlib.crc32(case.name.encode()))):
+        values = {(first, id(case.callspec.params[first])) for first in firsts}
+        if shares[0].args[0] * chosen <= i or (len(firsts) > 1 and not values <= met):
+            met, chosen = met | values, chosen + 1
+        else:
+            yield case
+
+
+def pytest_collection_modifyitems(items):
+    """Tests that ask how many `examples` there are count as properties: `-m hypothesis`."""
     for item in items:
         if "examples" in getattr(getattr(item.obj, "__code__", None), "co_names", ()):
             item.add_marker("hypothesis")
-    if config.getoption("all_cases") or any("[" in argument for argument in config.args):
-        return  # all, or those that are named
-    tests = {}
-    for item in items:
-        if item.get_closest_marker("share") and not item.get_closest_marker("slow"):
-            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for cases in tests.values():
-        (n,) = cases[0].get_closest_marker("share").args
-        names = [mark.args[0] for mark in cases[0].iter_markers("parametrize")]
-        firsts = [name.split(",")[0].strip() if isinstance(name, str) else name[0] for name in names]
-        met, chosen = set(), 0
-        # An order that parameters do not decide, and that of the tests does not change
-        for i, case in enumerate(sorted(cases, key=lambda case: zlib.crc32(case.name.encode()))):
-            values = {(first, id(case.callspec.params[first])) for first in firsts}
-            if n * chosen <= i or (len(firsts) > 1 and not values <= met):
-                met, chosen = met | values, chosen + 1
-            else:
-                case.add_marker("slow")
 
 
 def pytest_configure():
