@@ -1,4 +1,4 @@
-"""Several processes of tests have one BLAS thread each; properties have 25 examples, or 100, or 5,000."""
+"""Several processes of tests have one BLAS thread each; properties have 20 examples, or 100, or 5,000."""
 
 import gc
 import os
@@ -16,7 +16,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 # Where a test does not say how many: `--hypothesis-profile thorough`, with `--hypothesis-seed` for others.
 settings.register_profile("repeatable", max_examples=100, deadline=None, derandomize=True)
-settings.register_profile("few", max_examples=25, deadline=None, derandomize=True)
+settings.register_profile("few", max_examples=20, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=5000, deadline=None, derandomize=False)
 # Of tests/mutants.py: what fails need not be made small.
 settings.register_profile(

@@ -25,7 +25,7 @@ def in_turn(calls, others):
 
 
 def examples(n):
-    """So many of a property where profiles draw a hundred; a quarter by default."""
+    """So many of a property where profiles draw a hundred; a fifth by default."""
     return max(n * min(settings.default.max_examples, 100) // 100, 2)
 
 

@@ -27,6 +27,7 @@ import warnings
 from pathlib import Path
 
 import calls
+import drawn_calls
 import matplotlib
 import random_calls
 
@@ -61,34 +62,11 @@ class Interruption(Exception):
 # ---- random matrices ---------------------------------------------------------------------------------
 
 
-def structured(rng, n, p):
-    """Clusters and sparse directions, and now and then what is hard: ranks, ties, zeros, magnitudes."""
-    if n * p == 0:
-        return np.zeros((n, p))
-    X = calls.planted(n, p, seed=int(rng.integers(2**31))) if p >= 6 else rng.standard_normal((n, p))
-    which = rng.integers(12)
-    if which == 0:
-        X[:, rng.integers(p)] = 3
-    elif which == 1:
-        X[:, rng.integers(p)] = X[:, 0]
-    elif which == 2:
-        X = np.outer(rng.standard_normal(n), rng.standard_normal(p))
-    elif which == 3:
-        X = np.round(X)
-    elif which == 4:
-        X = np.zeros((n, p)) if rng.random() < 0.2 else X * (rng.random((n, p)) < 0.2)
-    elif which == 5:
-        X *= 10.0 ** rng.uniform(-150, 150)
-    elif which == 6:
-        X *= 10.0 ** rng.uniform(-3, 3, p)
-    return X
-
-
 def resize(rng):
     """The table of calls for matrices of a random shape."""
     n, p = (int(m) for m in rng.integers(SMALL, LARGE + 1, 2))
     r = int(rng.integers(1, min(n, p, 4) + 1))
-    X = structured(rng, n, p)
+    X = drawn_calls.structured(rng, n, p)
     V = rng.standard_normal((p, r))
     with np.errstate(all="ignore"):
         A = np.cov(X, rowvar=False).reshape(p, p)
@@ -260,7 +238,7 @@ def commands(rng):
 def declared_options(rng):
     """Any function, by its declared options, on an odd array, now and then with hardly any entry, or none."""
     n, p = (int(m) for m in (rng.integers(0, 3, 2) if rng.random() < 0.1 else rng.integers(1, 25, 2)))
-    return random_calls.ask(rng, structured(rng, n, p), check)
+    return random_calls.ask(rng, drawn_calls.structured(rng, n, p), check)
 
 
 TASKS = [

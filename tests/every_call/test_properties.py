@@ -1,4 +1,4 @@
-"""What the mathematics promises of any matrix: properties on 25 examples each, of `nox -s slow` on 100.
+"""What the mathematics promises of any matrix: properties on 20 examples each, of `nox -s slow` on 100.
 
 `pytest tests/every_call/test_properties.py --hypothesis-profile thorough --hypothesis-seed 7` draws others.
 """

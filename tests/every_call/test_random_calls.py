@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drawn_calls import __file__ as script
 from extras import skipping
 from in_turn import examples
 
@@ -19,7 +20,6 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 pytest.importorskip("click", reason="click is not installed")
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 soak = pytest.importorskip("soak")
-random_calls = pytest.importorskip("random_calls")
 
 
 @pytest.fixture(autouse=True)
@@ -30,9 +30,9 @@ def the_table_of_calls():
     vars(soak.calls).update(kept)
 
 
-@pytest.mark.parametrize(("task", "n"), [("declared_options", 2000), ("estimator", 60), ("commands", 100)])
+@pytest.mark.parametrize(("task", "n"), [("declared_options", 2000), ("estimator", 75), ("commands", 100)])
 def test_random_calls(task, n):
-    """A quarter of them by default; the seed of a call is [7, its number], which the message has."""
+    """A fifth of them by default; the seed of a call is [7, its number], which the message has."""
     heard = []
     for number in range(examples(n)):
         rng = np.random.default_rng([7, number])
@@ -52,12 +52,11 @@ def test_random_calls(task, n):
 
 def test_clones():
     """Of random calls: the same bits by AVX2 and AVX-512, the same supports and values by plain loops."""
-    script, tests = Path(random_calls.__file__), Path(random_calls.__file__).parent
     answers = {}
     for clone in _core.clones():
         environment = os.environ | {
             "SPCACORE_CLONE": clone,
-            "PYTHONPATH": str(tests),
+            "PYTHONPATH": str(Path(script).parent),
             "OPENBLAS_NUM_THREADS": "1",
         }
         command = [sys.executable, "-P", script, "5", "0", str(examples(6))]

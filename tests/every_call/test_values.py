@@ -3,6 +3,7 @@
 import flat
 import numpy as np
 import pytest
+from in_turn import examples
 from kernels.test_c_functions import blocks
 from numpy.testing import assert_array_equal
 from oracles import covariance, optimum
@@ -19,7 +20,7 @@ SEARCHES = {
 @pytest.mark.filterwarnings("ignore:X has no variance")
 def test_any_symmetric_matrix_against_enumeration():
     """Indefinite, semidefinite, negative and zero ones, and variables with zeros alone."""
-    for A, _ in blocks(3, 60):
+    for A, _ in blocks(3, examples(60)):
         for k in range(1, len(A) + 1):
             best = optimum(A, k)
             for search in (tpower, greedy, branch_and_bound):

@@ -5,6 +5,7 @@ from itertools import combinations
 import flat
 import numpy as np
 import pytest
+from in_turn import examples
 from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 
@@ -121,7 +122,7 @@ def matrices(X, Y):
 def test_generalized_finds_nearly_the_optimum(known):
     """Against all pairs of supports, of groups or of as many variables of groups as have room."""
     ratios, counted = [], "x_count" in known
-    for seed in range(8 if counted and "x_nonnegative" not in known else 2):
+    for seed in range(examples(8) if counted and "x_nonnegative" not in known else 2):
         X, Y = both(seed)
         k = (3 + seed % 3, 2 + seed // 3) if counted else (2, 2)
         found = flat.sparse_cca(X, Y, method="generalized", cardinality=k, certify=True, **known)

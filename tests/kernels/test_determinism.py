@@ -175,14 +175,13 @@ def compared(out, expected):
 
 
 @openblas
-@pytest.mark.share(8)
-@pytest.mark.parametrize("clone", _core.clones())
 @pytest.mark.parametrize(
-    "kernel",
+    ("kernel", "clone"),
     [
-        pytest.param(kernel, marks=pytest.mark.slow if i else ())
+        pytest.param(kernel, clone, marks=pytest.mark.slow if i else ())
         for i, kernel in enumerate(k for k in FLAGS if k != "Zen" and not lacking(k))
-    ],
+        for clone in _core.clones()
+    ][1:],
 )
 def test_refined_answers_have_the_same_bits_on_every_processor(kernel, clone):
     """Of a matrix: whatever kernels BLAS runs, and which clone of those here."""

@@ -5,7 +5,7 @@ import itertools
 import flat
 import numpy as np
 import pytest
-from in_turn import each_kind
+from in_turn import each_kind, examples
 from known_variables import (
     CASES,
     CHOOSING,
@@ -44,7 +44,7 @@ def test_the_searches_without_their_tree_are_good_too(monkeypatch):
     monkeypatch.setattr("spcacore.solvers.truncated_power.brief_search", lambda state, x, k: x)
     ratios = []
     for knowledge, k in CASES:
-        for seed in range(20, 23):
+        for seed in range(20, 20 + examples(3)):
             A = covariance(seed)
             x = flat.tpower(A, k, kind="covariance", **knowledge)
             assert_feasible(x.loading, k, **knowledge)

@@ -91,7 +91,7 @@ def test_refinement_makes_wrong_signs_zero():
 def test_refined_orthogonal_loadings(known):
     """Beside all pairs of supports: the best loading on one, and the best orthogonal to it on the other."""
     shares = []
-    for seed in range(6):
+    for seed in range(examples(6)):
         A = np.cov(np.random.default_rng(seed).standard_normal((12, 8)), rowvar=False)
         unit, k = np.array(known.get("groups", range(8))), 2 if "groups" in known else 3
         supports = [[*S] for S, _ in allowed(k, p=8, full=True, **known)]

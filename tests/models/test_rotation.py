@@ -322,7 +322,7 @@ def test_oblique_rotations(name, r, method, normalize):
     found = getattr(spcacore, method)(L, normalize=normalize)
     rows = np.linalg.norm(L, axis=1, keepdims=True)
     own = normalize and method == "oblimin"
-    theirs = rotator.Rotator(method=method, normalize=normalize, power=4, max_iter=5000, tol=1e-9)
+    theirs = rotator.Rotator(method=method, normalize=normalize, power=4, max_iter=500, tol=1e-9)
     other = theirs.fit_transform(L / rows if own else L) * (rows if own else 1)
     places = abs(other.T @ found.pattern).argmax(axis=0)
     signs = np.sign((other[:, places] * found.pattern).sum(axis=0))

@@ -105,7 +105,7 @@ def test_bits_of_large_calls(name, entries, n_threads):
         assert outcome(LARGE[name](ENTRIES[entries])) == expected
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", MORE)
 def test_bits_of_other_loops(name):
     expected = alone(name)

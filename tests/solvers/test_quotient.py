@@ -10,7 +10,7 @@ from itertools import combinations
 import flat
 import numpy as np
 import pytest
-from in_turn import each_dtype
+from in_turn import each_dtype, examples
 from oracles import best_quotient, covariance, dense_vector, quotient, samples
 
 import spcacore
@@ -128,7 +128,7 @@ def test_two_way_pmd_against_all_directions():
     grid = sphere(3, 1500)
     grid = grid[:, np.abs(grid).sum(axis=0) <= 1.4][:, ::4]
     reached = []
-    for seed in range(6):
+    for seed in range(examples(12)):
         X = samples(seed, 6, 3)
         X = X - X.mean(axis=0)
         how = {"l1_bound": 1.4, "sample_l1_bound": 1.8, "renormalize": False}

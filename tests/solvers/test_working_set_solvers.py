@@ -135,7 +135,7 @@ def fit(X, method, given, r=2, **options):
         return flat.sparse_pca(X, r, renormalize=False, **OPTIONS[method], **given, **options)
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("kind", ["planted", "late", "dominant", "ties", "sparse", "noise"])
 @pytest.mark.parametrize("method", OPTIONS)
 @given(
@@ -197,7 +197,7 @@ def test_values_are_fitted_to_the_data_on_the_same_support(method):
         assert fitted.explained_variance[0] == pytest.approx(best)
 
 
-FAST = ("l0", "sparse"), ("pmd", "sparse"), ("scotlass", "noise")  # of seconds, not of many
+FAST = ("l0", "sparse"), ("scotlass", "noise")  # of seconds, not of many
 
 
 @pytest.mark.parametrize(
