@@ -146,7 +146,7 @@ def search(
                 lacking = f"{r - len(found)} of the {counted(r, 'component')} vanished under the penalty"
         else:
             state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint_in_turn(r))
-            solvers = [solver.near(x, quick) for x in near[:r]]
+            solvers = [solver.near(x, 1 if quick else None) for x in near[:r]]
             solvers += [solver] * (r - len(solvers))
             lacking = _in_turn(state, solvers, request, known, hook, found)
     except Ended:

@@ -12,7 +12,7 @@ from .. import _core
 from .._limits import FORMED_ORDER, QUOTIENT_NULL
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index
-from ..linalg.orthogonal import orthogonal_part
+from ..linalg.orthogonal import orthogonal_part, orthonormal_basis
 from ..linalg.scaling import eps_of
 from ..supports.admissible import Supports
 from .problem import Problem
@@ -209,6 +209,13 @@ class DeflatedOperator:
     def constrained(self) -> bool:
         """Whether Q'x must be zero."""
         return self.constraint is not None and bool(self.basis)
+
+    def orthogonal(self) -> DeflatedOperator:
+        """The same, of which a component has to be orthogonal to the earlier loadings."""
+        if self.constraint is not None:
+            return self
+        basis = tuple(orthonormal_basis(self.dense(*x) for x in self.loadings))
+        return replaced(self, constraint="orthogonal", basis=basis)
 
     def reach(self, k: int) -> int:
         """How many nonzeros Bx has at most for x with k: more than k only where x overlaps with Q.

@@ -248,7 +248,7 @@ class CandidateRefits:
                 state = replaced(state, seed=(self.request.seed, t))
                 new = solver.near(x).solve(state, k)
             elif t >= resample.kept:
-                new = solver.resume(state, x, k)
+                new = solver.near(x, 0).solve(state, k)
             if new is None or len(new.index) < k or not new.objective > inside.noise(new.index, True):
                 return False
             found.append(new)

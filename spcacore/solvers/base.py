@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar, NamedTuple, Self
@@ -26,7 +27,6 @@ from .._validation import (
     real_array,
 )
 from ..choice import Choice, Explained
-from ..linalg.orthogonal import fix_sign
 from ..methods import METHODS, Method
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
@@ -35,9 +35,8 @@ from ..operators.problem import Problem, warn_out_of_range
 from ..progress import Callback, Progress, check_callback
 from ..results import SparseComponent
 from ..supports.admissible import Supports, knowledge, refuse_count
-from .in_working_set import Restrictable, search_in_working_set
-from .refitting import refit
-from .solution import Ended, ProgressHook, Solution, ended
+from .in_working_set import search_in_working_set
+from .solution import Ended, ProgressHook, Solution, drop_zeros, ended
 
 # ---- paragraphs that the docstrings of the solvers and of the models share ------------------------------
 
@@ -108,7 +107,7 @@ class Needs(NamedTuple):
 
 
 @record
-class Solver(Restrictable):
+class Solver(ABC):
     """A method of finding one sparse component; the fields of an instance are its validated options.
 
     Attributes
@@ -140,17 +139,24 @@ class Solver(Restrictable):
     start : str, ndarray, Solution or None
         Where it starts, if that was given; or a component of a similar problem, to start from too.
     n_starts : int or None
-        How many starts there are, if that was given.
+        How many starts there are, if that was given; beside a component 0 if it is the only one.
     sample_l1_bound : float or None
         A bound on the l1 norm of the vector of samples.
+    renormalize : bool
+        Whether values are re-fitted on the supports found.
+    swaps : float
+        What swapping variables may cost, in multiplications, if they are swapped.
     """
 
     _: KW_ONLY
     start: Any = None
     n_starts: int | None = None
     sample_l1_bound: float | None = None
+    renormalize: bool = True
+    swaps: float = 0.0
 
     name: ClassVar[str]
+    sparsity: ClassVar[str] = "cardinality"
     objective: ClassVar[str] = "variance"
     default_deflation: ClassVar[str] = "projection"
     maximizes_quotient: ClassVar[bool] = False
@@ -174,6 +180,38 @@ class Solver(Restrictable):
         """What its steps ask with these options."""
         return cls.usual_needs
 
+    @property
+    def nearby(self) -> Solution | None:
+        """The component of a similar problem that it starts from."""
+        return self.start if isinstance(self.start, Solution) else None
+
+    def near(self, x: Solution, others: int | None = None) -> Self:
+        """The solver that starts from a component of a similar problem too, and from so many others; from
+        that alone, whatever start was given, where there are none."""
+        if others == 0:
+            return replaced(self, start=x, n_starts=0)
+        if self.start is not None and self.nearby is None:
+            return self
+        return replaced(self, start=x, n_starts=others if self.n_starts is None else self.n_starts)
+
+    @abstractmethod
+    def solve(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
+        """A component of the deflated operator; None where no variance, or nothing feasible, is left.
+
+        Some of its entries may be zero, and its sign is any.
+        """
+
+    def among_some(self, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any] | None:
+        """The solver for some of these variables, which need not re-fit values, and its sparsity.
+
+        None unless a component of these is one of all where no |A x| outside exceeds its level.
+        """
+        return None
+
+    def level(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> float | None:
+        """What |A x| must exceed at a variable outside of the support to enter; None if x does not tell."""
+        raise NotImplementedError
+
     def path(self, state: DeflatedOperator, most: int) -> Iterator[Solution] | None:
         """Components of ever more variables, where one search passes them all; else None."""
         return None
@@ -184,7 +222,7 @@ class Solver(Restrictable):
         From the default starts where a start that was given leads nowhere: A maps it to zero, perhaps.
         """
         x = search_in_working_set(self, state, sparsity)
-        x = _chosen(state.supports, self.solve(state, sparsity) if x is None else x)
+        x = _chosen(state.supports, drop_zeros(self.solve(state, sparsity) if x is None else x))
         infeasible = self.orthogonal and state.loadings
         if x is not None or infeasible or not isinstance(self.start, np.ndarray):
             return x
@@ -276,7 +314,6 @@ class IterativeSolver(Solver):
 
     max_iter: int
     tol: float | None
-    renormalize: bool
 
     maximizes_quotient = True
     usual_needs: ClassVar[Needs] = Needs(working_set=True)
@@ -291,16 +328,6 @@ class IterativeSolver(Solver):
         usual = self.nearby is not None or (default and self.start != "eigenvector")
         possible = usual and self.max_iter > 0 and state.constraint is None and state.deflation.semidefinite
         return (replaced(self, renormalize=False), sparsity) if possible and not state.quotient else None
-
-    def resume(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> Solution | None:
-        start = np.zeros(state.p)
-        start[x.index] = x.entries
-        return replaced(self, start=start, n_starts=None).solve(state, sparsity)
-
-    def finish(self, state: DeflatedOperator, x: Solution) -> Solution | None:
-        if self.renormalize:
-            return drop_zeros(refit(state, x))
-        return replaced(x, objective=state.quadratic(x.index, x.entries))
 
     def tolerance(self, op: _core.Operator) -> float:
         """Of an iteration, by precision where it is not given."""
@@ -467,18 +494,3 @@ def run_one(*given: Any) -> Run:
     """The run of a one-component function, from what it is given."""
     run = begun(*given)
     return replaced(run, found=run.solver.find(run.state, run.cardinality))
-
-
-def drop_zeros(found: Solution | None) -> Solution | None:
-    """Without entries that are zero, and with its sign; None if nothing is left."""
-    if found is None or not found.objective > -np.inf:
-        return None
-    (kept,) = found.entries.nonzero()
-    if len(kept) == 0:  # a deflated matrix may be zero, and yet no product with it, by rounding
-        return None
-    return replaced(
-        found,
-        index=found.index[kept],
-        entries=fix_sign(found.entries[kept]),
-        objective=float(found.objective),
-    )

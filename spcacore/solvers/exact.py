@@ -49,14 +49,13 @@ from .base import (
     Solver,
     begun,
     check_start,
-    drop_zeros,
     shared_parameters,
 )
 from .certificates import bounds_without_search, by_strong_variables
 from .covariance_blocks import BlockSearch, large_entries
 from .exact_tree import Search, best_on_support
 from .matrix_search import best_supports
-from .solution import ProgressClock, Report, Solution, ended
+from .solution import ProgressClock, Report, Solution, drop_zeros, ended
 from .truncated_power import TruncatedPower
 from .variance import UnitTree
 

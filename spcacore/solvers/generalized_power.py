@@ -34,11 +34,11 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, Needs, Solver, drop_zeros, run_one, shared_parameters
+from .base import IterativeSolver, Needs, Solver, run_one, shared_parameters
 from .column_starts import Columns, ThresholdedEntries, promising_columns
 from .greedy_search import greedy_or
 from .refitting import Step, Steps, refit
-from .solution import ProgressClock, ProgressHook, Report, Solution, Tally, ended
+from .solution import ProgressClock, ProgressHook, Report, Solution, Tally, drop_zeros, ended
 from .starts import Start, power_start, search_starts, variance_alone
 
 
@@ -81,7 +81,7 @@ class GeneralizedPower(IterativeSolver):
         if best is not None and self.renormalize and state.constrained:
             size = state.supports.cardinality_with(best.index)
             best = greedy_or(state, best, size, more=len(state.basis))
-        return drop_zeros(best)
+        return best
 
     def _search(
         self, state: DeflatedOperator, op: _core.Operator, starts: Iterator[Start], gamma: float
@@ -135,6 +135,8 @@ class GeneralizedPower(IterativeSolver):
         op, p, diagonal = state.operator, state.p, variance_alone(state)
         if isinstance(self.start, Solution):
             yield self.start.index, self.start.entries, ()
+            if self.n_starts == 0:
+                return
         elif isinstance(self.start, np.ndarray) or self.start == "eigenvector":
             yield from search_starts(state, p, self.start, None)
             return

@@ -47,13 +47,12 @@ from .base import (
     Needs,
     Solver,
     begun,
-    drop_zeros,
     refuse_costly,
     shared_parameters,
 )
 from .matrix_search import ends_on_field
 from .refitting import is_better, refit
-from .solution import ProgressClock, Solution, ended
+from .solution import ProgressClock, Solution, drop_zeros, ended
 from .swaps import swap_search
 from .variance import LeadingEigenvalue, Slopes, Variance, brief_search
 

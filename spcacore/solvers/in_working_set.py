@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._limits import (
+    GRAM_LEFT,
     WORKING_SET_ALL,
     WORKING_SET_CHECKS,
     WORKING_SET_DENSE,
@@ -21,59 +21,21 @@ from ..linalg.scaling import eps_of
 from ..operators.deflation import DeflatedOperator
 from ..operators.working_set import WorkingSet
 from .column_starts import begin_among
-from .solution import Begin, Solution, ended
+from .refitting import refit
+from .solution import Begin, Solution, drop_zeros, ended
+from .swaps import swap_search
+
+if TYPE_CHECKING:
+    from .base import Solver
+
+Inner = tuple["Solver", Any]  # what `among_some` says
 
 
-class Restrictable(ABC):
-    """What a working set asks of a solver for which searching some variables will do."""
-
-    start: Any
-    n_starts: int | None
-    sparsity: ClassVar[str] = "cardinality"
-
-    @property
-    def nearby(self) -> Solution | None:
-        """The component of a similar problem that it starts from."""
-        return self.start if isinstance(self.start, Solution) else None
-
-    def near(self, x: Solution, only: bool = False) -> Self:
-        """The solver that starts from a component of a similar problem too, or from it and one more."""
-        if self.start is not None and self.nearby is None:
-            return self
-        return replaced(self, start=x, n_starts=1 if only and self.n_starts is None else self.n_starts)
-
-    @abstractmethod
-    def solve(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
-        """A component of the deflated operator; None where no variance, or nothing feasible, is left."""
-
-    def among_some(self, state: DeflatedOperator, sparsity: Any) -> tuple[Restrictable, Any] | None:
-        """The solver for some of these variables, without what `finish` does, and its sparsity.
-
-        None unless a component of these is one of all where no |A x| outside exceeds its level.
-        """
-        return None
-
-    def resume(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> Solution | None:
-        """As `solve`, from x alone."""
-        raise NotImplementedError
-
-    def level(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> float | None:
-        """What |A x| must exceed at a variable outside of the support to enter; None if x does not tell."""
-        raise NotImplementedError
-
-    def finish(self, state: DeflatedOperator, x: Solution) -> Solution | None:
-        """x with its objective, and where values are re-fitted these, from the data themselves."""
-        raise NotImplementedError
-
-
-Inner = tuple[Restrictable, Any]  # what `among_some` says
-
-
-def _inner(solver: Restrictable, state: DeflatedOperator, sparsity: Any) -> Inner | None:
+def _inner(solver: Solver, state: DeflatedOperator, sparsity: Any) -> Inner | None:
     return None if state.problem.working_set is None else solver.among_some(state, sparsity)
 
 
-def search_in_working_set(solver: Restrictable, state: DeflatedOperator, sparsity: Any) -> Solution | None:
+def search_in_working_set(solver: Solver, state: DeflatedOperator, sparsity: Any) -> Solution | None:
     """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
     inner = _inner(solver, state, sparsity)
     if inner is None:
@@ -83,11 +45,11 @@ def search_in_working_set(solver: Restrictable, state: DeflatedOperator, sparsit
     if not state.problem.working_set.admit(active):
         return None
     x = _at_rest(inner, state, active, {0: given}, True).get(0)
-    return None if x is None else solver.finish(state, x)
+    return None if x is None else _finished(solver, inner[0], state, x)
 
 
 def found_from_each(
-    solver: Restrictable, state: DeflatedOperator, begins: list[Begin], sparsity: Any
+    solver: Solver, state: DeflatedOperator, begins: list[Begin], sparsity: Any
 ) -> Iterator[Solution | None]:
     """What is found from each start alone, in the working set where there is one that can tell."""
     inner = _inner(solver, state, sparsity)
@@ -95,11 +57,11 @@ def found_from_each(
     if inner is not None:
         found = search_from_each(inner, solver, state, begins)
     for x, begin in zip(found, begins, strict=True):
-        yield solver.resume(state, begin.x, sparsity) if x is None else x
+        yield solver.near(begin.x, 0).solve(state, sparsity) if x is None else x
 
 
 def search_from_each(
-    inner: Inner, solver: Restrictable, state: DeflatedOperator, begins: list[Begin]
+    inner: Inner, solver: Solver, state: DeflatedOperator, begins: list[Begin]
 ) -> list[Solution | None]:
     """The same from each start alone, which share the checks of all columns."""
     working_set: WorkingSet = state.problem.working_set
@@ -118,7 +80,7 @@ def search_from_each(
     for i, x in found.items():
         known = begins[i].known
         same = known is not None and np.array_equal(x.index, known.index)
-        out[i] = replaced(known, n_iter=x.n_iter) if same else solver.finish(state, x)
+        out[i] = replaced(known, n_iter=x.n_iter) if same else _finished(solver, inner[0], state, x)
     return out
 
 
@@ -138,12 +100,8 @@ def _at_rest(
         reached: dict[int, tuple[Solution, float]] = {}
         for i, x in under_way.items():
             near = None if x is None else _at(x, np.searchsorted(active, x.index))
-            if anew and everywhere:
-                way = inner if near is None else inner.near(near)
-                new = way.solve(restricted, among)
-            else:
-                assert near is not None
-                new = inner.resume(restricted, near, among)
+            way = inner if near is None else inner.near(near, None if anew and everywhere else 0)
+            new = drop_zeros(way.solve(restricted, among))
             level = _level(inner, restricted, new, among)
             if new is None or level is None:
                 continue
@@ -176,13 +134,23 @@ def _at_rest(
     return rested
 
 
+def _finished(solver: Solver, inner: Solver, state: DeflatedOperator, x: Solution) -> Solution | None:
+    """x with its objective, and where values are re-fitted and variables swapped these, from the data."""
+    if not solver.renormalize:
+        return replaced(x, objective=state.quadratic(x.index, x.entries))
+    state = state.orthogonal() if solver.orthogonal else state
+    least = GRAM_LEFT.of(state.operator.dtype) * float(state.problem.variances.max())
+    fitted = inner.renormalize and x.objective > least  # in the set, with enough digits
+    return drop_zeros(swap_search(state, x if fitted else refit(state, x), solver.swaps))
+
+
 def _removed(state: DeflatedOperator) -> Index:
     """The variables of earlier components, each of which must be in the set."""
     return np.unique(np.concatenate([*(index for index, _ in state.loadings), np.empty(0, np.intp)]))
 
 
 def _level(
-    inner: Restrictable, restricted: DeflatedOperator, found: Solution | None, sparsity: Any
+    inner: Solver, restricted: DeflatedOperator, found: Solution | None, sparsity: Any
 ) -> float | None:
     """The level of what was found in the set; None if it is rounding or does not tell."""
     if found is None or found.objective <= _rounding(restricted):
@@ -191,7 +159,7 @@ def _level(
 
 
 def _entrants(
-    inner: Restrictable, state: DeflatedOperator, active: Index, reached: list[tuple[Solution, float]]
+    inner: Solver, state: DeflatedOperator, active: Index, reached: list[tuple[Solution, float]]
 ) -> list[Index | None]:
     """The largest that would enter each, as many as it has; None where so many would that they will stay."""
     vectors = [(x.index, np.ascontiguousarray(x.entries), level) for x, level in reached]

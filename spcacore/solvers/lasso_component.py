@@ -17,12 +17,12 @@ from .._records import record
 from .._types import AnyArray, Array, Index, Kind, Names, OperatorLike, Switch, Weights
 from .._validation import real_array
 from ..choice import Choice
-from ..linalg.orthogonal import orthonormal_basis, unit_columns
+from ..linalg.orthogonal import unit_columns
 from ..methods import SCoTLASS
 from ..operators.deflation import DeflatedOperator
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import Needs, Solver, begun, drop_zeros, shared_parameters
+from .base import Needs, Solver, begun, shared_parameters
 from .penalized_decomposition import BoundedSolver
 from .refitting import Step, Steps, best_of_bounded
 from .solution import Solution
@@ -39,7 +39,7 @@ class LassoComponent(BoundedSolver):
     def solve(self, state: DeflatedOperator, l1_bound: float) -> Solution | None:
         op, tol = state.operator, self.tolerance(state.operator)
         if not state.quotient:
-            state = _constrained(state)
+            state = state.orthogonal()
         Q, supports = _columns_of(state), state.supports
 
         def run(
@@ -56,7 +56,7 @@ class LassoComponent(BoundedSolver):
             x, _ = steps.ascend(op, best.index, best.entries, self.max_iter, tol, state.hook)
             if x is not None and x.objective > best.objective:
                 best = replace(best, index=x.index, entries=x.entries, objective=x.objective)
-        return drop_zeros(best)
+        return best
 
     def among_some(self, state: DeflatedOperator, l1_bound: float) -> tuple[Solver, Any] | None:
         """Orthogonality to earlier loadings, all in the set, takes nothing from a product outside of it."""
@@ -65,7 +65,7 @@ class LassoComponent(BoundedSolver):
 
     def level(self, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
         """That of b = A x - Q mu, with ||s|| w_S + level sign(w_S) = b_S for the next w."""
-        op, Q = state.operator, _columns_of(_constrained(state))
+        op, Q = state.operator, _columns_of(state.orthogonal())
         dense = np.zeros(op.p, op.dtype)
         dense[x.index] = x.entries
         y = op.apply(x.index, np.ascontiguousarray(x.entries))
@@ -78,9 +78,6 @@ class LassoComponent(BoundedSolver):
         again = np.empty_like(y)
         level = _core.l1_threshold(np.ascontiguousarray(b), l1_bound, 0, again)
         return level if np.abs(again - w).max() <= REFIT_RISE.of(op.dtype) ** 0.5 else None
-
-    def finish(self, state: DeflatedOperator, x: Solution) -> Solution | None:
-        return super().finish(_constrained(state), x)
 
 
 @shared_parameters
@@ -179,17 +176,6 @@ def _columns(earlier: Any, p: int, names: Names) -> Array:
     return unit_columns(E).T
 
 
-def _constrained(state: DeflatedOperator) -> DeflatedOperator:
-    return replace(state, constraint=state.constraint or "orthogonal", basis=_basis(state))
-
-
 def _columns_of(state: DeflatedOperator) -> AnyArray:
     """Q."""
     return np.array(state.basis, state.operator.dtype).reshape(-1, state.p).T
-
-
-def _basis(state: DeflatedOperator) -> tuple[Array, ...]:
-    """Orthonormal, of what a loading has to be orthogonal to."""
-    if state.constraint is not None:
-        return state.basis
-    return tuple(orthonormal_basis(state.dense(*x) for x in state.loadings))

@@ -39,9 +39,9 @@ from ..results import SparseComponent
 from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
-from .base import Needs, Solver, drop_zeros, refuse_costly, run_one, shared_parameters
+from .base import Needs, Solver, refuse_costly, run_one, shared_parameters
 from .explained_share import bisect, least_share
-from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, ended
+from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, drop_zeros, ended
 
 
 @record
@@ -55,7 +55,6 @@ class LeastSquaresSolver(Solver):
     """
 
     strategy: str
-    swaps: bool
     time_limit: float
     node_limit: float
     name = "least_squares"

@@ -30,7 +30,7 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import PMDComponent
-from .base import IterativeSolver, Needs, drop_zeros, run_one, shared_parameters
+from .base import IterativeSolver, Needs, run_one, shared_parameters
 from .column_starts import Columns, LargestEntries, fewest_nonzeros
 from .refitting import Step, Steps, best_of_bounded, penalty_continuation
 from .solution import Solution
@@ -46,6 +46,9 @@ class BoundedSolver(IterativeSolver):
     def begin(self, state: DeflatedOperator, l1_bound: float) -> Iterator[Start]:
         """By default where runs end that columns promise most; those of the cardinality that is asked for."""
         op, p, start, n_starts = state.operator, state.p, self.start, self.n_starts
+        if isinstance(start, Solution) and n_starts == 0:
+            yield start.index, start.entries, ()
+            return
         k = min(fewest_nonzeros(l1_bound), p, largest_submatrix(op))
         usual = start is None and n_starts is None and not (state.supports.shapes or state.constrained)
         columns = Columns.of(state) if usual and p > COLUMN_LEAST else None
@@ -116,7 +119,7 @@ class PenalizedDecomposition(BoundedSolver):
         best = best_of_bounded(state, begin, run, self.renormalize)
         if two_way and best is not None:  # the objective was u'F v
             best = replace(best, objective=state.objective(best.index, best.entries))
-        return drop_zeros(best)
+        return best
 
 
 def left_vector(state: DeflatedOperator, x: Solution, bound: float | None) -> tuple[AnyArray, float]:

@@ -43,13 +43,12 @@ from .base import (
     check_sparsity,
     checked_screening,
     choice_options,
-    drop_zeros,
     progress_hook,
     shared_parameters,
 )
 from .greedy_search import greedy_or
 from .refitting import refit
-from .solution import Report, Solution, ended
+from .solution import Report, Solution, drop_zeros, ended
 
 
 @record
@@ -71,7 +70,6 @@ class SemidefiniteRelaxation(Solver):
 
     max_iter: int
     tol: float
-    renormalize: bool
     work: float = math.inf  # iterations of one relaxation, times the cube of its order,
     column: float = 0.0  # and what columns of A take, each
     name = "dspca"
@@ -216,7 +214,7 @@ def shaped_bound(state: DeflatedOperator, cardinality: int) -> float:
     """
     if not state.supports.shapes or state.quotient or len(_candidates(state, cardinality)) > SHAPED_ORDER:
         return math.inf
-    relaxed = _shaped(state, cardinality, 0.0, SemidefiniteRelaxation(1000, 1e-3, False))
+    relaxed = _shaped(state, cardinality, 0.0, SemidefiniteRelaxation(1000, 1e-3))
     return 0.0 if relaxed is None else relaxed.dual
 
 
@@ -237,7 +235,7 @@ def dual_bound(
     A ValueError where a relaxation takes more than that work before it tells anything.
     """
     cardinality, state = state.reach(cardinality), state.with_problem(supports=Supports.any_of(state.p))
-    relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, False, work, column))
+    relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, work, column))
     return 0.0 if relaxed is None else relaxed.dual
 
 

@@ -7,10 +7,13 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from .._limits import CALLBACK_SECONDS
-from .._records import record
+from .._records import record, replaced
 from .._types import AnyArray, Index
 from .._validation import Hook
+from ..linalg.orthogonal import fix_sign
 from ..progress import Progress
 
 Report = Callable[[int], object]  # told the number of iterations
@@ -84,6 +87,21 @@ class Solution:
     upper_bound: float | None = None
     tally: Tally = Tally()
     proved: bool = False  # that no other of as many variables is better
+
+
+def drop_zeros(found: Solution | None) -> Solution | None:
+    """Without entries that are zero, and with its sign; None if nothing is left."""
+    if found is None or not found.objective > -np.inf:
+        return None
+    (kept,) = found.entries.nonzero()
+    if len(kept) == 0:  # a deflated matrix may be zero, and yet no product with it, by rounding
+        return None
+    return replaced(
+        found,
+        index=found.index[kept],
+        entries=fix_sign(found.entries[kept]),
+        objective=float(found.objective),
+    )
 
 
 @record

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._records import record
 from ..operators.deflation import DeflatedOperator
-from .base import Needs, Solver, drop_zeros
+from .base import Needs, Solver
 from .exact import ExactSearch
 from .generalized_power import GeneralizedPower
 from .greedy_search import GreedySearch
@@ -32,7 +32,6 @@ class _TruncatedEigenvector(Solver):
     components. Journal of Applied Statistics 22(2), 203-214, which warns of it.
     """
 
-    renormalize: bool
     name = "thresholding"
     usual_needs: ClassVar[Needs] = Needs(whole_products=True)
 
@@ -51,8 +50,7 @@ class _TruncatedEigenvector(Solver):
             entries, renormalize = state.supports.ones(index), True
         entries = entries / np.linalg.norm(entries)
         x = Solution(index, entries, state.quadratic(index, entries), 0, True)
-        x = refit(state, x) if renormalize else x
-        return drop_zeros(x)
+        return refit(state, x) if renormalize else x
 
 
 SOLVERS: dict[str, type[Solver]] = {

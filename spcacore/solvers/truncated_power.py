@@ -15,7 +15,6 @@ from .._limits import (
     CHOICE_COLUMNS,
     CHOICE_ENDS,
     CHOICE_STARTS,
-    GRAM_LEFT,
     NOISE_DEPENDENT,
     RACE_ALL,
     RACE_ITERATIONS,
@@ -36,12 +35,12 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import SparseComponent
-from .base import IterativeSolver, Solver, drop_zeros, run_one, shared_parameters
+from .base import IterativeSolver, Solver, run_one, shared_parameters
 from .column_starts import AllowedEntries, Columns
 from .field_search import FieldSearch, noise_of, rises_above_noise
 from .matrix_search import best_supports
 from .refitting import Step, Steps, best_run, fitted_on, is_better, penalty_continuation, refit
-from .solution import Solution, Tally, ended
+from .solution import Solution, Tally, drop_zeros, ended
 from .starts import Start, search_starts
 from .swaps import swap_search
 from .variance import brief_search
@@ -49,9 +48,8 @@ from .variance import brief_search
 
 @record
 class TruncatedPower(IterativeSolver):
-    """Truncated power iteration; `swaps` is what swapping variables may cost, in multiplications."""
+    """Truncated power iteration."""
 
-    swaps: float
     name = "tpower"
     missing = True
     nonnegative_kernel = True
@@ -71,6 +69,8 @@ class TruncatedPower(IterativeSolver):
         return replaced(super().from_record(problem, record), swaps=affordable if swaps else 0.0)
 
     def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
+        if self.nearby is not None and self.n_starts == 0:
+            return self._from_one(state, self.nearby, cardinality)
         A = self.matrix(state)
         if A is not None:
             return self._best_of_matrix(state, A, cardinality)
@@ -93,7 +93,7 @@ class TruncatedPower(IterativeSolver):
             few = sorted(ends.values(), key=lambda runs: -runs[0].objective)[:SWAPPED_ENDS]
         x, reached = None, []
         for runs in few:
-            y = self._improved(state, runs[0], cardinality)
+            y = self._improved(state, runs[0])
             if y is not None:
                 x = y if x is None or is_better(state, y, x, 0) else x
                 reached.append((y.objective, len(runs)))
@@ -144,7 +144,7 @@ class TruncatedPower(IterativeSolver):
     def _best_of_matrix(self, state: DeflatedOperator, A: AnyArray, cardinality: int) -> Solution | None:
         """The best of a search of A, and of what it starts from, with values re-fitted."""
         near, tol = self.nearby, self.tolerance(state.operator)
-        best = None if near is None else self.resume(state, near, cardinality)
+        best = None if near is None else self._from_one(state, near, cardinality)
         found = best_supports(A, cardinality, self.max_iter, tol, self.swaps, state.hook)
         if found is None:
             return best
@@ -152,7 +152,7 @@ class TruncatedPower(IterativeSolver):
             going = not ended(state.hook)
             x = fitted_on(state, support, found.n_iter, going)
             if not self.renormalize:
-                again = self._from_one(state, x, cardinality)
+                again = self._run_from(state, x, cardinality)
                 x = x if again is None else again
             elif not found.swapped:
                 x = swap_search(state, x, self.swaps)
@@ -229,11 +229,12 @@ class TruncatedPower(IterativeSolver):
     def _starts_are_ours(self) -> bool:
         return self.n_starts is None and (self.start is None or self.nearby is not None)
 
-    def resume(self, state: DeflatedOperator, x: Solution, cardinality: int) -> Solution | None:
-        best = self._from_one(state, x, cardinality)
-        return None if best is None else self._improved(state, best, cardinality)
+    def _from_one(self, state: DeflatedOperator, x: Solution, cardinality: int) -> Solution | None:
+        """From x alone."""
+        best = self._run_from(state, x, cardinality)
+        return None if best is None else self._improved(state, best)
 
-    def _improved(self, state: DeflatedOperator, best: Solution, cardinality: int) -> Solution | None:
+    def _improved(self, state: DeflatedOperator, best: Solution) -> Solution | None:
         """With values re-fitted, and variables swapped."""
         if self.renormalize:
             best = refit(state, best)
@@ -250,14 +251,7 @@ class TruncatedPower(IterativeSolver):
         product = _running(state).apply(x.index, np.ascontiguousarray(x.entries))[x.index]
         return float(np.abs(product).min()) if len(x.index) == cardinality else 0.0
 
-    def finish(self, state: DeflatedOperator, x: Solution) -> Solution | None:
-        if self.renormalize:
-            least = GRAM_LEFT.of(state.operator.dtype) * float(state.problem.variances.max())
-            best = x if x.objective > least else refit(state, x)
-            return drop_zeros(swap_search(state, best, self.swaps))
-        return super().finish(state, x)
-
-    def _from_one(self, state: DeflatedOperator, x: Solution, cardinality: int) -> Solution | None:
+    def _run_from(self, state: DeflatedOperator, x: Solution, cardinality: int) -> Solution | None:
         tol = self.tolerance(state.operator)
         return self._run(state, _running(state), x.index, x.entries, (cardinality,), tol)
 
