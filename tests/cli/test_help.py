@@ -7,7 +7,6 @@ import sys
 import pytest
 from cli_tools import one_error_line
 from click.shell_completion import ShellComplete
-from processes import output_of
 
 import spcacore
 from spcacore import cli
@@ -70,15 +69,6 @@ def test_help_names_every_field_of_the_json(as_json, file, tmp_path, monkeypatch
     text = help.PAGES["json.matrix"] + help.PAGES[f"{command}.json"] + "result"
     assert found <= set(re.findall(r"[a-z]\w*", text))
     assert {*re.findall(r"[a-z]\w*_\w+", help.PAGES[f"{command}.json"])} <= found | {"upper_bound"}
-
-
-def test_the_command_imports_what_it_needs_and_no_more():
-    script = (
-        "import sys; from spcacore.cli import options;"
-        "print(*{'matplotlib', 'pandas', 'pyarrow', 'h5py', 'spcacore.plot', "
-        "'spcacore.cli.runs'} & set(sys.modules))"
-    )
-    assert output_of(script) == "\n"
 
 
 @pytest.mark.parametrize(

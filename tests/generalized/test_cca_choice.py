@@ -158,18 +158,6 @@ def test_penalized_decompositions_end_where_no_step_helps(known, monkeypatch):
         assert_allclose(found.strengths[0], problem.value, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "options", [{"l1_bound": 1.5}, {"method": "generalized", "cardinality": 3, "ridge": 0.2}]
-)
-def test_excluding_is_leaving_out(options):
-    X, Y = both(3)
-    ours = flat.sparse_cca(X, Y, 2, x_exclude=[0, 3], y_exclude=[5], **options)
-    theirs = flat.sparse_cca(np.delete(X, [0, 3], 1), Y[:, :5], 2, **options)
-    assert_allclose(np.delete(ours.loadings_x, [0, 3], 0), theirs.loadings_x, atol=1e-7)
-    assert_allclose(ours.loadings_y[:5], theirs.loadings_y, atol=1e-7)
-    assert_allclose(ours.correlations, theirs.correlations)
-
-
 def test_signed_values_are_those_of_nonnegative_least_squares():
     X, Y = both(5)
     everything = {"cardinality": (P, 1), "method": "generalized"}

@@ -1,11 +1,13 @@
 """Knowledge about variables: which must be in, may not be, go together, and with which sign."""
 
 import itertools
+from functools import partial
 
 import flat
 import numpy as np
 import pytest
-from in_turn import each_kind, examples
+from calls import numbers
+from in_turn import examples
 from known_variables import (
     CASES,
     CHOOSING,
@@ -86,22 +88,41 @@ def test_greedy_tries_the_most_promising_of_many():
 # ---- excluded: as if they were not there
 
 
-@pytest.mark.parametrize("method", METHODS)
-@each_kind
-def test_excluding_is_leaving_out(method, kind):
-    X = data(3)
-    kept = np.delete(np.arange(P), [0, 4])
-    M = X if kind == "data" else np.cov(X, rowvar=False)
-    fewer = M[:, kept] if kind == "data" else M[np.ix_(kept, kept)]
-    ours = components(M, method, 2, kind, exclude=[0, 4])
-    theirs = components(fewer, method, 2, kind)
-    assert_allclose(ours.loadings[kept], theirs.loadings, atol=1e-7)
-    assert not ours.loadings[[0, 4]].any()
-    assert_allclose(ours.explained_variance, theirs.explained_variance)
-    assert_allclose(ours.total_variance, theirs.total_variance)
+def pairs(X, exclude=(), **options):
+    return flat.sparse_cca(X, X**2, 2, x_exclude=exclude, y_exclude=exclude, **options)
 
 
-# ---- included, grouped, with signs
+FITS = {
+    **{
+        f"{method}, {kind}": partial(components, method=method, r=2, kind=kind)
+        for method in METHODS
+        for kind in ("data", "covariance")
+    },
+    **{
+        f"soppca, {deflation}": partial(flat.soppca, n_components=2, cardinality=4, deflation=deflation)
+        for deflation in ("orthogonal", "naive", "constrained")
+    },
+    "sparse_cca": partial(pairs, l1_bound=1.5),
+    "sparse_cca, generalized": partial(pairs, method="generalized", cardinality=3, ridge=0.2),
+    "sparse_lda": lambda X, exclude=(): spcacore.sparse_lda(
+        X, np.arange(30) % 3, 2, 3, shrinkage=0.3, choice=spcacore.Choice(exclude=exclude)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_excluding_is_leaving_out(name):
+    X, left = data(3), [0, 4]
+    X, fewer = (np.cov(Z.T) if "covariance" in name else Z for Z in (X, np.delete(X, left, axis=1)))
+    ours, theirs = numbers(FITS[name](X, exclude=left)), numbers(FITS[name](fewer))
+    for one, value in ours.items():
+        if one.startswith(
+            ("loadings", "explained_variance", "total_variance", "correlations", "gain", "values")
+        ):
+            if value.shape[:1] == (P,):
+                assert not value[left].any()
+                value = np.delete(value, left, axis=0)
+            assert_allclose(value, theirs[one], atol=1e-7, err_msg=one)
 
 
 @pytest.mark.parametrize("method", CHOOSING)

@@ -5,7 +5,6 @@ import warnings
 import flat
 import numpy as np
 import pytest
-import scipy.linalg
 from known_variables import (
     LABELS,
     MIXED,
@@ -14,14 +13,12 @@ from known_variables import (
     convex,
     covariance,
     data,
-    signed_ratio_optimum,
     supports_of,
 )
 from numpy.testing import assert_allclose
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.linalg.pencil import signed_ratio
 from spcacore.solvers.refitting import Step, Steps
 
 KNOWN = [
@@ -118,13 +115,3 @@ def test_least_squares_by_units_in_data_and_with_a_constraint(known):
     x = flat.sparse_pca(X, 2, method="least_squares", cardinality=3, constraint="uncorrelated", **known)
     scores = (X - X.mean(axis=0)) @ x.loadings
     assert abs(scores[:, 0] @ scores[:, 1]) < 1e-8 * np.square(scores).sum()
-
-
-def test_the_best_ratio_of_given_signs_is_that_of_all_supports():
-    for seed in range(5):
-        A = covariance(70 + seed, 6)
-        signs = np.random.default_rng(seed).choice([-1, 0, 1], 6)
-        begin = scipy.linalg.eigh(A @ A, A)[1][:, -1]
-        x, value = signed_ratio(A @ A, A, signs, begin)
-        assert (x * signs >= -1e-12).all()
-        assert value == pytest.approx(signed_ratio_optimum(A @ A, A, signs), rel=1e-9)

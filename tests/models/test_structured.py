@@ -562,18 +562,6 @@ def test_a_singular_precision_is_made_proper():
 # ---- what is known of the variables
 
 
-@pytest.mark.parametrize("deflation", ["orthogonal", "naive", "constrained"])
-def test_excluding_is_leaving_out(deflation):
-    X = samples(7)
-    ours = soppca(X, 2, 4, deflation=deflation, choice=spcacore.Choice(exclude=[0, 3, 19]))
-    theirs = soppca(np.delete(X, [0, 3, 19], 1), 2, 4, deflation=deflation)
-    assert_allclose(np.delete(ours.loadings, [0, 3, 19], 0), theirs.loadings, atol=1e-7)
-    assert not ours.loadings[[0, 3, 19]].any()
-    assert_allclose(ours.gain, theirs.gain)
-    for one, other in zip(ours.free_energy, theirs.free_energy, strict=True):
-        assert_allclose(one[-1], other[-1])
-
-
 def test_nothing_is_left_of_what_is_included():
     X = np.array([[1.0, 2.0], [-1.0, 2.0], [0.0, -4.0]])
     with pytest.raises(ValueError, match="no loading of 1 variable is orthogonal to the earlier ones"):

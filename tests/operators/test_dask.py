@@ -13,7 +13,6 @@ import pytest
 import row_block_tools
 import scipy.sparse as sp
 from in_turn import each_dtype
-from processes import output_of
 from row_block_tools import METHODS, N, P, dask_array, data, same
 
 import spcacore
@@ -24,15 +23,6 @@ pytestmark = [
 ]
 
 # ---- dask arrays on the threads of this process ------------------------------------------------------
-
-
-def test_dask_is_not_imported_without_need():
-    script = (
-        "import sys, numpy as np, spcacore; spcacore.sparse_pca(np.eye(4), 1, cardinality=2);"
-        "spcacore.sparse_pca(spcacore.row_blocks(np.eye(4)), 1, cardinality=2);"
-        "assert 'dask' not in sys.modules"
-    )
-    output_of(script)
 
 
 @pytest.mark.share(12)

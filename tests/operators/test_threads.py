@@ -350,10 +350,6 @@ def test_a_threadpoolctl_that_knows_no_others(tmp_path, first):
     assert run(code) == "3.1.0 0"
 
 
-def test_import_does_not_import_threadpoolctl():
-    assert run("import sys, spcacore; print('threadpoolctl' in sys.modules)") == "False"
-
-
 def test_a_library_of_the_same_name_is_left_alone(monkeypatch):
     monkeypatch.setattr(_core, "__file__", "/elsewhere/" + os.path.basename(_core.__file__))
 

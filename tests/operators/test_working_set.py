@@ -129,31 +129,6 @@ def test_components_added_later_are_those_found_at_once(storage, monkeypatch):
         assert_allclose(added.loadings, whole.loadings, atol=1e-9)
 
 
-def test_nonnegative_loadings_have_no_larger_positive_product_outside():
-    for seed in range(20):
-        X = draw(np.random.default_rng(seed), 40, 80, "planted")
-        x = spcacore.tpower(X, 5, choice=spcacore.Choice(signs=1))
-        assert x.screening.working_set > 0
-        assert x.loading.min() >= 0
-        y = covariance(X) @ x.loading
-        support = x.loading > 0
-        if support.sum() == 5:
-            assert y[~support].max() <= y[support].min() * (1 + 1e-6)
-
-
-def test_a_set_that_does_not_fit_leaves_the_search_to_all_columns(monkeypatch):
-    X = np.random.default_rng(0).standard_normal((30, 90))
-    plain = spcacore.sparse_pca(X, 3, cardinality=5, method=spcacore.TPower(screening="none"))
-    monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 8 * 12 * (2 * 12 + 30))  # twelve variables
-    result = spcacore.sparse_pca(X, 3, cardinality=5)
-    assert 0 < result.screening.working_set <= 12
-    check_fixed_points(covariance(X), result.loadings, 5)
-    monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 0)
-    result = spcacore.sparse_pca(X, 3, cardinality=5)
-    assert result.screening.working_set == 0
-    assert_array_equal(result.loadings, plain.loadings)
-
-
 @pytest.mark.parametrize("storage", ["csr", "csc"])
 @pytest.mark.parametrize("kind", ["sparse", "ties", "planted"])
 def test_the_columns_of_sparse_data_need_no_room(storage, kind, monkeypatch):

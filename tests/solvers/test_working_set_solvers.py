@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from functools import partial
 
 import flat
 import numpy as np
@@ -236,13 +237,17 @@ def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch
 
 
 def test_nonnegative_loadings_take_in_no_positive_product():
+    pmd, tpower = partial(flat.pmd, l1_bound=1.8), partial(spcacore.tpower, cardinality=5)
     for seed in range(30):
         X = draw(np.random.default_rng(seed), 40, 80, ["planted", "noise"][seed % 2])
-        x = flat.pmd(X, 1.8, choice=spcacore.Choice(signs=1))
-        assert x.screening.working_set > 0
-        assert x.loading.min() >= 0
-        y = covariance(X) @ x.loading
+        x, some = (fit(X, choice=spcacore.Choice(signs=1)) for fit in (pmd, tpower))
+        for found in (x, some):
+            assert found.screening.working_set > 0
+            assert found.loading.min() >= 0
+        y, z = (covariance(X) @ found.loading for found in (x, some))
         assert bounded(np.maximum(y, 0), 1.8) <= x.loading @ y * (1 + 1e-5)
+        if some.cardinality == 5:
+            assert z[some.loading == 0].max() <= z[some.loading > 0].min() * (1 + 1e-6)
 
 
 def test_entrants_come_by_their_products_and_where_it_matters_by_sign():
@@ -328,6 +333,7 @@ def test_starts_search_one_set_where_it_has_room_for_all(room, monkeypatch, no_s
     ("options", "room"),
     [
         *((OPTIONS[method] | sparsity(method, 0.5), 0) for method in OPTIONS),
+        ({"cardinality": 5}, 0),
         *(({"method": "gpower", "relative": True, "penalty": penalty}, 12) for penalty in (0.0, 0.02)),
     ],
 )
