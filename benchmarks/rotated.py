@@ -23,8 +23,7 @@ from pages import origin, parser, table, timed, write
 from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg, svds
 
 from spcacore import explained_variance, sca
-from spcacore.operators.degrees import degree_problem
-from spcacore.operators.inputs import as_problem
+from spcacore.operators.inputs import as_problem, degree_problem
 
 R = 20
 

@@ -123,21 +123,21 @@ if TYPE_CHECKING:  # each name twice, which says that it is public
     from .solvers.exact import branch_and_bound as branch_and_bound
     from .solvers.generalized_power import gpower as gpower
     from .solvers.greedy_search import greedy as greedy
-    from .solvers.lasso_component import scotlass as scotlass
+    from .solvers.l1_bounded import pmd as pmd
+    from .solvers.l1_bounded import scotlass as scotlass
     from .solvers.least_squares import least_squares_component as least_squares_component
-    from .solvers.penalized_decomposition import pmd as pmd
     from .solvers.semidefinite import dspca as dspca
     from .solvers.truncated_power import tpower as tpower
-    from .tools.deflating import deflate as deflate
     from .tools.rotation import ObliqueRotation as ObliqueRotation
     from .tools.rotation import l1_rotation as l1_rotation
     from .tools.rotation import oblimin as oblimin
     from .tools.rotation import orthomax as orthomax
     from .tools.rotation import promax as promax
     from .tools.rotation import varimax as varimax
-    from .tools.thresholding import l1_threshold as l1_threshold
-    from .tools.thresholding import soft_threshold as soft_threshold
-    from .tools.thresholding import truncate as truncate
+    from .tools.steps import deflate as deflate
+    from .tools.steps import l1_threshold as l1_threshold
+    from .tools.steps import soft_threshold as soft_threshold
+    from .tools.steps import truncate as truncate
 
 _MODULES = {  # each is imported when a name of it is first asked for
     "choice": "Choice Explained Prior Total",
@@ -177,14 +177,12 @@ _MODULES = {  # each is imported when a name of it is first asked for
     "solvers.exact": "branch_and_bound",
     "solvers.generalized_power": "gpower",
     "solvers.greedy_search": "greedy",
-    "solvers.lasso_component": "scotlass",
     "solvers.least_squares": "least_squares_component",
-    "solvers.penalized_decomposition": "pmd",
+    "solvers.l1_bounded": "pmd scotlass",
     "solvers.semidefinite": "dspca",
     "solvers.truncated_power": "tpower",
-    "tools.deflating": "deflate",
     "tools.rotation": "ObliqueRotation l1_rotation oblimin orthomax promax varimax",
-    "tools.thresholding": "l1_threshold soft_threshold truncate",
+    "tools.steps": "deflate l1_threshold soft_threshold truncate",
 }
 __version__: str
 _PARTS = ("anndata", "plot", "progress", "sklearn")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ._docstrings import NO_PANDAS, filled
 from ._messages import counted, few, other_words
+from ._records import NO_PANDAS, filled
 from ._types import AnyArray, Array, MatrixLike, Names
 from ._validation import LARGEST, check_bool, group_places, integer
 

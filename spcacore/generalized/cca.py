@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._docstrings import NO_PANDAS, filled
 from .._limits import CCA_ROUNDS, CCA_TOL
 from .._messages import counted, few, warn
-from .._records import frozen_record
+from .._records import NO_PANDAS, filled, frozen_record
 from .._types import AnyArray, Array, Index, Mask, MatrixLike, Names, Weights
 from .._validation import (
     LARGEST,

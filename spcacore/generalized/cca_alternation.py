@@ -42,7 +42,7 @@ from .._types import Array, Index
 from ..linalg.orthogonal import orthogonal_part
 from ..linalg.pencil import whitening
 from ..linalg.scaling import descending
-from ..objectives.regression import Regression
+from ..objectives.ratio import Regression
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
 from ..operators.submatrix import KeptRows
 from ..solvers.refitting import Step, Steps

@@ -51,8 +51,8 @@ from ..linalg.orthogonal import fix_sign
 from ..linalg.scaling import below_range, descending
 from ..methods import RatioSearch
 from ..objectives.ratio import RatioOfUnits
-from ..operators.covariance import Covariance
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
+from ..operators.inputs import Covariance
 from ..progress import Callback, check_callback
 from ..readable import Named
 from ..solvers.base import as_ended, found_in_turn, progress_hook, refuse_costly

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._docstrings import filled
 from .._labels import joined, matched
 from .._limits import PRIOR_SUM, SPAN
 from .._messages import counted
-from .._records import frozen_record
+from .._records import filled, frozen_record
 from .._types import AnyArray, Array, Index, MatrixLike, Weights
 from .._validation import (
     aligned,

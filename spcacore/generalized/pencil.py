@@ -50,9 +50,9 @@ from ..linalg.pencil import PencilBasis, largest_value, whitening
 from ..linalg.scaling import below_range, beyond_range, eps_of
 from ..objectives.ratio import Quotient
 from ..operators.base import Affine
-from ..operators.covariance import is_indefinite
 from ..operators.deflation import Deflation, LowRank
 from ..operators.dense import blas_layout
+from ..operators.inputs import is_indefinite
 from ..operators.sparse import squared_norms
 from ..operators.statistics import entries
 from ..operators.submatrix import rows_of

@@ -32,7 +32,7 @@ from ..solvers.base import (
 from ..solvers.certificates import upper_bounds
 from ..solvers.exact import ExactSearch, solve_to_optimality
 from ..solvers.explained_share import fewest_variables
-from ..solvers.penalized_decomposition import left_vector
+from ..solvers.l1_bounded import left_vector
 from ..solvers.refitting import same_support
 from ..solvers.semidefinite import own_bound
 from ..solvers.solution import Ended, Solution, Tally, ended

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._docstrings import NO_PANDAS, filled
 from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS
 from .._messages import brief, counted, few
-from .._records import frozen_record
+from .._records import NO_PANDAS, filled, frozen_record
 from .._rendering import (
     Part,
     html_page,

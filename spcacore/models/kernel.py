@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._docstrings import filled
 from .._labels import joined
 from .._limits import KERNEL_BYTES, SPARSE_MEAN
 from .._messages import brief, counted
-from .._records import frozen_record
+from .._records import filled, frozen_record
 from .._types import AnyArray, Array, EigenSolver, MatrixLike, Names, RandomSource, Weights
 from .._validation import (
     aligned,

@@ -39,8 +39,8 @@ from ..choice import Prior
 from ..linalg.eigen import interruptible
 from ..linalg.orthogonal import symmetrized
 from ..linalg.scaling import EPS, TINY
-from ..objectives.regression import Regression
-from ..operators.covariance import Covariance
+from ..objectives.ratio import Regression
+from ..operators.inputs import Covariance
 from ..operators.submatrix import KeptRows
 from ..supports.admissible import Supports
 from ..supports.search import forward_ways

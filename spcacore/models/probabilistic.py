@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from .._docstrings import filled
 from .._limits import COPIED_ENTRIES
 from .._messages import convergence, counted, warn
-from .._records import frozen_record
+from .._records import filled, frozen_record
 from .._types import AnyArray, Array, DType, Kind, MatrixLike, Names, RandomSource, Switch, Weights
 from .._validation import (
     aligned,

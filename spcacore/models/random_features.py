@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .._docstrings import filled
 from .._labels import columns_of
 from .._limits import BANDWIDTH_ROWS, COPIED_ENTRIES, slices
-from .._records import frozen_record
+from .._records import filled, frozen_record
 from .._types import AnyArray, Array, MatrixLike, Names, RandomSource
 from .._validation import (
     aligned,

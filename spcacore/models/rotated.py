@@ -24,9 +24,8 @@ from .._validation import (
 )
 from ..linalg.orthogonal import inner_products, inverse_root, polar_factor, symmetrized
 from ..linalg.scaling import TINY, below_range, descending
-from ..operators.degrees import degree_problem, degree_weight, row_shift
 from ..operators.gram import leading_vectors, negligible
-from ..operators.inputs import as_problem
+from ..operators.inputs import as_problem, degree_problem, degree_weight, row_shift
 from ..operators.problem import Problem
 from ..progress import Callback, Progress, check_callback
 from ..readable import when_asked

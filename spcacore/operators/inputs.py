@@ -3,35 +3,92 @@ entries of dense data that are nearly all zero."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .._labels import columns_of, joined, matched, symmetric
-from .._limits import CALLABLE_ORDER, WORKING_SET_COST
+from .._limits import CALLABLE_ORDER, CHOLESKY_ORDER, SYMMETRY, WORKING_SET_COST
 from .._messages import counted, warn
 from .._records import replaced
-from .._types import Names
+from .._types import AnyArray, Array, DType, Names
 from .._validation import (
     aligned,
+    as_dense,
     check_choice,
     check_flag_or_vector,
+    column_names,
     has_only_products,
     is_row_blocks,
     is_sparse,
+    require_memory,
 )
+from ..linalg.scaling import below_range, beyond_range
 from ..supports.admissible import Supports
 from . import gram
 from . import screening as _screening
-from .base import DataStorage, Storage
+from .base import CovarianceStorage, DataStorage, InMemory, Storage, refuse_oblong
 from .callbacks import Products
-from .covariance import Covariance
 from .dense import DenseData
 from .field import Ground
 from .problem import Problem
-from .sparse import CompressedData, by_entries
+from .sparse import CompressedData, by_entries, in_memory
 from .statistics import Standardization
+
+
+class Covariance(InMemory, CovarianceStorage):
+    """A symmetric matrix; `definite` refuses an indefinite one."""
+
+    shape: tuple[int, int]
+    dtype: DType
+    cost: int
+
+    def __init__(self, X: Any, definite: bool = True, called: str = "X") -> None:
+        self.matrix: Any = in_memory(symmetric(X, None, called), called)
+        self.names: Names = column_names(X)
+        self.called: str = called
+        self.definite: bool = definite
+        self.shape, self.dtype = self.matrix.shape, self.matrix.dtype
+        self.cost = max(self.matrix.data.size, self.shape[1]) if is_sparse(X) else self.shape[0]
+        refuse_oblong(self.shape, called)
+
+    def largest(self) -> float:
+        largest, asymmetry, excess = _core.symmetry(self.matrix)
+        if not math.isfinite(largest):
+            self.raise_not_finite()
+        tolerance = largest * SYMMETRY.of(self.dtype)
+        if asymmetry > tolerance:
+            what = "a covariance" if self.called == "X" else self.called
+            raise ValueError(
+                f"{what} must be symmetric; it differs from its transpose by up to {asymmetry:.3g}"
+            )
+        if self.definite:
+            bad = excess > tolerance
+            if not bad and largest > 0 and self.shape[0] <= CHOLESKY_ORDER:  # else by 2 x 2 minors alone
+                with below_range():
+                    scaled = as_dense(self.matrix).astype(np.float64) / largest
+                bad = is_indefinite(scaled, tolerance / largest)
+            if bad:
+                raise ValueError("a covariance must be positive semidefinite, and X is not")
+        return largest
+
+    def diagonal(self) -> AnyArray:
+        return np.asarray(self.matrix.diagonal())
+
+
+def is_indefinite(A: Array, share: float) -> bool:
+    """Whether A has no Cholesky factor, even with a share of its largest sum of a row on its diagonal."""
+    A[np.diag_indices(len(A))] += share * np.abs(A).sum(axis=0).max()
+    try:
+        np.linalg.cholesky(A)
+    except np.linalg.LinAlgError:
+        return True
+    return False
+
 
 KINDS = ("data", "covariance")
 UNASKED = object()
@@ -204,3 +261,63 @@ def _storage(
     if covariance:
         return Covariance(X, definite)
     return CompressedData(X) if is_sparse(X) else DenseData(X, missing)
+
+
+# ---- data scaled by the sums of their rows and columns ------------------------------------------------
+
+
+_Data = DenseData | CompressedData
+
+
+def degree_problem(X: Any, *, center: bool) -> Problem:
+    """The operator of `X_ij / sqrt((d_i + tau) (g_j + tau'))` for nonnegative X.
+
+    d and g are the row and column sums, tau and tau' their means.
+    """
+    data, rows, columns = _sums(X)
+    if not rows.any():
+        raise ValueError("X has only zeros")
+    weight = _weight(data, rows, float(rows.mean()))
+    root = np.sqrt(columns + columns.mean())
+    problem = _scaled(data, weight).problem(Standardization(len(rows), center, True, deviation=root))
+    return replace(problem, degree_weight=weight, compressed=None, names=column_names(X))
+
+
+def row_shift(problem: Problem) -> float | None:
+    """tau of a graph scaled by its degrees, the mean of d: its weights are `(d_i + tau)^(-1/2)`."""
+    weight = problem.degree_weight
+    return None if weight is None else float(np.mean(weight.astype(np.float64) ** -2)) / 2
+
+
+def degree_weight(X: Any, tau: float) -> AnyArray:
+    """`(d_i + tau)^(-1/2)` for the rows of nonnegative X."""
+    data, rows, _ = _sums(X)
+    return _weight(data, rows, tau)
+
+
+def _weight(data: _Data, rows: Array, tau: float) -> AnyArray:
+    return np.asarray(1 / np.sqrt(rows + tau), data.dtype)
+
+
+def _sums(X: Any) -> tuple[_Data, Array, Array]:
+    """The data, and the sums of their rows and columns."""
+    require_memory(X, "scale='degree' needs")
+    data = CompressedData(X) if is_sparse(X) else DenseData(X)
+    matrix = data.matrix
+    with beyond_range():
+        rows, columns = (np.asarray(matrix.sum(axis=axis, dtype=np.float64)).ravel() for axis in (1, 0))
+    if not (np.isfinite(rows).all() and np.isfinite(columns).all()):
+        data.raise_not_finite()
+        raise ValueError("the row and column sums of X exceed the number range")
+    if (low := float(matrix.min())) < 0:
+        raise ValueError(f"scale='degree' needs nonnegative entries, and X has {low:.6g}")
+    return data, rows, columns
+
+
+def _scaled(data: _Data, weight: AnyArray) -> _Data:
+    """diag(weight) X, a copy."""
+    if isinstance(data, DenseData):
+        return DenseData(data.matrix * weight[:, None])
+    X = data.matrix
+    each = np.repeat(weight, np.diff(X.indptr)) if X.format == "csr" else weight[X.indices]
+    return CompressedData(type(X)((X.data * each, X.indices, X.indptr), shape=X.shape))

@@ -24,7 +24,7 @@ from .block_tasks import (
     statistics,
 )
 from .blocks import RowBlocks, locate_not_finite
-from .covariance import Covariance
+from .inputs import Covariance
 from .partition import row_blocks
 from .row_sources import own_names
 from .statistics import Statistics

@@ -7,7 +7,7 @@ zero, blue below, with limits of the same magnitude.
 
 from collections.abc import Callable
 
-from .._docstrings import filled
+from .._records import filled
 from .drawing import PARAGRAPHS
 from .loadings import bars, heatmap, images
 from .scores import biplot

@@ -19,10 +19,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from .._docstrings import NO_PANDAS, filled
 from .._limits import ALL_VECTORS_ORDER
 from .._messages import counted
-from .._records import frozen_record
+from .._records import NO_PANDAS, filled, frozen_record
 from .._types import Array, MatrixLike, RandomSource
 from .._validation import (
     as_dense,

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .._docstrings import NO_PANDAS, filled
 from .._limits import QUANTILE_ENTRIES, READ_VARIABLES, STABLE_FREQUENCY, slices
 from .._messages import counted, few
-from .._records import frozen_record
+from .._records import NO_PANDAS, filled, frozen_record
 from .._rendering import Part, leading, table_of
 from .._types import Array, Index, Mask, Names
 from .._validation import group_places, integer, number

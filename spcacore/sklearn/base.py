@@ -21,10 +21,10 @@ from sklearn.utils.validation import (
 )
 
 from .._asked import as_method
-from .._docstrings import filled
 from .._labels import joined, matched, symmetric
 from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
+from .._records import filled
 from .._types import AnyArray, Array, MatrixLike, Names, Weights
 from .._validation import TAKES_MISSING, column_names, group_labels, integer, is_row_blocks
 from ..choice import Choice, Prior

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._asked import as_method
-from .._docstrings import filled
 from .._labels import joined
+from .._records import filled
 from .._types import (
     AnyArray,
     Array,

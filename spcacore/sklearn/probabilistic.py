@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._docstrings import filled
+from .._records import filled
 from .._types import AnyArray, Array, MatrixLike
 from .._validation import is_sparse
 from ..linalg.orthogonal import orthonormal

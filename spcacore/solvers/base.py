@@ -11,10 +11,9 @@ import numpy as np
 
 from .. import _core
 from .._asked import as_record, seed_of, sparsity_given
-from .._docstrings import filled
 from .._limits import SOLVER_TOL
 from .._messages import counted, warn
-from .._records import record, replaced
+from .._records import filled, record, replaced
 from .._validation import (
     Hook,
     as_seed,

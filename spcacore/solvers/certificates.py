@@ -49,9 +49,8 @@ from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out, symmetrized
 from ..linalg.scaling import EPS, eps_of
-from ..operators.covariance import is_indefinite
 from ..operators.deflation import DeflatedOperator
-from ..operators.inputs import as_problem
+from ..operators.inputs import as_problem, is_indefinite
 from ..operators.problem import Problem
 from ..operators.submatrix import columns_cost, product_error, symmetric_submatrix
 from ..progress import Callback

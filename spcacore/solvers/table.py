@@ -12,9 +12,8 @@ from .base import Needs, Solver
 from .exact import ExactSearch
 from .generalized_power import GeneralizedPower
 from .greedy_search import GreedySearch
-from .lasso_component import LassoComponent
+from .l1_bounded import LassoComponent, PenalizedDecomposition
 from .least_squares import LeastSquaresSolver
-from .penalized_decomposition import PenalizedDecomposition
 from .refitting import leading_vector, refit
 from .semidefinite import SemidefiniteRelaxation
 from .solution import Ended, Solution, ended

@@ -11,15 +11,14 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
 from .. import _core
-from .._docstrings import NO_PANDAS, filled
 from .._messages import counted, warn
-from .._records import frozen_record
+from .._records import NO_PANDAS, filled, frozen_record
 from .._types import AnyArray, Array, DType
 from .._validation import check_bool, integer, number, real_array
 from ..linalg.scaling import below_range, beyond_range, descending, eps_of, exponent_above, largest_magnitude
 from ..operators.problem import OUT_OF_RANGE
 from ..readable import Listing, Tabular
-from .thresholding import output_array
+from .steps import output_array
 
 _filled = filled(
     {

@@ -11,7 +11,7 @@ import spcacore
 
 ROOT = Path(spcacore.__file__).parent
 FLOORS = (
-    "_types", "_messages", "_labels", "_docstrings", "_records", "_limits", "_core", "_validation",
+    "_types", "_messages", "_labels", "_records", "_limits", "_core", "_validation",
     "linalg", "options", "choice", "methods", "_asked", "_rendering", "progress",
     "datasets", "readable", "supports", "operators", "results",
     "kernels", "tools", "objectives", "solvers", "models", "generalized", "clustering",

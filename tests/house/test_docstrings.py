@@ -8,7 +8,7 @@ import pytest
 from extras import skipping
 
 import spcacore
-from spcacore._docstrings import filled
+from spcacore._records import filled
 
 
 @filled({"size": "size : int\n    In [1, p].", "end": "Returns\n-------\nint"})

@@ -24,8 +24,7 @@ from spcacore.solvers import (
     column_starts,
     generalized_power,
     in_working_set,
-    lasso_component,
-    penalized_decomposition,
+    l1_bounded,
     truncated_power,
 )
 from spcacore.supports.admissible import Supports
@@ -39,8 +38,8 @@ OPTIONS = {
 SOLVERS = {
     "l1": generalized_power.GeneralizedPower,
     "l0": generalized_power.GeneralizedPower,
-    "pmd": penalized_decomposition.PenalizedDecomposition,
-    "scotlass": lasso_component.LassoComponent,
+    "pmd": l1_bounded.PenalizedDecomposition,
+    "scotlass": l1_bounded.LassoComponent,
 }
 SEMIDEFINITE = [name for name in DEFLATIONS if "hotelling" not in name and name != "generalized"]
 

@@ -13,10 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import spcacore
 from spcacore import _core
 from spcacore.generalized.pencil import Form, Pencil
-from spcacore.objectives.eigenvalue_sum import LeadingSum
-from spcacore.objectives.partition import Partition
-from spcacore.objectives.ratio import Ratio, RatioOfUnits
-from spcacore.objectives.regression import Regression
+from spcacore.objectives.eigenvalue_sum import LeadingSum, Partition
+from spcacore.objectives.ratio import Ratio, RatioOfUnits, Regression
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.operators.submatrix import KeptRows
