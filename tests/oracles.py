@@ -75,6 +75,22 @@ def best_quotient(A, Q, k):
     return max(0.0, np.linalg.eigvalsh(W.transpose(0, 2, 1) @ (B @ A @ B)[at] @ W)[:, -1].max())
 
 
+def best_uncorrelated_pair(A):
+    """The largest variance of two uncorrelated components of two variables each.
+
+    By directions x on one support, for each of which there is one y on another with x'Ay = 0.
+    """
+    S = np.array([*combinations(range(len(A)), 2)])
+    angle = np.linspace(0, np.pi, 721)
+    x = np.stack([np.cos(angle), np.sin(angle)])
+    first = np.einsum("ia,sij,ja->sa", x, A[S[:, :, None], S[:, None, :]], x)
+    w = np.einsum("tsij,ja->tsia", A[S[:, None, :, None], S[None, :, None, :]], x)
+    y = np.stack([-w[:, :, 1], w[:, :, 0]], axis=2)
+    size = np.einsum("tsia,tsia->tsa", y, y)
+    second = np.einsum("tsia,tij,tsja->tsa", y, A[S[:, :, None], S[:, None, :]], y)
+    return (first + second / np.maximum(size, 1e-12)).max()
+
+
 def power_iteration(A, x, k, n_iter):
     """Truncated power iteration, written as in the paper."""
     for _ in range(n_iter):

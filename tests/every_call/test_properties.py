@@ -100,13 +100,3 @@ def test_without_a_penalty_spca_spans_the_principal_components(X, r):
 
 
 # ---- what a solver must not see -------------------------------------------------------------------------
-
-
-@given(sparse_problems())
-def test_signs_of_columns_are_signs_of_loadings(problem):
-    X, _, k = problem
-    signs = some(X).choice([-1.0, 1.0], X.shape[1])
-    a, b = quietly(spcacore.tpower, X, k), quietly(spcacore.tpower, X * signs, k)
-    assert_allclose(b.value, a.value, rtol=1e-9)
-    if (np.abs(a.loading) > 0).sum() == (np.abs(b.loading) > 0).sum():
-        assert_allclose(np.abs(a.loading), np.abs(b.loading), atol=1e-6)

@@ -68,7 +68,7 @@ def test_no_ratio_exceeds_the_bound_of_a_tree_that_is_cut_off(unit, monkeypatch)
 def test_no_rounding_lowers_a_ratio_that_is_attained():
     """Of matrices of whole numbers, positive and negative, whose optimum is one; with B singular, too."""
     rng, eps = np.random.default_rng(0), np.finfo(float).eps
-    for c, k in product((1.0, 3.0, 7.0, 1e3 + 1, 1e6 + 1), range(2, 7)):
+    for c, k in product((1.0, 7.0, 1e6 + 1), range(2, 7)):
         whole = np.kron(np.eye(12 // k), np.full((k, k), c))
         v = rng.integers(1, 9, k + 1)
         for A, best in ((whole, k * c), (-c * np.eye(k + 1) - np.outer(v, v), -c)):

@@ -330,7 +330,7 @@ for n, p in eval(sys.argv[1]):
 @pytest.mark.parametrize(
     ("kernel", "sizes"),
     [
-        (None, "[(210, 300)]"),
+        (None, "[(210, 240)]"),
         pytest.param(None, "[(600, 520)]", marks=pytest.mark.slow),
         pytest.param("Haswell", "[(210, 300), (600, 520)]", marks=pytest.mark.slow),
     ],

@@ -6,7 +6,7 @@ import flat
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from in_turn import SEEDS, each_dtype, each_kind
+from in_turn import SEEDS, each_dtype, each_kind, examples
 from models.test_constrained_optimum import constrained_optimum
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
@@ -173,7 +173,7 @@ def test_nothing_feasible(method):
 def test_the_end_of_the_rank(method, dtype):
     """Where rounding is all that is left, nothing more is found and nothing fails."""
     dense = {"cardinality": {"cardinality": 6}, "l1_bound": {"l1_bound": 2.4}, "penalty": {"penalty": 0.0}}
-    for seed in range(3):
+    for seed in range(examples(3)):
         rng = np.random.default_rng(seed)
         n, rank = int(rng.integers(3, 9)), int(rng.integers(1, 3))
         X = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, 6))

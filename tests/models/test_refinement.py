@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import replace
-from itertools import combinations
 
 import flat
 import numpy as np
@@ -11,7 +10,7 @@ from calls import pca
 from hypothesis import strategies as st
 from in_turn import SEEDS, each_kind, examples, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import best_quotient, covariance, data_arrays, optimum, spanned_variance
+from oracles import best_quotient, best_uncorrelated_pair, covariance, data_arrays, optimum, spanned_variance
 from scipy.optimize import minimize
 from starts import few
 
@@ -257,22 +256,6 @@ def test_no_round_lowers_the_variance(seed, p, k, constraint):
     given, least = spanned_variance(A, V), 1 - 1e-9
     assert spanned_variance(A, W) >= max([given, *seen]) * least
     assert all(later >= earlier * least for earlier, later in zip([given, *seen], seen, strict=False))
-
-
-def best_uncorrelated_pair(A):
-    """The largest variance of two uncorrelated components of two variables each.
-
-    By directions x on one support, for each of which there is one y on another with x'Ay = 0.
-    """
-    S = np.array([*combinations(range(len(A)), 2)])
-    angle = np.linspace(0, np.pi, 721)
-    x = np.stack([np.cos(angle), np.sin(angle)])
-    first = np.einsum("ia,sij,ja->sa", x, A[S[:, :, None], S[:, None, :]], x)
-    w = np.einsum("tsij,ja->tsia", A[S[:, None, :, None], S[None, :, None, :]], x)
-    y = np.stack([-w[:, :, 1], w[:, :, 0]], axis=2)
-    size = np.einsum("tsia,tsia->tsa", y, y)
-    second = np.einsum("tsia,tij,tsja->tsa", y, A[S[:, :, None], S[:, None, :]], y)
-    return (first + second / np.maximum(size, 1e-12)).max()
 
 
 @pytest.mark.slow

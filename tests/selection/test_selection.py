@@ -58,7 +58,7 @@ MODELS = {
 }
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", MODELS)
 def test_scores_of_leaving_out_each_row(name):
     """With a fold for each row nothing is random, so the whole score can be computed by other means."""

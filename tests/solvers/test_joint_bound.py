@@ -6,7 +6,7 @@ import flat
 import numpy as np
 import pytest
 from in_turn import each_dtype, examples
-from oracles import covariance, optimum
+from oracles import best_uncorrelated_pair, covariance, optimum
 from solvers.test_certificates import PATHS, bounds_by, matrices
 
 import spcacore
@@ -206,19 +206,6 @@ def test_no_rounding_lowers_a_bound_that_is_attained():
             assert np.linalg.eigvalsh(B - Z)[-1] <= margin  # 0, of negative entries
 
 
-def uncorrelated_pairs(A):
-    """The most that two uncorrelated components of two variables vary together, by angles of the first."""
-    angle = np.linspace(0, np.pi, 721)
-    first, best = np.stack([np.cos(angle), np.sin(angle)]), 0.0
-    supports = [list(S) for S in combinations(range(len(A)), 2)]
-    for S, T in combinations_with_replacement(supports, 2):
-        across = A[np.ix_(T, S)] @ first
-        second = np.stack([-across[1], across[0]]) / np.maximum(np.linalg.norm(across, axis=0), 1e-300)
-        values = [np.einsum("in,ij,jn->n", v, A[np.ix_(U, U)], v) for v, U in ((first, S), (second, T))]
-        best = max(best, sum(values).max())
-    return best
-
-
 def test_no_uncorrelated_components_exceed_their_bound():
     options = {"constraint": "uncorrelated", "n_components": 2, "kind": "covariance", "relaxation": True}
     tight = []
@@ -226,7 +213,7 @@ def test_no_uncorrelated_components_exceed_their_bound():
         rng = np.random.default_rng([seed, 11])
         p = int(rng.integers(3, 7))
         A = covariance(rng.standard_normal((p + 3, p)) + 1.5 * rng.standard_normal((p + 3, 1)))
-        best, result = uncorrelated_pairs(A), optimality_bound(A, 2, **options)
+        best, result = best_uncorrelated_pair(A), optimality_bound(A, 2, **options)
         assert min(result.bounds.values()) >= best * (1 - 1e-13), seed
         tight.append(best / result.bound)
         ascent = joint_bound._Ascent(A / A.max(), (2, 2), "uncorrelated", lambda _: True)
