@@ -413,18 +413,18 @@ class Hook:
         return self.ended
 
 
-def as_seed(rng: Any) -> int:
+def as_seed(rng: Any, name: str = "rng") -> int:
     """A number that fixes every random choice of a call; None means 0, so results repeat by default."""
     if rng is None:
         return 0
     if isinstance(rng, (bool, np.bool_)):
-        raise TypeError(f"rng must be None, an integer or a numpy Generator, not {rng!r}")
+        raise TypeError(f"{name} must be None, an integer or a numpy Generator, not {rng!r}")
     if isinstance(rng, numbers.Integral) and rng < 0:
-        raise ValueError(f"rng must not be negative: {rng!r}")
+        raise ValueError(f"{name} must not be negative: {rng!r}")
     try:
         return int(np.random.default_rng(rng).integers(2**63))
     except (TypeError, ValueError):
-        raise TypeError(f"rng must be None, an integer or a numpy Generator, not {rng!r}") from None
+        raise TypeError(f"{name} must be None, an integer or a numpy Generator, not {rng!r}") from None
 
 
 def check_bool(value: Any, name: str) -> bool:

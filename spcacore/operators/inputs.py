@@ -73,7 +73,10 @@ class Covariance(InMemory, CovarianceStorage):
                     scaled = as_dense(self.matrix).astype(np.float64) / largest
                 bad = is_indefinite(scaled, tolerance / largest)
             if bad:
-                raise ValueError("a covariance must be positive semidefinite, and X is not")
+                raise ValueError(
+                    "a covariance must be positive semidefinite, and X is not; where that comes of "
+                    "rounding or of missing entries, statsmodels' cov_nearest gives a matrix nearby that is"
+                )
         return largest
 
     def diagonal(self) -> AnyArray:

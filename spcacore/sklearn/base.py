@@ -26,7 +26,7 @@ from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
 from .._records import filled
 from .._types import AnyArray, Array, MatrixLike, Names, Weights
-from .._validation import TAKES_MISSING, column_names, group_labels, integer, is_row_blocks
+from .._validation import TAKES_MISSING, as_seed, column_names, group_labels, integer, is_row_blocks
 from ..choice import Choice, Prior
 from ..operators.blocks import RowBlocks
 from ..operators.moments import Moments
@@ -223,6 +223,8 @@ def as_rng(random_state: Any) -> Any:
     """As the functions take it: None is a fixed seed, and a RandomState gives a number."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
+    if not isinstance(random_state, np.random.Generator):  # of which a check would draw
+        as_seed(random_state, "random_state")
     return random_state
 
 
