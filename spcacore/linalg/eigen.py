@@ -19,6 +19,7 @@ import inspect
 import math
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -31,6 +32,7 @@ from .._limits import ALL_VECTORS_ORDER, EIGENVECTOR_TOL, THREADED_ORDER
 from .._types import AnyArray, Array
 from .orthogonal import inner_products, project_out
 from .scaling import EPS, below_range, exponent_above, largest_magnitude
+from .threads import settle
 
 # ---- long LAPACK calls that Ctrl-C need not wait for ----------------------------------------------------
 
@@ -44,28 +46,14 @@ def interruptible(call: Callable[[], Any]) -> Any:
     """
     if threading.current_thread() is not threading.main_thread():
         return call()
-    outcome: list[tuple[bool, Any]] = []
-    ended = threading.Event()
-
-    def run() -> None:
-        try:
-            outcome.append((True, call()))
-        except BaseException as error:
-            outcome.append((False, error))
-        finally:
-            ended.set()
-
-    worker = threading.Thread(target=run, daemon=True)
+    outcome: Future[Any] = Future()
+    worker = threading.Thread(target=settle, args=(outcome, call), daemon=True)
     worker.start()
     try:
-        ended.wait()
-    except BaseException:
-        atexit.register(worker.join)
-        raise
-    done, value = outcome[0]
-    if not done:
-        raise value
-    return value
+        return outcome.result()
+    finally:
+        if not outcome.done():
+            atexit.register(worker.join)
 
 
 def all_eigenpairs(G: Array) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import takewhile
@@ -332,6 +332,14 @@ def in_threads(
     return [future.result() for future in takewhile(lambda future: not _left_out(future), futures)]
 
 
+def settle(future: Future[Result], call: Callable[[], Result]) -> None:
+    """Give a future the result of a call, or its error."""
+    try:
+        future.set_result(call())
+    except BaseException as error:
+        future.set_exception(error)
+
+
 def one_ahead(task: Callable[[Item], Result], items: Sequence[Item]) -> Generator[Result, None, None]:
     """`task(item)` of each item in turn; the next is computed by a thread while the caller uses this one.
 
@@ -339,13 +347,6 @@ def one_ahead(task: Callable[[Item], Result], items: Sequence[Item]) -> Generato
     """
     following: Future[Result] | None = None
     thread = threading.Thread()
-
-    def compute(item: Item, context: Context, future: Future[Result]) -> None:
-        try:
-            future.set_result(context.run(task, item))
-        except BaseException as error:
-            future.set_exception(error)
-
     try:
         for i, item in enumerate(items):
             if following is None:
@@ -355,7 +356,8 @@ def one_ahead(task: Callable[[Item], Result], items: Sequence[Item]) -> Generato
                 result, following = following.result(), None
             if i + 1 < len(items):
                 future: Future[Result] = Future()
-                thread = threading.Thread(target=compute, args=(items[i + 1], copy_context(), future))
+                call = partial(copy_context().run, task, items[i + 1])
+                thread = threading.Thread(target=settle, args=(future, call))
                 with suppress(RuntimeError):  # where no thread can be started, the caller computes it
                     thread.start()
                     following = future

@@ -195,7 +195,7 @@ def _in_turn(
             better, own = _better_support(state, new, k, request.proof_seconds)
             free = solver.name == "tpower" and request.method.renormalize and state.supports.signs is None
             if t >= len(known) and free and better is not new:
-                new = replace(better, entries=with_sign(problem, better.index, better.entries))
+                new = replace(better, entries=with_sign(problem, better.entries))
             if solver.relaxed:
                 own = min(own, own_bound(state, k))
             new = _certified(state, new, asked, own)
@@ -255,7 +255,7 @@ def refine_all(
     state = DeflatedOperator.from_problem(problem, removal, request.constraint if uncorrelated else None)
     out = []
     for t, (x, size, (index, entries)) in enumerate(zip(found, sizes, loadings, strict=True)):
-        entries, converged_too = with_sign(problem, index, entries), x.converged and converged
+        entries, converged_too = with_sign(problem, entries), x.converged and converged
         tally = x.tally if np.array_equal(index, x.index) else Tally()
         new = replace(x, index=index, entries=entries, converged=converged_too, proved=False, tally=tally)
         if request.certify is True:

@@ -329,10 +329,7 @@ def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[W
         raise ValueError("give either penalty or cardinality")
     p = problem.p
     if cardinality is not None:
-        supports = problem.supports
-        counts = per_component(
-            cardinality, "cardinality", r, lambda v, name: integer(v, name, *supports.bounds, supports.why)
-        )
+        counts = per_component(cardinality, "cardinality", r, problem.supports.count)
         return tuple(Wanted(k, 0.0) for k in counts)
     penalties = per_component(penalty, "penalty", r, lambda v, name: number(v, name, 0, np.finfo(float).max))
     return tuple(Wanted(p, _to_operator_units(problem, value / 2)) for value in penalties)

@@ -132,13 +132,10 @@ def refine(
     if V[problem.supports.excluded].any():
         raise ValueError("loadings has nonzeros for variables in exclude")
     counts = np.array([problem.supports.cardinality_of(np.flatnonzero(v)) for v in V.T])
-    least, most = problem.supports.bounds
     if cardinality is None:
-        sizes = tuple(max(int(k), least) for k in counts)
+        sizes = tuple(max(int(k), problem.supports.bounds[0]) for k in counts)
     else:
-        sizes = per_component(
-            cardinality, "cardinality", r, lambda value, name: integer(value, name, least, most)
-        )
+        sizes = per_component(cardinality, "cardinality", r, problem.supports.count)
         if (np.array(sizes) < counts).any():
             t = int(np.argmax(np.array(sizes) < counts))
             raise ValueError(f"cardinality must not be below the {counts[t]} nonzeros that loading {t} has")
@@ -153,11 +150,11 @@ def refine(
     best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, seed, hook)
     if not (converged or hook.ended):
         warn(NOT_CONVERGED.format(max_iter))
-    V = as_matrix(problem.p, [(index, with_sign(problem, index, value)) for index, value in best])
+    V = as_matrix(problem.p, [(index, with_sign(problem, value)) for index, value in best])
     return V.astype(problem.operator.dtype)
 
 
-def with_sign(problem: Problem, index: Index, value: AnyArray) -> AnyArray:
+def with_sign(problem: Problem, value: AnyArray) -> AnyArray:
     """The entry of largest magnitude positive, unless signs are given."""
     return fix_sign(value) if problem.supports.signs is None else value
 

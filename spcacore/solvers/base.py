@@ -245,7 +245,7 @@ def check_sparsity(method: type[Solver], value: Any, name: str, problem: Problem
         return number(value, name, 0)
     if method.sparsity == "l1_bound":
         return check_l1_bound(value, name, problem.p)
-    return integer(value, name, *problem.supports.bounds, problem.supports.why)
+    return problem.supports.count(value, name)
 
 
 def shares_of(explained: Explained, r: int) -> tuple[Explained, ...]:
@@ -315,7 +315,7 @@ class IterativeSolver(Solver):
     tol: float | None
 
     maximizes_quotient = True
-    usual_needs: ClassVar[Needs] = Needs(working_set=True)
+    usual_needs = Needs(working_set=True)
 
     @classmethod
     def from_record(cls, problem: Problem, record: Any) -> Self:

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -56,11 +55,11 @@ from ..operators.submatrix import columns_cost, product_error, symmetric_submatr
 from ..progress import Callback
 from ..readable import Listing, Tabular
 from ..supports.admissible import Supports, knowledge
-from .base import check_sparsity, progress_hook, shared_parameters
+from .base import progress_hook, shared_parameters
 from .covariance_blocks import block_bound, large_entries, threshold_bound
 from .elimination import knapsack, row_sums, strong_variables_bound
 from .joint_bound import most_together, relaxed_bound
-from .semidefinite import SemidefiniteRelaxation, dual_bound, shaped_bound
+from .semidefinite import dual_bound, shaped_bound
 from .solution import ProgressHook, Report
 
 
@@ -229,8 +228,7 @@ def optimality_bound(
     """
     problem = as_problem(X, kind, center, scale, sample_weight, choice=knowledge(choice))
     r = integer(n_components, "n_components", 1, problem.p)
-    check = partial(check_sparsity, SemidefiniteRelaxation, problem=problem)
-    sizes = per_component(cardinality, "cardinality", r, check)
+    sizes = per_component(cardinality, "cardinality", r, problem.supports.count)
     asked = sizes[0]
     sizes = tuple(problem.supports.most_variables(k) for k in sizes)
     if constraint is not None:

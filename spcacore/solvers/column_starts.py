@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,13 +27,13 @@ from .._limits import (
     WORKING_SET_START,
 )
 from .._records import record
-from .._types import Array, Index
+from .._types import AnyArray, Array, Index
 from ..linalg.scaling import descending
 from ..operators.deflation import DeflatedOperator
 from ..supports.admissible import Supports
+from .refitting import Steps
+from .solution import Report
 from .starts import promising_variables
-
-Run = Callable[[Any, Index, Array], tuple[Any, ...]]  # what kernels return: status, index, entries, objective
 
 
 @record
@@ -154,20 +153,29 @@ class Columns:
         steps = (promise.reached(self.matrix[j] / unit[j]) for j in chosen)
         return self.among[np.unique(np.concatenate([chosen, *steps]))]
 
-    def ends(self, promise: Promise, count: int, run: Run) -> list[tuple[Index, Array]]:
-        """Where runs from there end, in this matrix alone, the best first: variables and entries of each.
+    def ends(
+        self,
+        promise: Promise,
+        count: int,
+        steps: Steps,
+        max_iter: int,
+        tol: float,
+        hook: Report | None = None,
+    ) -> list[tuple[Index, AnyArray]]:
+        """Where steps from there end, in this matrix alone, the best first: variables and entries of each.
 
-        Data are then read for few runs. A run takes an operator, variables and entries.
+        Data are then read for few runs.
         """
         operator = _core.dense(np.ascontiguousarray(self.matrix), True)
-        found: dict[bytes, tuple[Index, Array, float]] = {}
+        found: dict[bytes, tuple[Index, AnyArray, float]] = {}
         times: Counter[bytes] = Counter()
         for j in promising_columns(self.matrix, promise, count):
-            status, *end = run(operator, np.array([j]), np.ones(1, operator.dtype))[:4]
-            if status < 0 or len(end[0]) == 0:
+            side = np.full(1, 1 if steps.supports.sides(self.matrix[j]) else -1, operator.dtype)
+            x, objective = steps.ascend(operator, np.array([j]), side, max_iter, tol, hook)
+            if x is None or len(x.index) == 0:
                 continue
-            found.setdefault(end[0].tobytes(), (*end,))
-            times[end[0].tobytes()] += 1
+            found.setdefault(x.index.tobytes(), (x.index, x.entries, objective))
+            times[x.index.tobytes()] += 1
             if times[max(found, key=lambda key: found[key][2])] > SAME_ENDS:
                 break
         best = sorted(found.values(), key=lambda end: -end[2])

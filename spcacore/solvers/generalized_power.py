@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +23,7 @@ from .._limits import (
 )
 from .._messages import warn
 from .._records import record, replaced
-from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
+from .._types import Array, Kind, OperatorLike, Switch, Weights
 from .._validation import per_component, positive, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import inner_products, polar_factor, tall_product
@@ -34,6 +33,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
+from ..supports.admissible import Supports
 from .base import IterativeSolver, Needs, Solver, run_one, shared_parameters
 from .column_starts import Columns, ThresholdedEntries, promising_columns
 from .greedy_search import greedy_or
@@ -89,7 +89,7 @@ class GeneralizedPower(IterativeSolver):
         """The best of the runs from all starts, re-fitted if asked; of minus infinity if none is feasible."""
         l0, rounding = self.norm == "l0", _rounding(op)
         limits = self.max_iter, self.tolerance(op), state.hook
-        steps = Steps(state.supports, Step.L0 if l0 else Step.L1, level=gamma)
+        steps = self._steps(state.supports, gamma)
         best, lacking, most, runs = None, None, -math.inf, 0
         again, work = 0, 0.0  # starts that led to the best, and multiplications of all
         for tried, (index, entries, _) in enumerate(starts):
@@ -150,7 +150,8 @@ class GeneralizedPower(IterativeSolver):
                 promising = promising_columns(columns.matrix, promise, GPOWER_STARTS).tolist()
                 yield from ((np.array([j]), np.ones(1, op.dtype), ()) for j in promising)
             elif columns is not None:
-                ends = columns.ends(promise, GPOWER_STARTS, partial(self._run_once, gamma))
+                steps = self._steps(Supports.any_of(len(columns.among)), gamma)
+                ends = columns.ends(promise, GPOWER_STARTS, steps, self.max_iter, self.tolerance(op))
                 yield from ((index, entries, ()) for index, entries in ends[:COLUMN_ENDS])
         if diagonal is None:
             yield everything, power_start(op, rng), ()
@@ -163,8 +164,8 @@ class GeneralizedPower(IterativeSolver):
         for _ in range(count):
             yield everything, rng.standard_normal(p).astype(op.dtype), ()
 
-    def _run_once(self, gamma: float, op: _core.Operator, index: Index, entries: AnyArray) -> tuple[Any, ...]:
-        return op.gpower(index, entries, self.norm == "l0", gamma, self.max_iter, self.tolerance(op), None)
+    def _steps(self, supports: Supports, gamma: float) -> Steps:
+        return Steps(supports, Step.L0 if self.norm == "l0" else Step.L1, level=gamma)
 
     def among_some(self, state: DeflatedOperator, penalty: float) -> tuple[Solver, float] | None:
         """With the penalty as a number, since the variable that a share refers to may not be among them."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +34,7 @@ from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import PMDComponent, SparseComponent
+from ..supports.admissible import Supports
 from .base import IterativeSolver, Needs, Solver, begun, run_one, shared_parameters
 from .column_starts import Columns, LargestEntries, fewest_nonzeros
 from .refitting import Step, Steps, best_of_bounded, penalty_continuation
@@ -57,13 +58,9 @@ class BoundedSolver(IterativeSolver):
         usual = start is None and n_starts is None and not (state.supports.shapes or state.constrained)
         columns = Columns.of(state) if usual and p > COLUMN_LEAST else None
         if columns is not None:
-            max_iter = min(self.max_iter, PMD_ITERATIONS)
-
-            def run(operator: _core.Operator, index: Index, entries: AnyArray) -> Any:
-                tol = SOLVER_TOL.of(operator.dtype)
-                return operator.pmd(index, entries, l1_bound, 0.0, max_iter, tol, None, False)
-
-            ends = columns.ends(LargestEntries(k), COLUMN_STARTS, run)
+            steps = Steps(Supports.any_of(len(columns.among)), Step.L1_BOUND, level=l1_bound)
+            limits = min(self.max_iter, PMD_ITERATIONS), SOLVER_TOL.of(op.dtype)
+            ends = columns.ends(LargestEntries(k), COLUMN_STARTS, steps, *limits)
             yield from ((index, entries, (k,)) for index, entries in ends[:COLUMN_ENDS])
             n_starts = 1 if ends else None
         width = p if isinstance(start, np.ndarray) else k
@@ -221,7 +218,7 @@ class LassoComponent(BoundedSolver):
     """SCoTLASS: the l1 bound and orthogonality to the earlier loadings, met exactly in each step."""
 
     name = "scotlass"
-    usual_needs: ClassVar[Needs] = Needs(whole_products=True, working_set=True)
+    usual_needs = Needs(whole_products=True, working_set=True)
     orthogonal = True
 
     def solve(self, state: DeflatedOperator, l1_bound: float) -> Solution | None:

@@ -115,15 +115,9 @@ class TruncatedPower(IterativeSolver):
         yield from search_starts(state, k, self.start, self.n_starts)
         if columns is None:
             return
-        matrix, supports = columns.matrix, state.supports.on(columns.among).within(k)
+        supports = state.supports.on(columns.among).within(k)
         steps = Steps(supports, Step.TRUNCATION, k)
-
-        def run(op: _core.Operator, index: Index, entries: AnyArray) -> tuple[Any, ...]:
-            side = entries if supports.sides(matrix[index[0]]) else -entries
-            x, objective = steps.ascend(op, index, side, self.max_iter, tol, state.hook)
-            return (-1,) if x is None else (0, x.index, x.entries, objective)
-
-        ends = columns.ends(AllowedEntries(supports), CHOICE_STARTS, run)
+        ends = columns.ends(AllowedEntries(supports), CHOICE_STARTS, steps, self.max_iter, tol, state.hook)
         yield from ((index, entries, (k,)) for index, entries in ends[:CHOICE_ENDS])
 
     def matrix(self, state: DeflatedOperator) -> AnyArray | None:

@@ -22,7 +22,7 @@ from .._labels import matched
 from .._messages import counted
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Mask, Names
-from .._validation import group_places, real_array
+from .._validation import group_places, integer, real_array
 from ..choice import Choice
 
 Units = Mask
@@ -239,6 +239,10 @@ class Supports:
             inside = f"{counted(n_in, what)} included, of" if n_in else "the smallest group has"
             return f": {inside} {counted(least, 'variable')}, {most} not excluded"
         return f": {', '.join([*words, f'{counted(n_out, what)} not excluded'])}"
+
+    def count(self, value: Any, name: str) -> int:
+        """A cardinality, checked."""
+        return integer(value, name, *self.bounds, self.why)
 
     def most_variables(self, count: int) -> int:
         """Variables that a component of this cardinality has at most."""
