@@ -18,17 +18,14 @@ from known_variables import (
     P,
     assert_feasible,
     components,
-    convex,
     covariance,
     data,
     optimum,
-    supports_of,
 )
 from numpy.testing import assert_allclose, assert_array_equal
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.solvers.refitting import Step, Steps
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -200,24 +197,6 @@ def test_a_group_is_found_that_none_of_its_variables_shows():
         A, 1.8, kind="covariance", options=spcacore.GPower(norm="l0"), choice=spcacore.Choice(groups=LABELS)
     )
     assert np.flatnonzero(x.loading).tolist() == [2, 3, 4]
-
-
-@pytest.mark.parametrize("knowledge", [{"include": [1, 5]}, {"groups": LABELS}, {"nonnegative": MIXED}])
-def test_a_step_under_an_l1_bound_is_solved(knowledge):
-    cp = pytest.importorskip("cvxpy")
-    choice = supports_of(knowledge)
-    for seed in range(3):
-        a = np.random.default_rng(seed).standard_normal(P)
-        _, x = Steps(choice, Step.L1_BOUND, level=1.3)(choice.projected(a))
-        x /= np.linalg.norm(x)
-        w = cp.Variable(P)
-        sums, signs = convex(choice, w)
-        problem = cp.Problem(cp.Maximize(a @ w), [cp.norm(w) <= 1, sum(sums) <= 1.3, *signs])
-        problem.solve(solver="CLARABEL")
-        assert (
-            sum(np.linalg.norm(x[choice.unit == u]) for u in np.flatnonzero(~choice.included)) <= 1.3 + 1e-9
-        )
-        assert_allclose(a @ x, problem.value, rtol=1e-6)
 
 
 def test_signs_are_those_of_the_data_turned():
