@@ -27,7 +27,7 @@ from .._types import Array, Kind, OperatorLike, Switch, Weights
 from .._validation import per_component, positive, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import inner_products, polar_factor, tall_product
-from ..linalg.scaling import beyond_range, descending, eps_of
+from ..linalg.scaling import beyond_range, eps_of
 from ..methods import GPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -39,7 +39,7 @@ from .column_starts import Columns, ThresholdedEntries, promising_columns
 from .greedy_search import greedy_or
 from .refitting import Step, Steps, refit
 from .solution import ProgressClock, ProgressHook, Report, Solution, Tally, drop_zeros, ended
-from .starts import Start, power_start, search_starts, variance_alone
+from .starts import Start, largest_alone, power_start, search_starts, variance_alone
 
 
 @record
@@ -157,8 +157,8 @@ class GeneralizedPower(IterativeSolver):
             yield everything, power_start(op, rng), ()
             count -= 1
         else:
-            for j in _core.select_largest(diagonal, 1) if count == 1 else descending(diagonal):
-                if count > 0 and diagonal[j] > 0 and j not in promising:
+            for j in largest_alone(diagonal, min(count, p), lambda: rng):
+                if diagonal[j] > 0 and j not in promising:
                     yield np.array([j]), np.ones(1, op.dtype), ()
                 count -= 1
         for _ in range(count):

@@ -77,8 +77,7 @@ def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | N
         singles = 0
         if diagonal is not None and n_starts > 1:
             singles = min(n_starts - 1, p)
-            chosen = _core.select_largest(diagonal, singles)
-            order = chosen[descending(diagonal[chosen])]
+            order = largest_alone(diagonal, singles, rng)
             yield from ((order[i : i + 1], np.ones(1, dtype), (k,)) for i in range(len(order)))
         for _ in range(n_starts - 1 - singles):
             yield np.arange(p), rng().standard_normal(p).astype(dtype), (k,)
@@ -95,6 +94,18 @@ def variance_alone(state: DeflatedOperator) -> AnyArray | None:
         promise = np.where(kept, promise / np.where(kept, outside, 1), 0)
     largest = promise.max()
     return np.where(promise >= (1 - VARIANCE_TIE) * largest, largest, promise)
+
+
+def largest_alone(promise: AnyArray, count: int, rng: Callable[[], np.random.Generator]) -> Index:
+    """So many variables that promise most, the best first.
+
+    Of more than one, where more tie, any: the first of them may be neighbors, which tell the same.
+    """
+    chosen = _core.select_largest(promise, count)
+    tied = np.flatnonzero(promise == promise.max())
+    if 1 < count < len(tied):
+        return rng().choice(tied, count, replace=False)
+    return chosen[descending(promise[chosen])]
 
 
 def _leading_start(state: DeflatedOperator, promise: AnyArray | None, k: int) -> Start:
