@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .._labels import joined
 from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
-from .._types import Array, DType, MatrixLike, Weights
+from .._types import AnyArray, Array, DType, Index, MatrixLike, Weights
 from .._validation import check_weights, float_type, number, real_array
 from ..linalg.orthogonal import symmetrized
 from .block_tasks import (
@@ -237,7 +237,15 @@ class Moments(RowBlocks):
             "this needs the rows of X, and X has their moments alone; weights of rows go to Moments.of"
         )
 
-    results = beside = taken = rows = _parted_like = _refused
+    results = beside = _parted_like = _refused
+
+    def taken(self, rows: Index) -> RowBlocks:
+        """Refused, because the rows are not known."""
+        return self._refused()
+
+    def rows(self, index: Index) -> AnyArray:
+        """Refused, because the rows are not known."""
+        return self._refused()
 
     def __repr__(self) -> str:
         return f"Moments({self.n_samples:.10g} x {self.shape[1]}, {self.dtype})"
