@@ -107,7 +107,7 @@ def test_scikit_learn_checks_with_other_parameters(estimator, check):
 # ---- the functions ----------------------------------------------------------------------------------
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csc", "float32"])
 def test_the_estimators_give_what_the_functions_give(layout):
     dense = make_spiked(60, 40, cardinality=5, variances=(9, 6, 4), rng=0)[0]

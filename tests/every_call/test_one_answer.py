@@ -57,7 +57,7 @@ def test_sign_of_entries_that_tie(name):
                 assert v[tied.argmax()] == abs(v).max(), seed
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in range(1, 10))])
 @each_dtype
 @pytest.mark.parametrize("shape", SHAPES)

@@ -283,7 +283,7 @@ def test_two_uncorrelated_loadings_against_all_pairs_of_supports():
 @pytest.mark.filterwarnings("ignore:component 1 not converged")
 @pytest.mark.parametrize("rule", ["orthogonal", pytest.param("uncorrelated", marks=pytest.mark.slow)])
 def test_a_constraint_costs_nothing_of_what_loadings_in_turn_explain(rule):
-    for seed in {*range(examples(15)), 31}:
+    for seed in {*range(examples(15) - 1), 31}:
         rng = np.random.default_rng(seed)
         p, r, k = [(14, 3, 4), (30, 2, 5), (24, 3, 5), (100, 3, 8)][seed % 4]
         A = (autoregressive, walks, factors)[seed % 3](p, rng)

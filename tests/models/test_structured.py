@@ -115,6 +115,7 @@ def test_means_are_orthogonal_and_the_free_energy_never_falls(seed, which):
             assert (np.diff(path) >= 0).all()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("prior", "mean", "largest"), [("none", 1, 2), ("smooth", 10, 20), ("chain", 12, 25)]
 )
@@ -450,7 +451,7 @@ def log_density_of_all(T, X, s2, C):
     return -0.5 * (np.linalg.slogdet(2 * np.pi * K)[1] + T.ravel() @ np.linalg.solve(K, T.ravel()))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 @pytest.mark.parametrize("seed", range(2))
 def test_the_joint_model_has_the_largest_density(seed, scale):

@@ -386,7 +386,7 @@ print(told)""",
 }
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no forks and timers here")
 @pytest.mark.parametrize("name", ENDS)
 def test_the_pool_and_the_ends_of_processes(name):

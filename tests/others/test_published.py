@@ -197,6 +197,7 @@ def test_spca_of_merola(name, variance):
         assert (shares(ours).cumsum() > np.cumsum(variance)).all()
 
 
+@pytest.mark.share(2)
 @scaled_or_not
 def test_spca_of_erichson(scale):
     """tests/testthat/test_spca.R (ebd5099): PCA without penalties; 4, 4 and 2 variables with one."""

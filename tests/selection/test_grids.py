@@ -62,7 +62,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_the_result_is_that_of_its_sparsities(name):
     options = dict(OPTIONS[name])

@@ -329,6 +329,7 @@ def test_golub_within_seven_percent():
     assert value <= optimality_bound(X, 200).bound < 1.064 * value
 
 
+@pytest.mark.share(2)
 @each_order
 def test_wide_data_from_a_few_vectors(order):
     """p = 20,000 without a p x p matrix; the bound holds for the planted support, and is of its size."""

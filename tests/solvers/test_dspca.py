@@ -58,6 +58,7 @@ def quiet(*args, **kwargs):
 # ---- the optimum ------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("p", [3, 8, 20])
 def test_against_a_conic_solver(p):
     A = covariance(samples(p, p + 3, p))

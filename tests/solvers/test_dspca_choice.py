@@ -71,7 +71,7 @@ def test_the_relaxation_is_solved(known, k):
     assert_allclose([np.trace(M), np.sum(A * M)], [1, x.relaxation], rtol=1e-6)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize(
     "known",
     [

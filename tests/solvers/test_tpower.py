@@ -32,7 +32,7 @@ def wine(correlation):
     return np.corrcoef(X.T) if correlation else np.cov(X.T)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @each_dtype
 @each_kind
 def test_no_exchange_of_two_variables_helps(kind, dtype):
