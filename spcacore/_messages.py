@@ -41,8 +41,8 @@ def warn_not_converged(converged: Iterable[bool], limit: str) -> None:
         warn(f"component{'s' * (len(some) > 1)} {', '.join(some)} not converged in {limit}")
 
 
-def convergence(converged: object, n_iter: int) -> str:
-    return f"{'converged' if converged else 'not converged'} in {counted(n_iter, 'iteration')}"
+def convergence(result: Any) -> str:
+    return f"{'converged' if result.converged else 'not converged'} in {counted(result.n_iter, 'iteration')}"
 
 
 def brief(text: str) -> str:

@@ -212,7 +212,7 @@ class SparseComponent(LoadingsResult):
         return self.loading[:, None]
 
     def _facts(self) -> list[str]:
-        return [*self._found(), convergence(self.converged, self.n_iter)]
+        return [*self._found(), convergence(self)]
 
     def _found(self) -> list[str]:
         return [

@@ -105,7 +105,7 @@ class SparseDissimilarity(WeightedResult):
     def _facts(self) -> list[str]:
         return [
             counted(num_obs_y(self.dissimilarity), "sample"), self._chosen(), f"metric={self.metric!r}",
-            f"l1_bound={self.l1_bound:.6g}", convergence(self.converged, self.n_iter),
+            f"l1_bound={self.l1_bound:.6g}", convergence(self),
         ]  # fmt: skip
 
 

@@ -88,7 +88,7 @@ class SparseKMeans(WeightedResult):
     def _facts(self) -> list[str]:
         return [
             f"cluster sizes {few(np.bincount(self.labels))}", self._chosen(),
-            f"l1_bound={self.l1_bound:.6g}", convergence(self.converged, self.n_iter),
+            f"l1_bound={self.l1_bound:.6g}", convergence(self),
         ]  # fmt: skip
 
 

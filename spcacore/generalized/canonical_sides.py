@@ -226,10 +226,10 @@ def _centered(X: Any, problem: Problem) -> Any:
     return affine.operator(Z)
 
 
-def _in_blocks(X: Any, name: str) -> RowBlocks:
+def _in_blocks(X: Any) -> RowBlocks:
     if is_row_blocks(X) or is_sparse(X):
         return row_blocks(X)
-    return row_blocks(real_array(X, name, ndim=2), names=columns_of(X))
+    return row_blocks(real_array(X, "X", ndim=2), names=columns_of(X))
 
 
 def _is_first(blocks: Any) -> bool:
@@ -239,7 +239,7 @@ def _is_first(blocks: Any) -> bool:
 
 def _parted_alike(X: Any, Y: Any) -> tuple[RowBlocks, RowBlocks]:
     """Both in the same blocks of rows, so that every pass over either reads the same."""
-    x, y = _in_blocks(X, "X"), speaking_of_y(lambda: _in_blocks(Y, "X"))
+    x, y = _in_blocks(X), speaking_of_y(lambda: _in_blocks(Y))
     _refuse_uneven(x.shape[0], y.shape[0])
     y = copy.copy(y)
     y.called = "Y"

@@ -36,7 +36,6 @@ from ..solvers.l1_bounded import left_vector
 from ..solvers.refitting import same_support
 from ..solvers.semidefinite import own_bound
 from ..solvers.solution import Ended, Solution, Tally, ended
-from ..supports.admissible import Supports
 from .joint_supports import check_sizes, search_together, tell_found
 from .refinement import (
     NOT_CONVERGED,
@@ -191,7 +190,7 @@ def _in_turn(
                 return f"{what} is left after {counted(t, 'component')}: {total}"
             return problem.exhausted(t, r).replace("no variance", what)
         if request.certify is True and not request.attempts:  # else they are refined first
-            k = _cardinality(state.supports, new, asked)
+            k = _cardinality(state, new, asked)
             better, own = _better_support(state, new, k, request.proof_seconds)
             free = solver.name == "tpower" and request.method.renormalize and state.supports.signs is None
             if t >= len(known) and free and better is not new:
@@ -260,7 +259,7 @@ def refine_all(
         new = replace(x, index=index, entries=entries, converged=converged_too, proved=False, tally=tally)
         if request.certify is True:
             state = replaced(state, hook=hook_of_component(hook, t, len(found)))
-            k = _cardinality(state.supports, new, size)
+            k = _cardinality(state, new, size)
             _, bound = _better_support(state, new, k, request.proof_seconds)
             new = _certified(state, new, size, bound)
             state = state.deflate(new.index, new.entries)
@@ -273,11 +272,11 @@ def explained_together(problem: Problem, found: Sequence[Solution]) -> float:
     return joint_variance(problem, [(x.index, x.entries) for x in found])
 
 
-def _cardinality(choice: Supports, x: Solution, asked: Any) -> int:
+def _cardinality(state: DeflatedOperator, x: Solution, asked: Any) -> int:
     """As it is counted: what is included counts though it is zero, and groups that fit may leave room."""
-    if choice.counts_variables and isinstance(asked, int):
+    if state.supports.counts_variables and isinstance(asked, int):
         return asked
-    return choice.cardinality_with(x.index)
+    return state.supports.cardinality_with(x.index)
 
 
 def _certified(state: DeflatedOperator, x: Solution, asked: Any, bound: float = math.inf) -> Solution:
@@ -286,7 +285,7 @@ def _certified(state: DeflatedOperator, x: Solution, asked: Any, bound: float = 
         objective = additional_variance(state, x.index, x.entries)
     else:
         objective = state.objective(x.index, x.entries)
-    size = state.supports.most_variables(_cardinality(state.supports, x, asked))
+    size = state.supports.most_variables(_cardinality(state, x, asked))
     if not bound <= objective * (1 + EXACT_SLACK.of(state.operator.dtype)):
         bound = min(bound, *upper_bounds(replaced(state, hook=None), size).values())
     if bound <= objective * (1 + 64 * eps_of(state.operator.dtype)):

@@ -95,7 +95,7 @@ class SPCAResult(VariancesResult):
     missing_entries: int = 0
 
     def _facts(self) -> list[str]:
-        return [*self._sizes(), *self._share(), convergence(self.converged, self.n_iter)]
+        return [*self._sizes(), *self._share(), convergence(self)]
 
 
 @shared_parameters
@@ -318,7 +318,7 @@ def _refined(problem: Problem, found: _Found, sizes: Sizes, anew: bool) -> _Foun
         starts.append(in_turn(problem, sizes, 0))
     loadings = refined_from(problem, [s for s in starts if len(s) == len(sizes)], sizes)
     ended = found.converged or found.alternating
-    return replace(found, B=as_matrix(problem.p, loadings), converged=ended, alternating=False)
+    return replace(found, B=as_matrix(problem, loadings), converged=ended, alternating=False)
 
 
 # ---- what comes in and goes out ---------------------------------------------------------------------

@@ -49,9 +49,9 @@ Sizes = tuple[int, ...]  # the cardinalities of several components
 _CONSTRAINTS = (None, "orthogonal", "uncorrelated")  # by their numbers in joint.h
 
 
-def as_matrix(p: int, loadings: Sequence[Loading]) -> Array:
+def as_matrix(problem: Problem, loadings: Sequence[Loading]) -> Array:
     """The loadings as columns, in float64."""
-    V = np.zeros((p, len(loadings)))
+    V = np.zeros((problem.p, len(loadings)))
     for t, (index, value) in enumerate(loadings):
         V[index, t] = value
     return V
@@ -236,7 +236,7 @@ def promising(problem: Problem, loadings: Loadings, size: int, order: int = TOGE
     some = np.arange(problem.p) if variance is None else np.flatnonzero(variance > 0)
     if len(some) <= max(order, len(used)):
         return whole(np.append(some, used))
-    V = np.asfortranarray(as_matrix(problem.p, loadings), op.dtype)
+    V = np.asfortranarray(as_matrix(problem, loadings), op.dtype)
     promise = [np.linalg.norm(op.apply_block(V), axis=1).astype(np.float64)]
     promise += [] if variance is None else [np.ascontiguousarray(variance, np.float64)]
     few = min(max((order - len(used)) // len(promise), size), problem.p)
@@ -246,7 +246,7 @@ def promising(problem: Problem, loadings: Loadings, size: int, order: int = TOGE
 def entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str | None) -> Index:
     """The variables outside that would enter a loading, given the others, by truncated power."""
     op = problem.operator
-    V = as_matrix(problem.p, loadings)
+    V = as_matrix(problem, loadings)
     AV = op.apply_block(np.asfortranarray(V, op.dtype)).astype(np.float64)
     free = np.ones(problem.p, np.bool_) if problem.diagonal is None else problem.diagonal > 0
     free[among] = False

@@ -41,6 +41,7 @@ from ..choice import Explained
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import fix_sign
 from ..objectives.eigenvalue_sum import LeadingSum, Partition
+from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem, of_matrix
 from ..operators.submatrix import symmetric_submatrix
 from ..progress import Progress
@@ -418,7 +419,7 @@ def _solution(problem: Problem, x: Loading, n_iter: int, done: bool, upper: floa
     entries = (entries[kept] / np.linalg.norm(entries[kept])).astype(problem.operator.dtype)
     supports = problem.supports
     entries = fix_sign(entries) if supports.signs is None else supports.sign(index, entries)
-    value = float(entries @ problem.operator.apply(index, np.ascontiguousarray(entries))[index])
+    value = DeflatedOperator.from_problem(problem).quadratic(index, entries)
     return Solution(index, entries, value, n_iter, done, upper)
 
 

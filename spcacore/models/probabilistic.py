@@ -347,7 +347,7 @@ class PPCAResult(LoadingsResult):
         if self.log_likelihood is not None:
             facts.append(f"log_likelihood={self.log_likelihood:.6g}")
         if self.method == "em":
-            facts.append(convergence(self.converged, self.n_iter))
+            facts.append(convergence(self))
         return facts
 
 

@@ -150,7 +150,7 @@ def refine(
     best, converged = refined(problem, start, sizes, constraint, n_restarts, max_iter, seed, hook)
     if not (converged or hook.ended):
         warn(NOT_CONVERGED.format(max_iter))
-    V = as_matrix(problem.p, [(index, with_sign(problem, value)) for index, value in best])
+    V = as_matrix(problem, [(index, with_sign(problem, value)) for index, value in best])
     return V.astype(problem.operator.dtype)
 
 
@@ -216,7 +216,7 @@ def refined(
 
 def _meet(problem: Problem, loadings: Loadings, constraint: str | None) -> bool:
     """Whether the constraint holds up to rounding."""
-    V = np.asfortranarray(as_matrix(problem.p, loadings), problem.operator.dtype)
+    V = np.asfortranarray(as_matrix(problem, loadings), problem.operator.dtype)
     G = V.T @ (problem.operator.apply_block(V) if constraint == "uncorrelated" else V)
     d = np.sqrt(np.abs(G.diagonal()))
     off = np.abs(G - np.diag(G.diagonal()))
@@ -240,8 +240,8 @@ def refined_from(problem: Problem, starts: list[Loadings], sizes: Sizes) -> Load
 
 def _ordered(problem: Problem, loadings: Loadings, sizes: Sizes) -> Loadings:
     """Loadings of as many nonzeros by decreasing variance, so that their order does not hang on rounding."""
-    op = problem.operator
-    variances = [float(v @ op.apply(index, np.ascontiguousarray(v))[index]) for index, v in loadings]
+    state = DeflatedOperator.from_problem(problem)
+    variances = [state.quadratic(*x) for x in loadings]
     share = np.array(variances) / (max(*variances, 0.0) or 1.0)
     return [loadings[t] for t in in_places(share.round(_ORDER_DIGITS), sizes)]
 
@@ -250,7 +250,7 @@ def _alone(problem: Problem, now: Loading, size: int, attempts: int, seed: int, 
     """A loading sought again from itself, and from all starts, by the search of one component."""
     state, solver = DeflatedOperator.from_problem(problem), TruncatedPower.from_record(problem, TPower())
     index, value = now[0], now[1] / np.linalg.norm(now[1])
-    start, best = as_matrix(problem.p, [now])[:, 0], Solution(index, value, 0.0, 0, True)
+    start, best = as_matrix(problem, [now])[:, 0], Solution(index, value, 0.0, 0, True)
     best, fitted = (
         replace(x, objective=state.objective(x.index, x.entries)) for x in (best, refit(state, best))
     )
@@ -285,4 +285,4 @@ def additional_variance(state: DeflatedOperator, index: Index, value: AnyArray) 
 def joint_variance(problem: Problem, loadings: Loadings, definition: str = "cumulative") -> float:
     """Tr(Q'AQ), Q an orthonormal basis of the loadings, or the sum by another definition, in the operator's
     units."""
-    return float(operator_variances(problem, as_matrix(problem.p, loadings), definition).sum())
+    return float(operator_variances(problem, as_matrix(problem, loadings), definition).sum())

@@ -100,7 +100,7 @@ class RotatedResult(VariancesResult):
         return None if self.row_shift is None else degree_weight(X, self.row_shift)
 
     def _facts(self) -> list[str]:
-        return [*super()._facts(), convergence(self.converged, self.n_iter)]
+        return [*super()._facts(), convergence(self)]
 
 
 def prs(
