@@ -92,7 +92,8 @@ spca_status SPCA(orthogonal_l1_threshold)(spca_int p, spca_int t, const real *a,
                                           double bound, spca_stop stop, void *ctx, double *mu,
                                           real *work, double *dwork, real *w)
 {
-    const double exact = 64 * (double)REAL_EPSILON, enough = pow((double)REAL_EPSILON, 0.75);
+    const double exact = 64 * (double)REAL_EPSILON;
+    const double enough = fmax(exact, pow((double)REAL_EPSILON, 0.75));
     real *b = work, *scratch = b + p, *trial = scratch + p;
     double *gradient = dwork, *next = gradient + t, *step = next + t, *z = step + t, *H = z + t;
     double level, damping = 1e-10;

@@ -101,7 +101,7 @@ void SPCA(check_units)(trial_t *t)
         CHECK(t, x[j] == (kept[rule.of.unit[j]] ? y[j] : 0));
     for (spca_int u = 0; u < units; u++) {
         any |= norm[u] > 0;
-        fits |= rule.of.size[u] <= rule.count;
+        fits |= rule.of.allowed[u] && rule.of.size[u] <= rule.count;
     }
     for (spca_int j = 0; j < p; j++) found |= x[j] != 0;
     CHECK(t, found == (any && fits)); /* something is kept, so that an ascent goes on */

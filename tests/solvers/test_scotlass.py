@@ -5,7 +5,7 @@ import warnings
 import flat
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 import spcacore
 from spcacore import sparse_pca
@@ -13,11 +13,9 @@ from spcacore import sparse_pca
 CORRELATION = spcacore.datasets.load_pitprops().correlation
 
 
-def orthonormal(rng, p, t, sparse=True):
-    E = rng.standard_normal((p, t))
-    if sparse:
-        E *= rng.random((p, t)) < 0.5
-        E[rng.permutation(p)[:t], np.arange(t)] += 1
+def independent(rng, p, t):
+    E = rng.standard_normal((p, t)) * (rng.random((p, t)) < 0.5)
+    E[rng.permutation(p)[:t], np.arange(t)] += 1
     return E
 
 
@@ -27,7 +25,7 @@ def step(a, E, c):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             return flat.scotlass(
-                np.eye(len(a)), c, earlier=E, kind="covariance", start=a, max_iter=0, tol=0
+                np.eye(len(a), dtype=a.dtype), c, earlier=E, kind="covariance", start=a, max_iter=0, tol=0
             ).loading
     except ValueError:
         return None
@@ -40,7 +38,7 @@ def test_one_step_is_the_convex_optimum():
         rng = np.random.default_rng(seed)
         p = int(rng.integers(4, 12))
         t = int(rng.integers(1, p - 1))
-        a, E, c = rng.standard_normal(p), orthonormal(rng, p, t), rng.uniform(1.1, p**0.5)
+        a, E, c = rng.standard_normal(p), independent(rng, p, t), rng.uniform(1.1, p**0.5)
         w = cp.Variable(p)
         best = cp.Problem(cp.Maximize(a @ w), [cp.norm(w) <= 1, cp.norm1(w) <= c, E.T @ w == 0]).solve()
         x = step(a, E, c)
@@ -80,7 +78,6 @@ def test_pit_props(bound, renormalize):
     values = np.sum(CORRELATION @ V * V, axis=0)
     pca = np.linalg.eigvalsh(CORRELATION)[::-1][:6]
     assert (values.cumsum() <= pca.cumsum() + 1e-10).all()
-    assert_allclose(result.explained_variance, values)
     if bound > 3.6:
         assert_allclose(values, pca, rtol=1e-5)
     one_by_one = V[:, :0]
@@ -111,9 +108,11 @@ def test_nothing_feasible():
         flat.scotlass(np.zeros((3, 3)), 1.5, kind="covariance")
 
 
-def test_dependent_columns_constrain_once():
-    E = np.ones((13, 2))
-    before = E.copy()
-    x = flat.scotlass(CORRELATION, 3, earlier=E, kind="covariance")
-    assert_array_equal(E, before)
-    assert abs(x.loading.sum()) < 1e-10
+def test_a_bound_that_never_binds_leaves_a_projection():
+    """In single precision: what Newton's steps take for the end is enough. Dependent columns count once."""
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        a, E = rng.standard_normal(8).astype(np.float32), independent(rng, 8, 3)[:, [0, 1, 2, 0]]
+        rest = a - E @ np.linalg.lstsq(E, a)[0]
+        x = step(a, E, 8**0.5)
+        assert abs(x @ rest) >= 0.99999 * np.linalg.norm(rest), seed
