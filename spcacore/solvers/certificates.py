@@ -433,7 +433,7 @@ def _from_few_vectors(state: DeflatedOperator, k: int, r: int = 1) -> dict[str, 
     whole = float(np.linalg.norm(R, 2))
     largest = max(float(theta[-1]), tail) + whole
     if spectrum is not None:
-        largest, tail = float(spectrum[0]), min(tail, _largest_beyond(theta[::-1], spectrum, whole))
+        tail = min(tail, _largest_beyond(theta[::-1], spectrum, whole))
         largest = float(spectrum[:r].sum()) + max(0, r - len(spectrum)) * float(spectrum[-1])
     else:
         largest *= r

@@ -144,9 +144,9 @@ def test_single_precision_of_rank_one(monkeypatch):
     assert 4 / 3 <= min(bounds) <= max(bounds) <= 4 / 3 * (1 + 1e-4)
     bounds_by("lanczos", monkeypatch, BOUND_VECTORS=2)
     for seed in range(20):
-        x = np.random.default_rng(seed).standard_normal(4)
+        x = np.random.default_rng(seed).standard_normal(40)
         A = np.outer(x, x).astype(np.float32)
-        found = optimality_bound(A, 4, kind="covariance").bounds
+        found = optimality_bound(A, 40, kind="covariance").bounds
         assert min(found.values()) >= np.linalg.eigvalsh(A.astype(float))[-1], seed
 
 
@@ -224,6 +224,13 @@ def test_bounds_of_any_vectors_are_those_of_the_formula(monkeypatch):
                 assert bounds["knapsack"] == pytest.approx(expected, rel=1e-6)
                 assert min(bounds.values()) >= optimum(A, k)
                 assert bounds["spectral"] == pytest.approx(top, rel=1e-6)
+        with monkeypatch.context() as patch:  # of a spectrum with any eigenvectors
+            bounds_by("lanczos", patch)
+            E = np.linalg.eigh(A)[1][:, [0, -2]]
+            pairs = np.ldexp(values[:3], -as_problem(X).exponent), E
+            patch.setattr(certificates, "_eigenpairs", lambda *_, pairs=pairs: pairs)
+            for k in range(1, p + 1):
+                assert optimality_bound(X, k).bounds["knapsack"] >= optimum(A, k), k
 
 
 @pytest.mark.share(32)

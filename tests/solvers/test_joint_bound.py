@@ -224,11 +224,10 @@ def test_bounds_of_data_by_few_vectors(way, dtype, monkeypatch):
             assert ("row sums" in bounds) == (way == "all")
             best = max(disjoint(A, (k, k)), dense_on_few(A, k, 2))
             assert min(bounds.values()) >= best * (1 - 1e-13)
-            assert bounds["spectral"] >= np.linalg.eigvalsh(A)[-2:].sum() * (1 - 1e-13)
-            assert bounds["spectral"] < 1.5 * np.linalg.eigvalsh(A)[-2:].sum() or way in (
-                "samples",
-                "lanczos",
-            )
+        for r in (2, 5):
+            most, bounds = np.linalg.eigvalsh(A)[-r:].sum(), optimality_bound(X, 3, n_components=r).bounds
+            assert bounds["spectral"] >= most * (1 - 1e-13)
+            assert bounds["spectral"] < 1.5 * most or way in ("samples", "lanczos")
 
 
 @pytest.mark.slow
