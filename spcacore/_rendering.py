@@ -12,7 +12,8 @@ import numpy as np
 from ._limits import NAME_LETTERS, READ_COMPONENTS, READ_VARIABLES
 from ._messages import counted
 from ._types import AnyArray, Array, Index, Mask
-from .linalg.scaling import descending
+from ._validation import is_flag
+from .linalg.scaling import descending, divisor
 
 _LIGHT = "--above:#e58c7d;--below:#84b5d8;--share:#0072b2;--dense:#b5b5b5"
 _DARK = "--above:#93332c;--below:#245f92;--share:#4ea3d8;--dense:#6b6b6b"
@@ -92,7 +93,7 @@ def _word(name: str, value: Any) -> str:
     """A cell of a column."""
     if value is None:
         return ""
-    if isinstance(value, (bool, np.bool_)):
+    if is_flag(value):
         return "yes" if value else ""
     if isinstance(value, (int, np.integer)):
         return str(value)
@@ -120,7 +121,7 @@ def table_of(
 def percentages(V: AnyArray) -> Array:
     """Loadings with a sum of magnitudes of 100 in each column, at any scale; a zero column stays."""
     size = np.abs(V).max(axis=0, initial=0)
-    V = V / np.where(size > 0, size, 1).astype(np.float64)
+    V = V / divisor(size).astype(np.float64)
     return V * (100 / np.maximum(np.abs(V).sum(axis=0), 1))
 
 

@@ -310,11 +310,16 @@ def refuse_not_finite(a: AnyArray, name: str) -> None:
         )
 
 
+def is_flag(value: object) -> bool:
+    """Whether a value is True or False, of Python or NumPy, which pass for numbers."""
+    return isinstance(value, (bool, np.bool_))
+
+
 def integer(
     value: Any, name: str, low: int, high: int | None = None, why: str | Callable[[], str] = ""
 ) -> int:
     """A whole number in [low, high]; booleans and floats are refused. `why` says what limits it."""
-    if isinstance(value, (bool, np.bool_)):
+    if is_flag(value):
         raise TypeError(f"{name} must be an integer, not {value!r}")
     try:
         number = operator.index(value)
@@ -329,7 +334,7 @@ def integer(
 
 def number(value: Any, name: str, low: float, high: float = math.inf) -> float:
     """A real number in [low, high]; NaN is refused."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+    if is_flag(value) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, not {value!r}")
     try:
         result = float(value)
@@ -417,7 +422,7 @@ def as_seed(rng: Any, name: str = "rng") -> int:
     """A number that fixes every random choice of a call; None means 0, so results repeat by default."""
     if rng is None:
         return 0
-    if isinstance(rng, (bool, np.bool_)):
+    if is_flag(rng):
         raise TypeError(f"{name} must be None, an integer or a numpy Generator, not {rng!r}")
     if isinstance(rng, numbers.Integral) and rng < 0:
         raise ValueError(f"{name} must not be negative: {rng!r}")
@@ -429,14 +434,14 @@ def as_seed(rng: Any, name: str = "rng") -> int:
 
 def check_bool(value: Any, name: str) -> bool:
     """True or False, and nothing that merely looks like it."""
-    if not isinstance(value, (bool, np.bool_)):
+    if not is_flag(value):
         raise TypeError(f"{name} must be True or False, not {value!r}")
     return bool(value)
 
 
 def check_flag_or_vector(value: Any, name: str) -> bool | Array:
     """True, False, or one finite number for each variable; those of `scale` are positive."""
-    if isinstance(value, (bool, np.bool_)):
+    if is_flag(value):
         return bool(value)
     if not is_sequence(value):
         raise TypeError(f"{name} must be True or False, or have one number for each variable, not {value!r}")

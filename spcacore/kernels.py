@@ -30,6 +30,7 @@ from ._validation import (
     real_array,
     refuse_not_finite,
 )
+from .linalg.scaling import divisor
 
 __all__ = ["Kernels", "ManyComponents", "Status", "float32", "float64", "get_include", "sparse_pca_each"]
 __dir__: Callable[[], list[str]] = __all__.copy
@@ -203,7 +204,7 @@ def sparse_pca_each(
     scale = check_bool(scale, "scale")
     if covariance and scale:
         own = np.sqrt(np.diagonal(a, axis1=1, axis2=2))
-        own = np.where(own > 0, own, 1).astype(a.dtype)
+        own = divisor(own).astype(a.dtype)
         a = a / own[:, :, None] / own[:, None, :]
     r = integer(n_components, "n_components", 1, p)
     k = default_cardinality(p) if cardinality is None else integer(cardinality, "cardinality", 1, p)

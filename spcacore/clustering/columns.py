@@ -25,7 +25,7 @@ from .._validation import (
 )
 from ..linalg.eigen import interruptible
 from ..linalg.orthogonal import matrix_product
-from ..linalg.scaling import below_range, descending
+from ..linalg.scaling import below_range, descending, roots
 from ..linalg.threads import Report, in_threads
 from ..operators.block_tasks import statistics
 from ..operators.sparse import as_finite, permuted_columns, squared_norms
@@ -174,7 +174,7 @@ class Columns(Samples):
             return np.ascontiguousarray(self.weighted_rows(w).T, np.float64)
         G = self.weighted_gram(w).astype(np.float64)
         values, vectors = interruptible(lambda: np.linalg.eigh(G))
-        return vectors * np.sqrt(np.maximum(values, 0))
+        return vectors * roots(values)
 
     def _answers(self, queries: dict[int, tuple[str, Any]], weights: Sequence[Array]) -> dict[int, Any]:
         return {i: self._answer(weights[i], *query) for i, query in queries.items()}

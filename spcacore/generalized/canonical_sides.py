@@ -36,6 +36,7 @@ from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
 from ..operators.sparse import as_finite
+from ..operators.submatrix import symmetric_submatrix
 from ..operators.transform import scores
 from ..supports.admissible import Supports
 from .pencil import Form
@@ -183,9 +184,7 @@ class Side:
         level = np.where(kept, ridge * float(variances[kept].mean()), 0.0)
         if self.p > SUBMATRIX_ORDER and not op.by_passes:
             return Form.of_operator(op, variances, level if level.any() else None)
-        return Form.of(
-            op.submatrix(np.arange(self.p)).astype(np.float64) if op.by_passes else op.gram(), level
-        )
+        return Form.of(symmetric_submatrix(op) if op.by_passes else op.gram(), level)
 
     def scores(self, loadings: AnyArray) -> Any:
         """Of the rows that the side was made of."""

@@ -41,7 +41,7 @@ from .._records import record
 from .._types import Array, Index
 from ..linalg.orthogonal import orthogonal_part
 from ..linalg.pencil import whitening
-from ..linalg.scaling import descending
+from ..linalg.scaling import descending, divisor, roots, with_entries
 from ..objectives.ratio import Regression
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
 from ..operators.submatrix import KeptRows
@@ -202,8 +202,8 @@ class Alternation:
 
     def _starts(self) -> list[Array]:
         """The leading singular vector, made sparse, and the variables of Y most correlated with one of X."""
-        spread = [np.sqrt(np.maximum(pencil.G_diagonal, 0)) for pencil in self.pencil]
-        starts = pair_starts(self.cross, [np.where(s > 0, 1 / np.where(s > 0, s, 1), 0) for s in spread], 1)
+        spread = [roots(pencil.G_diagonal) for pencil in self.pencil]
+        starts = pair_starts(self.cross, [np.where(s > 0, 1 / divisor(s), 0) for s in spread], 1)
         for v in starts[:1]:
             v[~np.isin(np.arange(len(v)), self.supports[1].truncated(v, self.supports[1].room))] = 0
         return self.cross.turned(starts)
@@ -223,8 +223,7 @@ class Alternation:
                 if chosen is None:
                     return best, n_iter
                 S = np.intersect1d(self.supports[side].index(chosen), pencil.active)
-                w = np.zeros(pencil.p)
-                w[S] = self._values(side, S, g[S])
+                w = with_entries(pencil.p, S, self._values(side, S, g[S]))
                 support.append(S)
             u, v, strength = self._both(support[0], support[1], w)
             enough = progress is not None and progress(n_iter)

@@ -47,7 +47,7 @@ from .._validation import is_sparse
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.orthogonal import symmetrized
 from ..linalg.pencil import PencilBasis, largest_value, whitening
-from ..linalg.scaling import below_range, beyond_range, eps_of
+from ..linalg.scaling import below_range, beyond_range, eps_of, largest_magnitude, with_entries
 from ..objectives.ratio import Quotient
 from ..operators.base import Affine
 from ..operators.deflation import Deflation, LowRank
@@ -115,7 +115,7 @@ class Pencil(Quotient):
         A = A.in_units(self.unit)
         self.exponent: int = 0
         with beyond_range():
-            largest = float(np.abs(A.diagonal()).max())
+            largest = largest_magnitude(A.diagonal())
             if A.op.symmetric_form:  # otherwise it is on the diagonal
                 largest = max(largest, *(float(size.max(initial=0)) for size, _, _ in A.magnitudes()))
         if not math.isfinite(largest):
@@ -229,8 +229,7 @@ class Pencil(Quotient):
 
     def remove(self, x: Solution, deflation: Deflation) -> None:
         """Deflate by x."""
-        q = np.zeros(self.B.p)
-        q[x.index] = x.entries
+        q = with_entries(self.B.p, x.index, x.entries)
         z = self.B0.matvec(x.entries, x.index)
         if deflation.orthogonalized:
             before = math.sqrt(q @ z)

@@ -32,7 +32,7 @@ from .._limits import (
 from .._types import Array, Index
 from ..linalg.eigen import all_eigenpairs
 from ..linalg.pencil import PencilBasis, largest_value, whitening
-from ..linalg.scaling import EPS, descending
+from ..linalg.scaling import EPS, descending, largest_magnitude
 from ..solvers.exact_tree import Search
 from ..solvers.semidefinite import solve_shaped
 from ..solvers.solution import ProgressClock, Report
@@ -94,7 +94,7 @@ def _bounds(
 
     def largest(M: Array) -> float:
         value = largest_value(M, T)
-        return value + rounding * (float(np.abs(M).max()) + abs(value) * top) / least
+        return value + rounding * (largest_magnitude(M) + abs(value) * top) / least
 
     out = {"spectral": largest(A)}
     tree = _Tree(A, B, k, least, parts, support)
@@ -112,7 +112,7 @@ def _relaxed(
     p, level = len(A), known
     for _ in range(CERTIFIED_ROUNDS):
         M = A - level * B
-        shift = float(np.abs(M).max()) * np.eye(p)  # so that the tolerance is a share of the entries
+        shift = largest_magnitude(M) * np.eye(p)  # so that the tolerance is a share of the entries
         limits = CERTIFIED_ITERATIONS, CERTIFIED_TOL, clock
         lowest = solve_shaped(M + shift, Supports.any_of(p, k), np.arange(p), k, 0.0, *limits)[-1]
         before, bound = bound, min(bound, largest(lowest - shift + level * B))
@@ -163,7 +163,7 @@ class _Tree(Search):
         """N = level B - A, definite but for rounding on the supports that do not beat the level."""
         level = max(self.value, self.floor)
         N, diagonal = level * self.B - self.A, np.diag_indices_from(self.A)
-        size = float(np.abs(N[diagonal]).max()) + abs(level) * float(self.B.max())  # |A| is not above it
+        size = largest_magnitude(N[diagonal]) + abs(level) * float(self.B.max())  # |A| is not above it
         margin = 16 * (self.k + 4) ** 2 * EPS * size
         N[diagonal] += margin
         self.N, self.pruning_level = N, level + 2 * margin / self.least

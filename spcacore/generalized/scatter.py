@@ -27,7 +27,7 @@ from .._records import record
 from .._types import AnyArray, Array, DType, Index
 from .._validation import float_type, is_row_blocks, is_sparse, stored
 from ..linalg.orthogonal import inner_products
-from ..linalg.scaling import even_exponent, largest_magnitude
+from ..linalg.scaling import divisor, even_exponent, largest_magnitude
 from ..operators.block_tasks import as_kernel_input, dense_rows, finite, sum_parts
 from ..operators.blocks import RowBlocks, WholeRows, naming_not_finite
 from ..operators.deflation import LowRank
@@ -232,7 +232,7 @@ def _within_spread(squares: Array, between: Array) -> Array:
     apart = varies & (between > 0)
     least = np.min(squares[apart] / between[apart], initial=1.0)
     square = np.where(varies, squares, least * between)
-    return np.sqrt(np.where(square > 0, square, 1))
+    return np.sqrt(divisor(square))
 
 
 def _largest(block: Any) -> float:

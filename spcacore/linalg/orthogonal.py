@@ -14,7 +14,7 @@ import numpy as np
 from .. import _core
 from .._limits import GRAM_LOSS, IN_SPAN, NULL_DIRECTION, POLAR_ENTRIES, RANK, SPAN, TIE
 from .._types import AnyArray, Array
-from .scaling import below_range, beyond_range, eps_of
+from .scaling import below_range, beyond_range, divisor, eps_of
 
 
 def symmetrized(A: AnyArray) -> AnyArray:
@@ -72,7 +72,7 @@ def unit_columns(B: Array) -> Array:
     """Each column over its norm, at any scale; a zero column stays."""
     B = columns_near_one(B)
     norm = np.linalg.norm(B, axis=0)
-    return B / np.where(norm > 0, norm, 1)
+    return B / divisor(norm)
 
 
 def orthogonal_part(x: AnyArray, basis: Iterable[AnyArray]) -> AnyArray | None:

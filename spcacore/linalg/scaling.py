@@ -26,6 +26,23 @@ def descending(values: AnyArray, most: int | None = None) -> Index:
     return leading[descending(values[leading])[:most]]
 
 
+def roots(values: AnyArray) -> AnyArray:
+    """Square roots, of what rounding has made negative 0."""
+    return np.sqrt(np.maximum(values, 0))
+
+
+def divisor(size: AnyArray) -> AnyArray:
+    """What is divided by: 1 in place of what is not positive."""
+    return np.where(size > 0, size, 1)
+
+
+def with_entries(p: int, index: Index, entries: Any, dtype: Any = np.float64) -> AnyArray:
+    """A vector of p entries, by its nonzeros."""
+    x = np.zeros(p, dtype)
+    x[index] = entries
+    return x
+
+
 def below_range() -> np.errstate:
     """For numbers that may be rounded to 0."""
     return np.errstate(under="ignore")

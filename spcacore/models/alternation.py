@@ -316,7 +316,7 @@ def _better_support(state: DeflatedOperator, x: Solution, k: int, seconds: float
     value = state.objective(x.index, x.entries)
     if found.objective > value + RISE * abs(value) and not same_support(found, x):
         x, value = (
-            replace(x, index=found.index, entries=found.entries, objective=found.objective),
+            x.moved_to(found),
             found.objective,
         )
     return x, proof.bound(value, op.dtype)

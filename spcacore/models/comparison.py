@@ -24,6 +24,7 @@ from .._rendering import (
 from .._types import AnyArray, Array, Index, Kind, Names, OperatorLike, Weights
 from .._validation import integer
 from ..linalg.orthogonal import symmetrized
+from ..linalg.scaling import divisor, roots
 from ..operators.gram import dense_shares
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -411,8 +412,8 @@ def _correlations(problem: Problem, V: list[Array], place: int) -> list[Array]:
         images = images_of(op, together)
         M = images @ (together if op.symmetric_form else images.T)
     M = symmetrized(M)
-    deviation = np.sqrt(np.maximum(M.diagonal(), 0))
-    inverse = np.where(deviation > 0, 1 / np.where(deviation > 0, deviation, 1), 0)
+    deviation = roots(M.diagonal())
+    inverse = np.where(deviation > 0, 1 / divisor(deviation), 0)
     R = (inverse[:, None] * M * inverse).clip(-1, 1)
     ends = np.cumsum([0, *(v.shape[1] for v in V)])
     parts = [slice(a, b) for a, b in pairwise(ends)]

@@ -40,6 +40,7 @@ from .._validation import Hook, integer, require_entries
 from ..choice import Explained
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import fix_sign
+from ..linalg.scaling import roots, with_entries
 from ..objectives.eigenvalue_sum import LeadingSum, Partition
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem, of_matrix
@@ -77,7 +78,7 @@ def best_common(
 def _largest(objective: LeadingSum, weight: Array) -> Units:
     """The units of largest weights, as many as have room."""
     supports = objective.supports
-    norms = np.sqrt(np.maximum(supports.per_unit(weight), 0))
+    norms = roots(supports.per_unit(weight))
     return forward(objective, supports.largest(norms, supports.room) & supports.allowed)
 
 
@@ -163,8 +164,7 @@ class _Disjoint:
             if deflated:
                 S, x = objective.loading(out[t])[:2]
                 y = left[:, S] @ x
-                dense = np.zeros(len(left))
-                dense[S] = x
+                dense = with_entries(len(left), S, x)
                 left = left - np.outer(dense, y) - np.outer(y, dense) + (x @ y[S]) * np.outer(dense, dense)
         return forward(self.whole, np.concatenate([out[t] for t in range(len(sets))]))
 

@@ -15,7 +15,7 @@ from .._records import record
 from .._types import Array, Index
 from ..linalg.eigen import upper_eigenpairs
 from ..linalg.orthogonal import inner_products, procrustes
-from ..linalg.scaling import eps_of
+from ..linalg.scaling import eps_of, roots
 from ..operators.problem import Problem
 from ..solvers.refitting import Step
 from ..supports.admissible import Supports
@@ -72,7 +72,7 @@ class _SampleSpace:
         self.op = op
         self.unit = math.sqrt(max(op.n - 1, 1))  # of F over that for which G = F'F
         values, vectors = upper_eigenpairs(op.outer().astype(np.float64), op.m)
-        root = np.sqrt(np.maximum(values, 0))
+        root = roots(values)
         self.H = _power(vectors, root)
         kept = root > 1e-6 * root[-1]
         self.inverse = _power(vectors[:, kept], 1 / root[kept])

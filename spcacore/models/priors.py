@@ -38,7 +38,7 @@ from .._validation import integer, is_sparse
 from ..choice import Prior
 from ..linalg.eigen import interruptible
 from ..linalg.orthogonal import symmetrized
-from ..linalg.scaling import EPS, TINY
+from ..linalg.scaling import EPS, TINY, divisor
 from ..objectives.ratio import Regression
 from ..operators.inputs import Covariance
 from ..operators.submatrix import KeptRows
@@ -236,7 +236,7 @@ def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Array, Array]:
         beta = np.linalg.norm(W, axis=0)
         beta[beta < 1e-13 * size] = 0
         betas[s] = beta
-        before, V = V, W / np.where(beta > 0, beta, 1)
+        before, V = V, W / divisor(beta)
     nodes, weights = [], []
     for t in range(count):
         ends = np.flatnonzero(betas[:, t] == 0)

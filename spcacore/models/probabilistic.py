@@ -34,7 +34,7 @@ from .._validation import (
     refuse_products,
 )
 from ..linalg.orthogonal import fix_signs
-from ..linalg.scaling import below_range, beyond_range
+from ..linalg.scaling import below_range, beyond_range, divisor, roots
 from ..operators.block_tasks import as_kernel_input, finite
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
@@ -132,9 +132,9 @@ class PPCAResult(LoadingsResult):
     def _axes(self) -> Array:
         W = self.loadings.astype(np.float64)
         size = np.abs(W).max(axis=0)
-        W /= np.where(size > 0, size, 1)
+        W /= divisor(size)
         norm = np.linalg.norm(W, axis=0)
-        return W / np.where(norm > 0, norm, 1)
+        return W / divisor(norm)
 
     def transform(self, X: MatrixLike) -> AnyArray:
         """Posterior means `(W'W + s2 I)^-1 W'(x - mean)` of z, from the observed entries of each row.
@@ -514,7 +514,7 @@ def _result(problem: Problem, X: Any, fit: Fit, method: str, center: bool) -> PP
     varies = problem.variances[:, None] != 0  # elsewhere LAPACK leaves entries of rounding
     U = np.where(varies, fix_signs(U), 0)
     with beyond_range():
-        W = U * np.sqrt(np.maximum(values - noise, 0))
+        W = U * roots(values - noise)
         loadings = np.ldexp(W, problem.exponent // 2).astype(problem.operator.dtype)
     *explained, s2 = problem.reported(np.append(values, noise)).tolist()
     free = p * r - r * (r - 1) // 2 + (r < p) + (p if center else 0)

@@ -20,6 +20,7 @@ from .._types import AnyArray, Index, Kind, MatrixLike, RandomSource, Switch, We
 from .._validation import Hook, as_seed, check_choice, integer, per_component
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign, orthogonal_part
+from ..linalg.scaling import with_entries
 from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
@@ -175,8 +176,7 @@ def _made_feasible(problem: Problem, loadings: Loadings, sizes: Sizes) -> Loadin
         return loadings
     out: Loadings = []
     for (index, value), size in zip(loadings, sizes, strict=True):
-        x = np.zeros(problem.p, value.dtype)
-        x[index] = value
+        x = with_entries(problem.p, index, value, value.dtype)
         support = choice.truncated(x, size)
         if choice.signs is not None:
             x = choice.oriented(x)
@@ -276,8 +276,7 @@ def additional_variance(state: DeflatedOperator, index: Index, value: AnyArray) 
     uncorrelated one its variance."""
     if state.constraint == "uncorrelated":
         return max(state.objective(index, value / np.linalg.norm(value)), 0.0)
-    x = np.zeros(state.p)
-    x[index] = value
+    x = with_entries(state.p, index, value)
     q = orthogonal_part(x, list(state.basis))
     return 0.0 if q is None else float(operator_variances(state.problem, q[:, None], "raw")[0])
 

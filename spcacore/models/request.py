@@ -13,7 +13,7 @@ from .._asked import SPARSITY, as_method, methods_of, seed_of
 from .._messages import listed
 from .._records import replaced
 from .._types import Array, Bounded, Kind, Support
-from .._validation import LARGEST, as_seed, as_share, check_choice, integer, number
+from .._validation import LARGEST, as_seed, as_share, check_choice, integer, is_flag, number
 from ..choice import Choice, Explained, Total
 from ..methods import Method
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
@@ -213,7 +213,7 @@ def _removal(given: str | None, solver: type[Solver]) -> tuple[str, str | None]:
 
 def _attempts(refine: bool | int) -> int:
     """How often the loadings are refined."""
-    if isinstance(refine, (bool, np.bool_)):
+    if is_flag(refine):
         return int(refine)
     return integer(refine, "refine", 1, LARGEST, ": True, False, or a number of attempts")
 
@@ -222,7 +222,7 @@ def _bounded(certify: bool | float | str) -> tuple[bool | str, float]:
     """What is bounded, and how long a tree may take."""
     if isinstance(certify, str):
         return (True, 0.0) if check_choice(certify, "certify", Bounded) == "bounds" else (certify, 0.0)
-    if isinstance(certify, (bool, np.bool_)):
+    if is_flag(certify):
         return bool(certify), _PROOF_SECONDS
     if not number(certify, "certify", -math.inf) > 0:
         raise ValueError("certify must be a positive number of seconds; 'bounds' makes no search")

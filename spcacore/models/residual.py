@@ -12,6 +12,7 @@ from .._limits import SPAN
 from .._types import Array, Index
 from ..linalg.eigen import ShiftedInverse, all_eigenpairs
 from ..linalg.orthogonal import inner_products, project_out, symmetrized
+from ..linalg.scaling import roots
 from ..operators.deflation import LowRank
 from ..operators.gram import leading_pairs
 from ..operators.problem import Problem
@@ -98,7 +99,7 @@ class Residual:
         Y = self.factor(index)
         if Y is None:
             values, V = all_eigenpairs(self.submatrix(index))
-            Y = V * np.sqrt(np.maximum(values, 0))
+            Y = V * roots(values)
         return Y
 
     def remove(self, m: Array, energy: float) -> None:

@@ -23,7 +23,7 @@ from .._validation import (
     real_array,
 )
 from ..linalg.orthogonal import inner_products, inverse_root, polar_factor, symmetrized
-from ..linalg.scaling import TINY, below_range, descending
+from ..linalg.scaling import TINY, below_range, descending, divisor
 from ..operators.gram import leading_vectors, negligible
 from ..operators.inputs import as_problem, degree_problem, degree_weight, row_shift
 from ..operators.problem import Problem
@@ -451,7 +451,7 @@ def _turned(new: Array, old: Array) -> float:
     from scipy.optimize import linear_sum_assignment
 
     norms = [np.sqrt(np.einsum("ij,ij->j", M, M)) for M in (new, old)]
-    cosine = np.abs(inner_products(new, old)) / np.outer(*(np.where(norm > 0, norm, 1) for norm in norms))
+    cosine = np.abs(inner_products(new, old)) / np.outer(*(divisor(norm) for norm in norms))
     cosine[np.ix_(norms[0] == 0, norms[1] == 0)] = 1
     worst = cosine[linear_sum_assignment(-cosine)].min()
     return math.sqrt(max(0.0, 1 - worst**2))

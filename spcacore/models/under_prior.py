@@ -26,7 +26,7 @@ from .._types import Array
 from .._validation import Hook
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
-from ..linalg.scaling import descending, eps_of
+from ..linalg.scaling import descending, eps_of, roots
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Progress
@@ -103,7 +103,7 @@ class _JointModel:
         values, Q = linalg.eigh(
             (M.T @ LM + np.diag(prior.p - a * traces)) / prior.p
         )  # covariance of rows of W
-        turn = S @ (Q * np.sqrt(np.maximum(values, 0))) @ Q.T @ R.T
+        turn = S @ (Q * roots(values)) @ Q.T @ R.T
         return _Step(at, M, a, traces, -0.5 * float(F), _Point(M @ turn, GM @ turn, noise))
 
 

@@ -18,7 +18,7 @@ from .._records import frozen_record
 from .._types import AnyArray, Array, Definition, Index, Kind, Names, OperatorLike, Switch, Weights
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, symmetrized, unit_columns
-from ..linalg.scaling import eps_of
+from ..linalg.scaling import eps_of, with_entries
 from ..operators.gram import shares_when_asked
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -192,8 +192,7 @@ class Additional:
 
     def __call__(self, index: Index, entries: AnyArray) -> float:
         op = self.op
-        x = np.zeros(op.p)
-        x[index] = entries
+        x = with_entries(op.p, index, entries)
         q = orthogonal_part(x, self.basis)
         if q is None:
             return 0.0

@@ -16,7 +16,7 @@ from .._records import record
 from .._types import Array, Index
 from ..linalg.eigen import RitzSpan, ShiftedInverse, largest_eigenpairs, root_beyond
 from ..linalg.orthogonal import column_span, orthonormal, project_out, symmetrized
-from ..linalg.scaling import eps_of
+from ..linalg.scaling import eps_of, with_entries
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.solution import Report
@@ -429,8 +429,7 @@ class Search:
             seed = (self.seed[0], self.seed[1] - 1)
             solution = solver.find(replace(state, seed=seed), k)
             if solution is not None:
-                dense = np.zeros(self.problem.p)
-                dense[solution.index] = solution.entries
+                dense = with_entries(self.problem.p, solution.index, solution.entries)
                 supports.append(self.problem.supports.truncated(dense, k))
         em = self.em(self.prior, np.zeros((self.problem.p, 0)))
         x, _ = em.run(self.start(), 30, max(self.tol, 1e-3), self.report)
@@ -517,8 +516,7 @@ class Search:
         if np.linalg.norm(project_out(start, Q)) < 1e-8 * np.linalg.norm(start):
             start = np.random.default_rng(self.seed).standard_normal(len(S))
         x, found = em.run(start, self.max_iter, tol, self.report)
-        m = np.zeros(self.problem.p)
-        m[S] = x.m
+        m = with_entries(self.problem.p, S, x.m)
         e, s2, a, _ = em.m_step(x)
         return OnSupport(S, em, replace(found, m=m), a, self.residual.apply(m) / (e * s2))
 

@@ -38,6 +38,7 @@ from .._types import AnyArray, Array, DType, Index, Mask
 from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
 from ..linalg.orthogonal import symmetrized
 from ..linalg.pencil import PencilBasis, border, bordered_values, signed_ratio, whitening
+from ..linalg.scaling import with_entries
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import KeptRows, rows_of, symmetric_submatrix
 from ..supports.admissible import Supports, Unit, Units, with_unit
@@ -153,7 +154,6 @@ class Ratio(Quotient):
         """The leading eigenpairs, and the diagonal of A^2 or a bound of it."""
         if self.p <= LEAST_SQUARES_ORDER:
             self.A = symmetric_submatrix(self.op)
-            self.A = (self.A + self.A.T) / 2
             values, vectors, _ = leading_eigenpairs(self.A.copy(), 1)
             self.M_diagonal, self.known = np.einsum("ij,ij->j", self.A, self.A), np.ones(self.p, bool)
         else:
@@ -351,8 +351,7 @@ class RatioOfUnits(Objective):
 
     def shares(self, units: Units) -> Array:
         S, basis = self._basis(units)
-        x = np.zeros(self.quotient.p)
-        x[S] = self._support(S, basis).x
+        x = with_entries(self.quotient.p, S, self._support(S, basis).x)
         return self.supports.per_unit(x * x * self.quotient.G_diagonal)
 
     @property

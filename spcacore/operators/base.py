@@ -14,7 +14,15 @@ from .._limits import SYMMETRY
 from .._records import replaced
 from .._types import AnyArray, Array, DType, Index, Names
 from .._validation import refuse_not_finite, stored
-from ..linalg.scaling import below_range, beyond_range, exponent_of, power_of_two_scale, power_of_two_scales
+from ..linalg.scaling import (
+    below_range,
+    beyond_range,
+    exponent_of,
+    largest_magnitude,
+    power_of_two_scale,
+    power_of_two_scales,
+    roots,
+)
 from ..supports.admissible import Supports
 from .problem import Problem
 from .statistics import (
@@ -248,9 +256,9 @@ def data_problem(
     if treatment.excluded is not None:
         deviation = np.where(treatment.excluded, 0.0, deviation)
     zero = deviation == 0
-    about, largest = middle, max(float(np.abs(middle).max()), float(deviation.max()))
+    about, largest = middle, max(largest_magnitude(middle), float(deviation.max()))
     if treatment.mean is not None:
-        about, largest = treatment.mean, max(largest, float(np.abs(treatment.mean).max()))
+        about, largest = treatment.mean, max(largest, largest_magnitude(treatment.mean))
     spread, weight, scale = deviation, None, None
     if treatment.scale:
         with beyond_range():
@@ -315,12 +323,12 @@ def covariance_problem(storage: CovarianceStorage, largest: float, treatment: St
             scaled = diagonal.astype(np.float64) / given / given
         if not np.isfinite(scaled).all():
             raise ValueError("a variance divided by its scale exceeds the number range")
-        range_ = power_of_two_scale(float(np.abs(scaled).max()), dtype)
+        range_ = power_of_two_scale(largest_magnitude(scaled), dtype)
         diagonal = scaled * range_ * range_
     elif treatment.scale:
         if (diagonal < -1e-8 * largest).any():
             raise ValueError("scale=True needs variances, and X has a negative diagonal entry")
-        deviation = np.sqrt(np.maximum(diagonal, 0)).astype(np.float64)
+        deviation = roots(diagonal).astype(np.float64)
         _, scale, weight = divisors(deviation, treatment, dtype)
         diagonal = np.where(deviation == 0, 0.0, 1.0)
     else:

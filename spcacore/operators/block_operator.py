@@ -31,7 +31,7 @@ from .._limits import (
 from .._records import record
 from .._types import AnyArray, Array, DType, Index, Mask
 from ..linalg.orthogonal import symmetrized
-from ..linalg.scaling import beyond_range, eps_of
+from ..linalg.scaling import beyond_range, eps_of, with_entries
 from .base import Affine
 from .block_tasks import backward, extreme_rows_of, forward, in_runs_of, products, submatrix, sum_parts
 from .blocks import RowBlocks
@@ -424,8 +424,7 @@ class BlockOperator:
         self, method: str, index: Index, value: AnyArray, image: AnyArray | None, amount: float
     ) -> BlockOperator:
         inner = self.inner.deflated(method, index, value, image, amount)
-        z = np.zeros(self.p)
-        z[index] = value
+        z = with_entries(self.p, index, value)
         w = z if image is None else np.asarray(image, np.float64)
         if method == "projection":  # the image lacks what earlier projections take of the product
             w = self.apply(index, value).astype(np.float64)
@@ -508,8 +507,7 @@ class BlocksWorkingSet(WorkingSet):
         self, state: DeflatedOperator, index: Index, entries: AnyArray
     ) -> tuple[Index, Array]:
         """(I - x_1 x_1') .. (I - x_t x_t') x."""
-        v = np.zeros(len(self.index))
-        v[self.position[index]] = entries
+        v = with_entries(len(self.index), self.position[index], entries)
         for variables, loading in reversed(state.loadings):
             at = self.position[variables]
             v[at] -= loading * (loading @ v[at])

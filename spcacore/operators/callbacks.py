@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .._types import AnyArray, DType
 from .._validation import float_type, is_operator
-from ..linalg.scaling import below_range, beyond_range, eps_of, power_of_two_scale
+from ..linalg.scaling import below_range, beyond_range, eps_of, largest_magnitude, power_of_two_scale
 from .base import Affine, Storage, divisors, refuse_oblong
 from .problem import Problem
 from .statistics import Standardization
@@ -82,10 +82,10 @@ class Products(Storage):
         factor = 1.0 if self.covariance else 1.0 / max(n - 1, 1)
         self.operator(Affine(mean, weight, 1.0, factor, row_weight))
         sample = self.forward(np.random.default_rng(0).standard_normal(p).astype(dtype) / math.sqrt(p))
-        largest, eps = float(np.abs(sample).max()), eps_of(dtype)
+        largest, eps = largest_magnitude(sample), eps_of(dtype)
         center = mean if mean is None or weight is None else mean * weight
         if center is not None:  # below this, the sample is rounding alone
-            largest = max(largest, eps * float(np.abs(center).max()))
+            largest = max(largest, eps * largest_magnitude(center))
         range_ = power_of_two_scale(largest, dtype)
         size = 1.0  # of A: its products are about that
         if center is not None:  # what was subtracted may have been larger

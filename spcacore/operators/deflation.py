@@ -13,7 +13,7 @@ from .._limits import FORMED_ORDER, QUOTIENT_NULL
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index
 from ..linalg.orthogonal import orthogonal_part, orthonormal_basis
-from ..linalg.scaling import eps_of
+from ..linalg.scaling import eps_of, with_entries
 from ..supports.admissible import Supports
 from .problem import Problem
 from .submatrix import largest_submatrix
@@ -262,8 +262,7 @@ class DeflatedOperator:
 
     def dense(self, index: Index, entries: AnyArray) -> Array:
         """What of a loading a component must be orthogonal to: its entries at variables allowed."""
-        x = np.zeros(self.operator.p)
-        x[index] = entries
+        x = with_entries(self.operator.p, index, entries)
         x[self.supports.excluded] = 0
         return x
 
@@ -303,8 +302,7 @@ class DeflatedOperator:
             elif self.constraint is not None:
                 direction = self.dense(index, entries)
             else:
-                direction = np.zeros(op.p)
-                direction[index] = entries
+                direction = with_entries(op.p, index, entries)
             q = orthogonal_part(direction, list(basis))
             if q is None:
                 return after

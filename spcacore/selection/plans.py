@@ -14,7 +14,7 @@ from .._records import record, replaced
 from .._types import AnyArray, Array, Index
 from .._validation import Hook, as_dense, as_seed, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import columns_near_one, unit_columns
-from ..linalg.scaling import EPS, beyond_range, exponent_above
+from ..linalg.scaling import EPS, beyond_range, exponent_above, roots
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import explained_together, problem_of, refine_all, search
 from ..models.components import SparsePCAResult, components_result, loadings_of
@@ -439,7 +439,7 @@ def _roots_and_noise(problem: Problem, V: AnyArray) -> tuple[Array, float]:
     variances, total = operator_variances(problem, V, "cumulative"), problem.trace
     left = max(total - float(variances.sum()), 0.0) / max(problem.p - V.shape[1], 1)
     noise = max(left, 1e-10 * total / problem.p)
-    return np.sqrt(np.maximum(variances - noise, 0)), noise
+    return roots(variances - noise), noise
 
 
 def left_out_error(Y: Array, W: Array, noise: float) -> float:

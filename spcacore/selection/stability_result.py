@@ -18,6 +18,7 @@ from .._rendering import Part, leading, table_of
 from .._types import Array, Index, Mask, Names
 from .._validation import group_places, integer, number
 from ..linalg.orthogonal import unit_columns
+from ..linalg.scaling import divisor
 from ..readable import Judged, Listing, Tabular, labels
 from .resampling import Refit, Refits, Sparse
 
@@ -135,7 +136,7 @@ class Stability(Judged, Tabular):
         f, share = self.selection_frequency, self.average_selected / len(self.loadings)
         chance = share * (1 - share)
         variance = f * (1 - f) * (self.n_resamples / (self.n_resamples - 1))
-        return np.where(chance > 0, 1 - variance.mean(axis=0) / np.where(chance > 0, chance, 1), 0.0)
+        return np.where(chance > 0, 1 - variance.mean(axis=0) / divisor(chance), 0.0)
 
     def false_selections(self, threshold: float, component: int | None = None) -> float:
         """The bound on the expected number of false variables of at least this frequency.

@@ -13,7 +13,7 @@ from .._records import filled
 from .._types import AnyArray, Array, MatrixLike
 from .._validation import is_sparse
 from ..linalg.orthogonal import orthonormal
-from ..linalg.scaling import beyond_range, eps_of
+from ..linalg.scaling import beyond_range, divisor, eps_of, roots
 from ..models.probabilistic import PPCAResult, ppca
 from ..operators.transform import products_of_scores
 from .base import PARAGRAPHS, Batches, Invertible, estimator
@@ -213,6 +213,6 @@ class PPCA(Batches, Likelihood):
         """
         check_is_fitted(self)
         S = self._scores(X)
-        length = np.sqrt(np.maximum(self.explained_variance_ - self.noise_variance_, 0))
-        back = np.where(length > 0, self.explained_variance_ / np.where(length > 0, length, 1), 0)
+        length = roots(self.explained_variance_ - self.noise_variance_)
+        back = np.where(length > 0, self.explained_variance_ / divisor(length), 0)
         return self._rows((S * back.astype(S.dtype)) @ self.result_.directions.T)

@@ -20,12 +20,14 @@ from .._validation import (
     check_choice,
     check_l1_bound,
     integer,
+    is_flag,
     number,
     per_component,
     positive,
     real_array,
 )
 from ..choice import Choice, Explained
+from ..linalg.scaling import with_entries
 from ..methods import METHODS, Method
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import formed
@@ -417,8 +419,7 @@ class Run:
         warn_out_of_range(found.objective, value)
         if hook is not None:
             hook(found.n_iter, value)
-        loading = np.zeros(problem.p, problem.operator.dtype)
-        loading[found.index] = found.entries
+        loading = with_entries(problem.p, found.index, found.entries, problem.operator.dtype)
         return SparseComponent(
             loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, self.solver.name,
             problem.screening(), names=problem.names, missing_entries=problem.missing_entries,
@@ -462,7 +463,7 @@ def choice_options(method: type[Solver], choice: Choice | None, kernels: bool = 
     if method.sparsity != "cardinality":
         refuse_count(known, f"method {method.name!r} takes {method.sparsity}")
     signs = known["signs"]
-    plain = np.ndim(signs) == 0 and signs == 1 and not isinstance(signs, (bool, np.bool_))
+    plain = np.ndim(signs) == 0 and signs == 1 and not is_flag(signs)
     alone = plain and known["include"] is known["groups"] is None
     return known | {"by_kernels": alone and kernels and method.nonnegative_kernel}
 

@@ -47,7 +47,7 @@ from .._validation import check_bool, check_choice, integer, per_component, requ
 from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out, symmetrized
-from ..linalg.scaling import EPS, eps_of
+from ..linalg.scaling import EPS, eps_of, largest_magnitude
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem, is_indefinite
 from ..operators.problem import Problem
@@ -304,8 +304,8 @@ def bounds_without_search(state: DeflatedOperator, k: int, seconds: float) -> It
 
 def _is_semidefinite(op: Any) -> bool:
     """But for the rounding that a covariance may have."""
-    A = op.submatrix(np.arange(op.p)).astype(np.float64)
-    largest = float(np.abs(A).max())
+    A = symmetric_submatrix(op)
+    largest = largest_magnitude(A)
     return largest == 0 or not is_indefinite(A / largest, SYMMETRY.of(op.dtype))
 
 

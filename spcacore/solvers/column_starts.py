@@ -28,7 +28,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import AnyArray, Array, Index
-from ..linalg.scaling import descending
+from ..linalg.scaling import descending, roots
 from ..operators.deflation import DeflatedOperator
 from ..supports.admissible import Supports
 from .refitting import Steps
@@ -148,7 +148,7 @@ class Columns:
 
     def neighbors(self, promise: Promise, count: int) -> Index:
         """The variables to which a step from each of these leads."""
-        unit = np.sqrt(np.maximum(self.matrix.diagonal(), 0))
+        unit = roots(self.matrix.diagonal())
         chosen = promising_columns(self.matrix, promise, count)
         steps = (promise.reached(self.matrix[j] / unit[j]) for j in chosen)
         return self.among[np.unique(np.concatenate([chosen, *steps]))]

@@ -32,7 +32,7 @@ from .._limits import (
     THRESHOLD_STEPS,
 )
 from .._types import Array, Index, Mask
-from ..linalg.scaling import EPS
+from ..linalg.scaling import EPS, largest_magnitude
 from ..operators.submatrix import rows_of, symmetric_submatrix
 from .elimination import row_sums
 from .exact_tree import Search
@@ -133,7 +133,7 @@ class BlockSearch:
         self.op, self.k, self.value, self.margin = op, k, value, 0.0
         self.support: Index | None = None
         rho, labels = _split(op.p, large)
-        slack = max(slack, 4 * k * EPS * float(np.abs(diagonal).max()))
+        slack = max(slack, 4 * k * EPS * largest_magnitude(diagonal))
         self.level: float = rho + slack
         order = np.argsort(labels, kind="stable")
         self.blocks: list[Index] = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
@@ -183,7 +183,7 @@ class BlockSearch:
         block = self.blocks[b]
         A, most = symmetric_submatrix(self.op, block), min(self.k, len(block))
         values, vectors = np.linalg.eigh(A)
-        rounding = 8 * len(block) * EPS * float(np.abs(values).max())
+        rounding = 8 * len(block) * EPS * largest_magnitude(values)
         self.matrices[b] = A, vectors[:, -1].copy()
         self.caps[b] = np.minimum(row_sums(A, most), values[-1]) + rounding
         self.known[b] = np.zeros(most, bool)

@@ -34,7 +34,7 @@ from .._records import record, replaced
 from .._types import DType, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import LARGEST
 from ..choice import Choice
-from ..linalg.scaling import EPS, descending, eps_of
+from ..linalg.scaling import EPS, descending, eps_of, largest_magnitude
 from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
@@ -297,7 +297,7 @@ def _proof_by_blocks(
     plain = op.symmetric_form and op.t == 0 and not state.supports.shapes
     if not plain or k < 2 or state.p <= EXACT_ORDER or not columns_cost(state.problem) <= work:
         return None
-    slack = EXACT_SLACK.of(op.dtype) * float(np.abs(state.variances).max())
+    slack = EXACT_SLACK.of(op.dtype) * largest_magnitude(state.variances)
     diagonal = state.variances.astype(np.float64)
     blocks = BlockSearch(op, diagonal, k, large_entries(op), best.objective, slack)
     proved = blocks.run(tol, min(IN_TURN_NODES, limits.most), limits.out_of_time, BLOCK_PROOF_WORK)
@@ -335,7 +335,7 @@ def _brief_proof(state: DeflatedOperator, k: int) -> Proof | None:
     if found is None or not found.proved or (best := best_on_support(state, found.supports[0])) is None:
         return None
     assert A is not None
-    size = max(abs(best.objective), float(np.abs(A.diagonal()).max()))
+    size = max(abs(best.objective), largest_magnitude(A.diagonal()))
     rounding = BRIEF_TIE + 64 * (k + 4) ** 2 * EPS  # at least that of tree.c
     return Proof(replace(best, n_iter=found.nodes), best.objective + rounding * size, True)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._limits import FRONTIER_BYTES, NODE_CHILDREN, TREE_PENALTY
 from .._types import AnyArray, Array, Index
-from ..linalg.scaling import EPS
+from ..linalg.scaling import EPS, largest_magnitude
 from ..operators.deflation import DeflatedOperator
 from .refitting import fitted_on
 from .solution import Solution
@@ -155,7 +155,7 @@ class Search:
             Q = np.stack([b[self.kept] for b in self.state.basis], axis=1)
             N += (-level if self.state.quotient else TREE_PENALTY * abs(level)) * Q @ Q.T
         N[diagonal] += level
-        size = max(float(np.abs(N[diagonal]).max()), abs(level))  # the level itself is rounded too
+        size = max(largest_magnitude(N[diagonal]), abs(level))  # the level itself is rounded too
         margin = 16 * (self.k + 4) ** 2 * EPS * size
         N[diagonal] += margin
         self.N, self.pruning_level = N, level + 2 * margin

@@ -27,7 +27,7 @@ from .._types import Array, Kind, OperatorLike, Switch, Weights
 from .._validation import per_component, positive, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import inner_products, polar_factor, tall_product
-from ..linalg.scaling import beyond_range, eps_of
+from ..linalg.scaling import beyond_range, divisor, eps_of, roots
 from ..methods import GPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -349,10 +349,10 @@ def _projections(op: _core.Operator, W: Array) -> Array:
     the polar factor is that times the polar factor of h^(1/2) E'D, at any ratio of the columns.
     """
     largest = np.abs(W).max(axis=0)
-    V = (W / np.where(largest > 0, largest, 1)).astype(op.dtype)
+    V = (W / divisor(largest)).astype(op.dtype)
     Y = op.apply_block(V).astype(np.float64)
     G = inner_products(V, Y)
-    size = np.sqrt(np.maximum(np.diagonal(G), 0))
+    size = roots(np.diagonal(G))
     alive = size > 0
     C = np.zeros(W.shape)
     if not alive.any():
@@ -379,7 +379,7 @@ def _fill(
     def within(C: Array) -> tuple[Array, float]:
         Z = np.where(pattern, mu * C, 0)
         norm = np.linalg.norm(Z, axis=0)
-        return mu * Z / np.where(norm > 0, norm, 1), float(norm.sum())
+        return mu * Z / divisor(norm), float(norm.sum())
 
     filled = _ascend(op, found.W, within, solver, hook)
     return _Block(

@@ -47,7 +47,7 @@ from .._limits import (
 )
 from .._records import record
 from .._types import Array, Index
-from ..linalg.scaling import EPS, descending
+from ..linalg.scaling import EPS, descending, largest_magnitude
 from .exact_tree import Search
 from .matrix_search import best_supports
 from .solution import ProgressClock, Report
@@ -89,7 +89,7 @@ def relaxed_bound(
     A: Matrix, sizes: tuple[int, ...], constraint: str | None, hook: Report | None = None
 ) -> float:
     """The bound by multipliers and search; of those that are known where the hook is true."""
-    scale = float(np.abs(A).max())
+    scale = largest_magnitude(A)
     if scale == 0:
         return 0.0
     A, clock = np.ascontiguousarray(A) / scale, ProgressClock(hook)

@@ -27,7 +27,7 @@ from .._types import AnyArray, Array, Index, Kind, Names, OperatorLike, Switch, 
 from .._validation import check_l1_bound, real_array
 from ..choice import Choice
 from ..linalg.orthogonal import unit_columns
-from ..linalg.scaling import below_range
+from ..linalg.scaling import below_range, with_entries
 from ..methods import PMD, SCoTLASS
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -240,7 +240,7 @@ class LassoComponent(BoundedSolver):
             steps = Steps(supports.only(best.index), Step.L1_BOUND, level=math.sqrt(op.p), Q=Q)
             x, _ = steps.ascend(op, best.index, best.entries, self.max_iter, tol, state.hook)
             if x is not None and x.objective > best.objective:
-                best = replace(best, index=x.index, entries=x.entries, objective=x.objective)
+                best = best.moved_to(x)
         return best
 
     def among_some(self, state: DeflatedOperator, l1_bound: float) -> tuple[Solver, Any] | None:
@@ -251,8 +251,7 @@ class LassoComponent(BoundedSolver):
     def level(self, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
         """That of b = A x - Q mu, with ||s|| w_S + level sign(w_S) = b_S for the next w."""
         op, Q = state.operator, _columns_of(state.orthogonal())
-        dense = np.zeros(op.p, op.dtype)
-        dense[x.index] = x.entries
+        dense = with_entries(op.p, x.index, x.entries, op.dtype)
         y = op.apply(x.index, np.ascontiguousarray(x.entries))
         status, w, _, _ = op.scotlass(dense, Q, l1_bound, 1, self.tolerance(op), None)
         S = np.flatnonzero(w)

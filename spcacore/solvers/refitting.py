@@ -17,6 +17,7 @@ from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Mask
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.pencil import raised_ratio, signed_vector
+from ..linalg.scaling import with_entries
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import largest_submatrix
 from ..supports.admissible import Supports
@@ -301,8 +302,7 @@ class Steps:
                 index, entries, self.level, self.samples, *limits, positive
             )
         else:
-            dense = np.zeros(op.p, op.dtype)
-            dense[index] = entries
+            dense = with_entries(op.p, index, entries, op.dtype)
             status, v, objective, n_iter = op.scotlass(dense, self.Q, self.level, *limits)
             index = np.flatnonzero(v)
             entries = v[index]

@@ -27,7 +27,7 @@ from .._records import record
 from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number
 from ..choice import Choice
-from ..linalg.scaling import beyond_range
+from ..linalg.scaling import beyond_range, largest_magnitude
 from ..methods import DSPCA
 from ..operators.deflation import DeflatedOperator
 from ..operators.inputs import as_problem
@@ -438,7 +438,7 @@ def solve_shaped(
     weights = np.outer(root, root)
     np.fill_diagonal(weights, 0)
     signs = None if choice.signs is None else np.ascontiguousarray(choice.signs[kept])
-    unit = float(np.abs(np.linalg.eigvalsh(A)).max()) or 1.0
+    unit = largest_magnitude(np.linalg.eigvalsh(A)) or 1.0
     status, M, primal, dual, n_iter, lowest = _core.shaped(
         np.ascontiguousarray(A / unit), place.astype(np.intp), weights, np.where(free, size - room, 0)[place],
         signs, k is not None, penalty / unit, max_iter, tol, hook,

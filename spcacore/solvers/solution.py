@@ -88,6 +88,10 @@ class Solution:
     tally: Tally = Tally()
     proved: bool = False  # that no other of as many variables is better
 
+    def moved_to(self, other: Solution) -> Solution:
+        """With the variables and values of another."""
+        return replaced(self, index=other.index, entries=other.entries, objective=other.objective)
+
 
 def drop_zeros(found: Solution | None) -> Solution | None:
     """Without entries that are zero, and with its sign; None if nothing is left."""

@@ -33,8 +33,8 @@ from .._limits import (
     TREE_PENALTY,
 )
 from .._types import AnyArray, Array, Index
-from ..linalg.orthogonal import symmetrized
 from ..linalg.pencil import PencilBasis
+from ..linalg.scaling import largest_magnitude
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.deflation import DeflatedOperator
 from ..operators.submatrix import (
@@ -251,14 +251,12 @@ class Variance(Objective):
         self.rise = self.slack = REFIT_RISE.of(self.op.dtype)
         self.near: Array = np.zeros(self.op.p)  # from which values are sought
         if A is None and not state.quotient and self.op.p <= largest_submatrix(self.op):
-            A = self.op.submatrix(np.arange(self.op.p)).astype(np.float64)
-        self.matrix: LeadingSum | None = (
-            None if A is None or state.quotient else LeadingSum(symmetrized(A), self.supports)
-        )
+            A = symmetric_submatrix(self.op)
+        self.matrix: LeadingSum | None = None if A is None or state.quotient else LeadingSum(A, self.supports)
         self.exact: bool = self.matrix is None or (self.matrix.exact and not state.constrained)
         if self.matrix is not None and state.constrained:  # x'Ax = x'(A - t QQ')x where Q'x = 0
             Q = np.stack(state.basis, axis=1)
-            t = TREE_PENALTY * float(np.abs(self.matrix.A).max())
+            t = TREE_PENALTY * largest_magnitude(self.matrix.A)
             self.matrix.masked = self.matrix.A - t * (Q @ Q.T)
 
     @kept()
@@ -324,7 +322,7 @@ def swap_units(state: DeflatedOperator, x: Solution) -> Solution:
     if not value > x.objective:
         return x
     new = objective.solution(units)
-    return replace(x, index=new.index, entries=new.entries, objective=new.objective)
+    return x.moved_to(new)
 
 
 class UnitTree(Tree):
@@ -369,4 +367,4 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int) -> Solution:
         if not tree.value > x.objective + RISE * abs(x.objective):
             return x
         best = tree.best()
-    return replace(x, index=best.index, entries=best.entries, objective=best.objective)
+    return x.moved_to(best)

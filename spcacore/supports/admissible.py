@@ -22,7 +22,7 @@ from .._labels import matched
 from .._messages import counted
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Mask, Names
-from .._validation import group_places, integer, real_array
+from .._validation import group_places, integer, is_flag, real_array
 from ..choice import Choice
 
 Units = Mask
@@ -351,7 +351,7 @@ def variables_of(given: Any, name: str, p: int, names: Names) -> Index:
                 raise ValueError(f"{name} has the name {one!r}, which {many} of X has")
             found.append(places[0])
             continue
-        if isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, np.integer)):
+        if is_flag(one) or not isinstance(one, (int, np.integer)):
             raise TypeError(f"{name} must have names or indices of variables, not {one!r}")
         if not 0 <= one < p:
             raise ValueError(f"{name} has the index {one}: indices are in [0, {p - 1}]")

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._types import Array
 from ..linalg.pencil import ties
-from ..linalg.scaling import descending
+from ..linalg.scaling import descending, roots
 from .admissible import Units, with_unit
 from .objective import Objective
 
@@ -120,7 +120,7 @@ def backward(objective: Objective, clock: Clock = never, begin: Units | None = N
 
 def _of_largest(objective: Objective, weight: Array) -> Units:
     """The units of the largest weights that have room."""
-    return objective.supports.largest(np.sqrt(np.maximum(weight, 0)), objective.supports.room)
+    return objective.supports.largest(roots(weight), objective.supports.room)
 
 
 def swap(objective: Objective, units: Units, clock: Clock = never) -> tuple[float, Units]:

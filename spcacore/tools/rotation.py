@@ -15,7 +15,15 @@ from .._messages import counted, warn
 from .._records import NO_PANDAS, filled, frozen_record
 from .._types import AnyArray, Array, DType
 from .._validation import check_bool, integer, number, real_array
-from ..linalg.scaling import below_range, beyond_range, descending, eps_of, exponent_above, largest_magnitude
+from ..linalg.scaling import (
+    below_range,
+    beyond_range,
+    descending,
+    divisor,
+    eps_of,
+    exponent_above,
+    largest_magnitude,
+)
 from ..operators.problem import OUT_OF_RANGE
 from ..readable import Listing, Tabular
 from .steps import output_array
@@ -497,7 +505,7 @@ def _checked(loadings: ArrayLike, normalize: bool) -> tuple[Array, Array, Callab
     if len(L) < L.shape[1] or s[-1] <= len(L) * eps_of(given.dtype) * s[0]:
         raise ValueError("loadings must have independent columns: leave out factors that the others contain")
     row = np.sqrt(np.square(L).sum(axis=1, keepdims=True)) if normalize else np.ones((len(L), 1))
-    return L, np.where(row > 0, row, 1), partial(_rotated, exponent, given.dtype)
+    return L, divisor(row), partial(_rotated, exponent, given.dtype)
 
 
 def _rotated(exponent: int, dtype: DType, L: Array, rotation: Array) -> ObliqueRotation:

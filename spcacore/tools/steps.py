@@ -26,7 +26,7 @@ from .._validation import (
 )
 from ..linalg.eigen import interruptible
 from ..linalg.orthogonal import orthogonal_part, orthonormal_basis, unit
-from ..linalg.scaling import below_range, eps_of
+from ..linalg.scaling import below_range, eps_of, with_entries
 from ..operators.deflation import DEFLATIONS
 from ..operators.dense import blas_layout
 
@@ -306,8 +306,7 @@ def deflate(
         raise ValueError("x is the zero vector")
     plain = blas_layout(a)
     if deflation.orthogonalized:
-        direction = np.zeros(p)
-        direction[index] = value
+        direction = with_entries(p, index, value)
         q = orthogonal_part(direction, _basis(earlier, p, names))
         index = np.flatnonzero(q) if q is not None else index[:0]
         value = direction[index] if q is None else q[index]
