@@ -1,6 +1,6 @@
 """Upper bounds on what several loadings explain together, against enumeration of their supports."""
 
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, product
 
 import flat
 import numpy as np
@@ -12,7 +12,7 @@ from solvers.test_certificates import PATHS, bounds_by, matrices
 import spcacore
 from spcacore import explained_variance, optimality_bound, sparse_pca
 from spcacore.solvers import certificates, joint_bound
-from spcacore.solvers.joint_bound import relaxed_bound
+from spcacore.solvers.joint_bound import most_together, relaxed_bound
 
 pytestmark = pytest.mark.usefixtures("few_starts")
 
@@ -132,6 +132,19 @@ def test_components_of_different_cardinality():
             )
             assert min(result.bounds.values()) >= disjoint(A, sizes)
             assert result.bound < 1.25 * disjoint(A, sizes)
+
+
+def test_shares_of_supports_are_divided_at_best():
+    """Each loading gives some of its variables for half as many that are shared, by enumeration."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        sizes, levels, own = rng.integers(1, 4, 3), np.append(0, rng.random(3).cumsum()), rng.random(3)
+        given = np.array([n for n in product(range(4), repeat=3) if (n <= sizes).all()])
+        room = np.minimum(given.sum(axis=1) // 2, 3)
+        together = levels[sizes - given].sum(axis=1) + np.append(0, np.sort(own)[::-1].cumsum())[room]
+        for least in (0, 1):
+            best = together[room >= least].max()
+            assert most_together(levels, own, tuple(sizes), least) == pytest.approx(best)
 
 
 def test_variables_that_are_shared_count_once_for_the_two_that_lack_them():
