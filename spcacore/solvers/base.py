@@ -317,7 +317,7 @@ class IterativeSolver(Solver):
     tol: float | None
 
     maximizes_quotient = True
-    usual_needs = Needs(working_set=True)
+    usual_needs: ClassVar[Needs] = Needs(working_set=True)
 
     @classmethod
     def from_record(cls, problem: Problem, record: Any) -> Self:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -69,7 +69,7 @@ class ExactSearch(Solver):
     node_limit: int | None
     name = "branch_and_bound"
     maximizes_quotient = True
-    usual_needs = Needs(whole_products=True, working_set=True)  # of what is known before the tree
+    usual_needs: ClassVar[Needs] = Needs(whole_products=True, working_set=True)
 
     @classmethod
     def from_record(cls, problem: Problem, record: BranchAndBound) -> Self:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -218,7 +218,7 @@ class LassoComponent(BoundedSolver):
     """SCoTLASS: the l1 bound and orthogonality to the earlier loadings, met exactly in each step."""
 
     name = "scotlass"
-    usual_needs = Needs(whole_products=True, working_set=True)
+    usual_needs: ClassVar[Needs] = Needs(whole_products=True, working_set=True)
     orthogonal = True
 
     def solve(self, state: DeflatedOperator, l1_bound: float) -> Solution | None:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class LeastSquaresSolver(Solver):
     name = "least_squares"
     objective = "least_squares"
     default_deflation = "schur"
-    usual_needs = Needs(whole_products=True)
+    usual_needs: ClassVar[Needs] = Needs(whole_products=True)
     takes_share = True
 
     @classmethod

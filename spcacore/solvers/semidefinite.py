@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -72,7 +73,7 @@ class SemidefiniteRelaxation(Solver):
     work: float = math.inf  # iterations of one relaxation, times the cube of its order,
     column: float = 0.0  # and what columns of A take, each
     name = "dspca"
-    usual_needs = Needs(whole_products=True)
+    usual_needs: ClassVar[Needs] = Needs(whole_products=True)
     maximizes_quotient = True
     relaxed = True
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from .._records import record
@@ -30,7 +32,7 @@ class _TruncatedEigenvector(Solver):
     """
 
     name = "thresholding"
-    usual_needs = Needs(whole_products=True)
+    usual_needs: ClassVar[Needs] = Needs(whole_products=True)
 
     def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
         if ended(state.hook):
