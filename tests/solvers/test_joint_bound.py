@@ -6,6 +6,7 @@ import flat
 import numpy as np
 import pytest
 from in_turn import each_dtype, examples
+from numpy.testing import assert_allclose
 from oracles import best_uncorrelated_pair, covariance, optimum
 from solvers.test_certificates import PATHS, bounds_by, matrices
 
@@ -218,6 +219,8 @@ def test_no_uncorrelated_components_exceed_their_bound():
         least = np.linalg.eigh(A)[1][:, : max(1, p // 2)]  # where Z has no price, it is not used
         found = ascent.priced(ascent.A, 9 * least @ least.T)
         assert found.cost + 2 * optimum(found.B - found.Z, 2) >= best / A.max() * (1 - 1e-13), seed
+        without = joint_bound._Ascent(A, (2, 2), None, lambda _: True).priced(0 * A, 0 * A)
+        assert_allclose(without.cost, np.linalg.eigvalsh(A)[-2:].sum())  # Ky Fan: of any two loadings
         full = optimality_bound(A, p, **options).bounds["relaxation"]  # principal components attain it
         assert 1 - 1e-13 <= full / np.linalg.eigvalsh(A)[-2:].sum() < 1 + 1e-3, seed
     assert np.mean(tight) > 0.9
