@@ -212,10 +212,11 @@ def sparse_lda(
         the classes in both scatters and in the classification. Default: the proportions in y.
     shrinkage : "auto", float or None, default "auto"
         a in [0, 1]: `B = (1 - a) S_w + a diag(S_w)`, so that the units of X do not matter. "auto": a by the
-        formula of Ledoit and Wolf, for variables of unit variance within classes. None means 0, which is
-        enough for few variables and many samples; if n - classes + 1 or more variables may enter, B must be
-        shrunk. A variable that is constant within each class gets the entry in diag(S_w) with which it would
-        separate the classes as well as the best of the other variables.
+        formula of Ledoit and Wolf, for variables of unit variance within classes, and of all variables, those
+        that `choice` excludes too. None means 0, which is enough for few variables and many samples; if n -
+        classes + 1 or more variables may enter, B must be shrunk. A variable that is constant within each
+        class gets the entry in diag(S_w) with which it would separate the classes as well as the best of the
+        other variables.
     options, choice, deflation, certify, callback
         As in `sparse_eigen`.
     sample_weight : array-like of shape (n,), optional
