@@ -162,8 +162,9 @@ def how_measured(m):
     parts = [
         "## How this was measured",
         "Times are ratios. They are medians, taken alternately in one process, on the same array, with the "
-        "same number of BLAS threads: CPU time of one thread, wall time of two. Ratios of times vary from "
-        "run to run and from machine to machine; reads, bits and memory do not.",
+        "same number of BLAS threads: CPU time of one thread, wall time of two. Whole calls of over 10 s are "
+        "timed once. Ratios of times vary from run to run and from machine to machine; reads, bits and "
+        "memory do not.",
         f"Measured on {m['date']}: {m['machine']}.",
     ]
     if m["quick"]:

@@ -100,7 +100,7 @@ def test_the_covariance(call):
     assert stated(call)["covariance"] == ("yes" if takes else "no")
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(24)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("call", MATRICES, ids=repr)
 def test_taken_or_refused(call, kind):

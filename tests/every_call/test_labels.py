@@ -270,7 +270,7 @@ def same(found, right):
     return all(np.allclose(a, b, atol=1e-7, equal_nan=True) for a, b in zip(found, right, strict=True))
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("kind", ["frame", "reversed frame", "DataArray"])
 @pytest.mark.parametrize("case", CASES)
 def test_labels_decide_what_goes_together(case, kind):

@@ -112,7 +112,7 @@ def changed(X, change, first, kind):
     return spcacore.row_blocks(source, block_bytes=BLOCK * width), source
 
 
-@pytest.mark.share(48)
+@pytest.mark.share(96)
 @pytest.mark.parametrize("kind", ["dense", "csr", "dask", "Fortran", "list"])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("name", CALLS)

@@ -62,7 +62,7 @@ FORMED = [  # samples, variables, density, storage, how many variables, rows of 
 ]  # fmt: skip
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(24)
 @each_dtype
 @pytest.mark.parametrize(("n", "p", "density", "kind", "k", "rows"), FORMED)
 def test_matrix_is_that_of_numpy(n, p, density, kind, k, rows, dtype):

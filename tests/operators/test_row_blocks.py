@@ -69,7 +69,7 @@ def in_memory(name):
     return calls.numbers(CALLS[name](data()))
 
 
-@pytest.mark.share(24)
+@pytest.mark.share(40)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", CALLS)
 def test_the_same_result_as_in_memory(name, kind):
@@ -82,7 +82,7 @@ def test_the_same_result_as_in_memory(name, kind):
             assert_allclose(found[field], value, rtol=0, atol=atol, err_msg=field)
 
 
-@pytest.mark.share(24)
+@pytest.mark.share(48)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "options",

@@ -135,7 +135,7 @@ def fit(X, method, given, r=2, **options):
         return flat.sparse_pca(X, r, renormalize=False, **OPTIONS[method], **given, **options)
 
 
-@pytest.mark.share(32)
+@pytest.mark.share(48)
 @pytest.mark.parametrize("kind", ["planted", "late", "dominant", "ties", "sparse", "noise"])
 @pytest.mark.parametrize("method", OPTIONS)
 @given(
