@@ -22,7 +22,6 @@ from ..operators.inputs import as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality
 from ..progress import Progress
 from ..solvers.base import (
-    Solver,
     check_sparsity,
     check_working_set,
     hook_of_component,
@@ -36,6 +35,7 @@ from ..solvers.l1_bounded import left_vector
 from ..solvers.refitting import same_support
 from ..solvers.semidefinite import own_bound
 from ..solvers.solution import Ended, Solution, Tally, ended
+from ..solvers.solver import Solver
 from .joint_supports import check_sizes, search_together, tell_found
 from .refinement import (
     NOT_CONVERGED,

@@ -17,7 +17,8 @@ from .._validation import LARGEST, as_seed, as_share, check_choice, integer, is_
 from ..choice import Choice, Explained, Total
 from ..methods import Method
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
-from ..solvers.base import Solver, checked_screening, choice_options
+from ..solvers.base import checked_screening, choice_options
+from ..solvers.solver import Solver
 from ..solvers.table import SOLVERS
 from ..supports.admissible import Supports
 

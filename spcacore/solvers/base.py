@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -35,9 +33,9 @@ from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
 from ..progress import Callback, Progress, check_callback
 from ..results import SparseComponent
-from ..supports.admissible import Supports, knowledge, refuse_count
-from .in_working_set import search_in_working_set
-from .solution import Ended, ProgressHook, Solution, drop_zeros, ended
+from ..supports.admissible import knowledge, refuse_count
+from .solution import Ended, ProgressHook, Solution, ended
+from .solver import Needs, Solver
 
 # ---- paragraphs that the docstrings of the solvers and of the models share ------------------------------
 
@@ -98,147 +96,6 @@ _SHARED["common"] = "\n".join(_SHARED[name] for name in ("choice", "matrix", "ca
 shared_parameters = filled(_SHARED)
 
 
-class Needs(NamedTuple):
-    """What steps with some options ask: all entries of A x, or more than A of the data; and whether they can
-    search among some variables."""
-
-    whole_products: bool = False
-    samples: bool = False
-    working_set: bool = False
-
-
-@record
-class Solver(ABC):
-    """A method of finding one sparse component; the fields of an instance are its validated options.
-
-    Attributes
-    ----------
-    name : str
-        The name that `method=` takes.
-    sparsity : {"cardinality", "l1_bound", "penalty"}
-        The quantity that sets how sparse a component is.
-    objective : {"variance", "least_squares"}
-        What is maximized: x'Ax, or the variance of all variables that the score explains.
-    default_deflation : str
-        The deflation that suits the objective.
-    maximizes_quotient : bool
-        Whether it maximizes x'Ax/x'Bx itself; of others the entries are re-fitted on the supports found.
-    relaxed : bool
-        Whether the relaxation bounds what it finds, where bounds are asked for.
-    orthogonal : bool
-        Whether its loadings are orthogonal to the earlier ones, so that there may be none.
-    missing : bool
-        Whether dense data may have NaN entries.
-    usual_needs : Needs
-        What its steps ask, whatever the options.
-    takes_share : bool
-        Whether `solve` takes `Explained` in place of a cardinality.
-    nonnegative_kernel : bool
-        Whether its kernels take signs of 1 for all variables.
-    forms : bool
-        Whether a small matrix in memory is deflated itself, and not implicitly.
-    start : str, ndarray, Solution or None
-        Where it starts, if that was given; or a component of a similar problem, to start from too.
-    n_starts : int or None
-        How many starts there are, if that was given; beside a component 0 if it is the only one.
-    sample_l1_bound : float or None
-        A bound on the l1 norm of the vector of samples.
-    renormalize : bool
-        Whether values are re-fitted on the supports found.
-    swaps : float
-        What swapping variables may cost, in multiplications, if they are swapped.
-    """
-
-    _: KW_ONLY
-    start: Any = None
-    n_starts: int | None = None
-    sample_l1_bound: float | None = None
-    renormalize: bool = True
-    swaps: float = 0.0
-
-    name: ClassVar[str]
-    sparsity: ClassVar[str] = "cardinality"
-    objective: ClassVar[str] = "variance"
-    default_deflation: ClassVar[str] = "projection"
-    maximizes_quotient: ClassVar[bool] = False
-    relaxed: ClassVar[bool] = False
-    orthogonal: ClassVar[bool] = False
-    missing: ClassVar[bool] = False
-    usual_needs: ClassVar[Needs] = Needs()
-    takes_share: ClassVar[bool] = False
-    nonnegative_kernel: ClassVar[bool] = False
-    forms: ClassVar[bool] = False
-
-    @classmethod
-    def from_record(cls, problem: Problem, record: Any) -> Self:
-        """The solver with the options of a record, of the same names, checked against the problem."""
-        known: Any = cls
-        own = {name: value for name, value in vars(record).items() if name in known.__dataclass_fields__}
-        return known(**{name: float(x) if isinstance(x, np.floating) else x for name, x in own.items()})
-
-    @classmethod
-    def needs(cls, record: Any) -> Needs:
-        """What its steps ask with these options."""
-        return cls.usual_needs
-
-    @property
-    def nearby(self) -> Solution | None:
-        """The component of a similar problem that it starts from."""
-        return self.start if isinstance(self.start, Solution) else None
-
-    def near(self, x: Solution, others: int | None = None) -> Self:
-        """The solver that starts from a component of a similar problem too, and from so many others; from
-        that alone, whatever start was given, where there are none."""
-        if others == 0:
-            return replaced(self, start=x, n_starts=0)
-        if self.start is not None and self.nearby is None:
-            return self
-        return replaced(self, start=x, n_starts=others if self.n_starts is None else self.n_starts)
-
-    @abstractmethod
-    def solve(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
-        """A component of the deflated operator; None where no variance, or nothing feasible, is left.
-
-        Some of its entries may be zero, and its sign is any.
-        """
-
-    def among_some(self, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any] | None:
-        """The solver for some of these variables, which need not re-fit values, and its sparsity.
-
-        None unless a component of these is one of all where no |A x| outside exceeds its level.
-        """
-        return None
-
-    def level(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> float | None:
-        """What |A x| must exceed at a variable outside of the support to enter; None if x does not tell."""
-        raise NotImplementedError
-
-    def path(self, state: DeflatedOperator, most: int) -> Iterator[Solution] | None:
-        """Components of ever more variables, where one search passes them all; else None."""
-        return None
-
-    def find(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
-        """What `solve` finds, in the working set where there is one and the solver can say what it lacks.
-
-        From the default starts where a start that was given leads nowhere: A maps it to zero, perhaps.
-        """
-        x = search_in_working_set(self, state, sparsity)
-        x = _chosen(state.supports, drop_zeros(self.solve(state, sparsity) if x is None else x))
-        infeasible = self.orthogonal and state.loadings
-        if x is not None or infeasible or not isinstance(self.start, np.ndarray):
-            return x
-        x = replaced(self, start=None).find(state, sparsity)
-        if x is not None:
-            warn("no component was found from start: the default starts were taken")
-        return x
-
-    def together(
-        self, problem: Problem, sparsities: Sequence[Any], seed: list[int], hook: ProgressHook | None
-    ) -> list[Solution] | None:
-        """All components, where it finds them at once; else None."""
-        return None
-
-
 def check_sparsity(method: type[Solver], value: Any, name: str, problem: Problem) -> Any:
     """How sparse one component is to be, as the method has it."""
     if method.takes_share and isinstance(value, Explained):
@@ -293,20 +150,6 @@ def check_working_set(solver: Solver, screening: str, state: DeflatedOperator, s
             f"screening='working_set' is not possible for {solver.name} with this start, n_starts, "
             "max_iter or deflation: leave it out"
         )
-
-
-def _chosen(supports: Supports, x: Solution | None) -> Solution | None:
-    """x without what a search of no steps has left of excluded variables, and with the signs asked for."""
-    if x is None or supports.plain:
-        return x
-    entries = np.where(supports.excluded[x.index], x.entries.dtype.type(0), x.entries)
-    if not entries.any():
-        return None
-    if np.count_nonzero(entries) < np.count_nonzero(x.entries):
-        entries = entries / np.linalg.norm(entries)
-    kept = np.flatnonzero(entries)
-    index = x.index[kept]
-    return replaced(x, index=index, entries=supports.sign(index, entries[kept]))
 
 
 @record

@@ -45,8 +45,6 @@ from ..results import ExactComponent
 from ..supports.admissible import Supports
 from ..supports.search import never
 from .base import (
-    Needs,
-    Solver,
     begun,
     check_start,
     shared_parameters,
@@ -56,6 +54,7 @@ from .covariance_blocks import BlockSearch, large_entries
 from .exact_tree import Search, best_on_support
 from .matrix_search import best_supports
 from .solution import ProgressClock, Report, Solution, drop_zeros, ended
+from .solver import Needs, Solver
 from .truncated_power import TruncatedPower
 from .variance import UnitTree
 

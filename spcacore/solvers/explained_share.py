@@ -12,9 +12,9 @@ from ..choice import Explained
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.scaling import descending
 from ..operators.deflation import DeflatedOperator
-from .base import Solver
 from .refitting import refit
 from .solution import Report, Solution, drop_zeros, ended
+from .solver import Solver
 
 SolveAt = Callable[[int, Solution | None], Solution | None]
 

@@ -60,11 +60,11 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground
 from ..operators.neighbors import variances_tie
 from ..operators.submatrix import largest_submatrix, rows_of
-from .base import IterativeSolver, drop_zeros
-from .in_working_set import found_from_each
+from .base import IterativeSolver
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import fitted_on, is_better
-from .solution import Begin, Solution, Tally, ended
+from .solution import Begin, Solution, Tally, drop_zeros, ended
+from .solver import found_from_each
 from .starts import extreme_samples
 from .swaps import swap_search
 

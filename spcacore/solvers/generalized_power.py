@@ -34,11 +34,12 @@ from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import SparseComponent
 from ..supports.admissible import Supports
-from .base import IterativeSolver, Needs, Solver, run_one, shared_parameters
+from .base import IterativeSolver, run_one, shared_parameters
 from .column_starts import Columns, ThresholdedEntries, promising_columns
 from .greedy_search import greedy_or
 from .refitting import Step, Steps, refit
 from .solution import ProgressClock, ProgressHook, Report, Solution, Tally, drop_zeros, ended
+from .solver import Needs, Solver
 from .starts import Start, largest_alone, power_start, search_starts, variance_alone
 
 

@@ -44,8 +44,6 @@ from ..results import GreedyComponent
 from ..supports.admissible import Units, knowledge, with_unit
 from ..supports.search import Clock, backward, growing, never, shrinking
 from .base import (
-    Needs,
-    Solver,
     begun,
     refuse_costly,
     shared_parameters,
@@ -53,6 +51,7 @@ from .base import (
 from .matrix_search import ends_on_field
 from .refitting import is_better, refit
 from .solution import ProgressClock, Solution, drop_zeros, ended
+from .solver import Needs, Solver
 from .swaps import swap_search
 from .variance import LeadingEigenvalue, Slopes, Variance, brief_search
 

@@ -39,9 +39,10 @@ from ..results import SparseComponent
 from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
-from .base import Needs, Solver, refuse_costly, run_one, shared_parameters
+from .base import refuse_costly, run_one, shared_parameters
 from .explained_share import bisect, least_share
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, drop_zeros, ended
+from .solver import Needs, Solver
 
 
 @record

@@ -37,9 +37,7 @@ from ..progress import Callback
 from ..results import DSPCAComponent
 from ..supports.admissible import Supports, refuse_count
 from .base import (
-    Needs,
     Run,
-    Solver,
     check_sparsity,
     checked_screening,
     choice_options,
@@ -49,6 +47,7 @@ from .base import (
 from .greedy_search import greedy_or
 from .refitting import refit
 from .solution import Report, Solution, drop_zeros, ended
+from .solver import Needs, Solver
 
 
 @record

@@ -8,7 +8,6 @@ import numpy as np
 
 from .._records import record
 from ..operators.deflation import DeflatedOperator
-from .base import Needs, Solver
 from .exact import ExactSearch
 from .generalized_power import GeneralizedPower
 from .greedy_search import GreedySearch
@@ -17,6 +16,7 @@ from .least_squares import LeastSquaresSolver
 from .refitting import leading_vector, refit
 from .semidefinite import SemidefiniteRelaxation
 from .solution import Ended, Solution, ended
+from .solver import Needs, Solver
 from .starts import power_start
 from .truncated_power import TruncatedPower
 

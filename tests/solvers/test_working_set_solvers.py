@@ -23,8 +23,8 @@ from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.solvers import (
     column_starts,
     generalized_power,
-    in_working_set,
     l1_bounded,
+    solver,
     truncated_power,
 )
 from spcacore.supports.admissible import Supports
@@ -307,15 +307,15 @@ def test_variables_that_are_not_used_make_room_for_a_cardinality(factor, room, m
 def test_starts_search_one_set_where_it_has_room_for_all(room, monkeypatch, no_search_of_all):
     """Else each searches its own, one after another.  Supports that were swapped are fitted alone."""
     no_search_of_all(truncated_power.TruncatedPower, 100)
-    monkeypatch.setattr(in_working_set, "WORKING_SET_ALL", np.inf)
+    monkeypatch.setattr(solver, "WORKING_SET_ALL", np.inf)
     room_for(monkeypatch, room, 40)
-    together, search = [], in_working_set.search_from_each
+    together, search = [], solver.search_from_each
 
     def seen(*given):
         together.append(len(given[-1]))
         return search(*given)
 
-    monkeypatch.setattr(in_working_set, "search_from_each", seen)
+    monkeypatch.setattr(solver, "search_from_each", seen)
     for seed in range(6):
         Y = draw(np.random.default_rng(seed), 20, 50, "noise")
         Y -= Y.mean(axis=0)
