@@ -433,7 +433,8 @@ def _from_few_vectors(state: DeflatedOperator, k: int, r: int = 1) -> dict[str, 
     whole = float(np.linalg.norm(R, 2))
     largest = max(float(theta[-1]), tail) + whole
     if spectrum is not None:
-        tail = min(tail, _largest_beyond(theta[::-1], spectrum, whole))
+        off = whole + _rounding(state.problem, False, "spectral", k)
+        tail = min(tail, _largest_beyond(theta[::-1], spectrum, off))
         largest = float(spectrum[:r].sum()) + max(0, r - len(spectrum)) * float(spectrum[-1])
     else:
         largest *= r
@@ -444,13 +445,14 @@ def _from_few_vectors(state: DeflatedOperator, k: int, r: int = 1) -> dict[str, 
     }
 
 
-def _largest_beyond(theta: Array, spectrum: Array, whole: float) -> float:
+def _largest_beyond(theta: Array, spectrum: Array, off: float) -> float:
     """A bound on the largest eigenvalue of PAP from those of A, one more than of H, both descending.
 
     The eigenvalues of diag(H, W'AW), W the complement of V, are within ||R|| of those of A. So at most h
-    of them exceed lambda_(h+1) + ||R||, and where H has h of these, PAP has none.
+    of them exceed lambda_(h+1) + ||R||, and where H has h of these, PAP has none. `off` is ||R|| and what
+    rounding can add: where theta_h is lambda_(h+1), the last bit would decide.
     """
-    beyond = np.append(spectrum, 0)[: len(theta) + 1] + whole
+    beyond = np.append(spectrum, 0)[: len(theta) + 1] + off
     taken = [h for h in range(len(beyond)) if h == 0 or theta[h - 1] > beyond[h]]
     return float(beyond[max(taken)])
 
