@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._labels import matched
+from ._labels import joined, matched
 from ._messages import counted, with_advice
 from ._rendering import leading
 from ._types import AnyArray, Mask, ModelLike
@@ -138,16 +138,17 @@ def sparse_pca(
         cardinality = min(_CARDINALITY, X.shape[1])
     asked = asked.of(n_components)
     asked = asked if cardinality is None else asked.having(cardinality=cardinality)
-    result = asked.fit(X)
-    names = np.asarray(adata.var_names if kept is None else adata.var_names[kept])
-    result = replace(result, names=tuple(map(str, names)))
+    names = tuple(map(str, adata.var_names if kept is None else adata.var_names[kept]))
+    weight = joined(adata.obs, asked.keywords.get("sample_weight"), "sample_weight")
+    result = asked.by_place(names, len(names)).weighted(weight).fit(X)
+    result = replace(result, names=names)
     loadings = result.loadings
     if kept is not None:
         loadings = np.zeros((len(kept), result.n_components), result.loadings.dtype)
         loadings[kept] = result.loadings
     scores_key, loadings_key, key = (key_added,) * 3 if key_added else ("X_spca", "SPCs", "spca")
-    params = {"layer": layer, "mask_var": name, "n_components": n_components, "method": result.method,
-              "deflation": result.deflation, **asked.keywords}  # fmt: skip
+    params = {**asked.keywords, "layer": layer, "mask_var": name, "n_components": n_components,
+              "method": result.method, "deflation": result.deflation}  # fmt: skip
     target.obsm[scores_key] = result.transform(X)
     target.varm[loadings_key] = loadings
     target.uns[key] = {

@@ -248,8 +248,8 @@ def compare(
     reference : int or str, default 0
         The place or the label of the result that the others are matched with.
     kind, center, scale : optional
-        How to read X, as in `sparse_pca`. Default: as in the calls that made the results; if the results
-        do not say, "data", True and False.
+        How to read X, as in `sparse_pca`. Default: as in the calls that made the results, where a vector
+        counts as True: give it here again. If the results do not say, "data", True and False.
     sample_weight
         As in `sparse_pca`.
 

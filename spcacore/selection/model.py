@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from .._asked import SPARSITY, as_method, sparsity_asked, with_sparsity
+from .._labels import matched, symmetric
 from .._limits import GRID_CARDINALITY, GRID_VALUES
 from .._messages import brief, counted, elsewhere, instead_of, listed
 from .._records import record, replaced
 from .._types import AnyArray, Names
 from .._validation import (
     column_names,
+    group_labels,
     integer,
     is_row_blocks,
     is_sequence,
@@ -33,7 +35,7 @@ from .._validation import (
     require_memory,
     several,
 )
-from ..choice import Prior
+from ..choice import Choice, Prior
 from ..generalized.cca import sparse_cca
 from ..generalized.lda import sparse_lda
 from ..methods import Method
@@ -45,6 +47,7 @@ from ..models.structured import oppca, soppca
 from ..models.variance import GivenLoadings, from_loadings
 from ..operators.partition import row_blocks
 from ..operators.sparse import compressed
+from ..supports.admissible import variables_of
 
 # The functions that fit, and the parameters that say how sparse their loadings are, by default the first.
 FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
@@ -59,6 +62,7 @@ FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 }
 _TOGETHER = ("sca", "sma")  # whose bound is of all components together
 _SEEDED = ("method", "prior")  # records that may have a source of random numbers
+OF_VARIABLES = ("center", "scale", "start", "choice", "prior")  # what is known of each
 SPARSITY_WORDS = tuple(SPARSITY)  # one of which says how sparse
 _DATA = ("X", "Y", "y")
 _REFUSED = {
@@ -120,6 +124,11 @@ class Model:
             keywords["method"] = with_sparsity(self.method, keywords.pop(self.parameter))
         return replaced(self, keywords={**self.keywords, **keywords})
 
+    def by_place(self, names: Names, p: int) -> Model:
+        """The same model for rows without names: what is known of the variables is in their order."""
+        known = {name: self.keywords[name] for name in OF_VARIABLES if name in self.keywords}
+        return self.having(**by_place(known, names, p))
+
     def weighted(self, sample_weight: Any) -> Model:
         """The same model of weighted rows."""
         if "sample_weight" not in inspect.signature(self.function).parameters:
@@ -158,6 +167,26 @@ class Model:
         if choices is not None:
             options["method"], given = with_sparsity(self.method, None), [*choices]
         return prepare(X, self.n_components, given, **options)
+
+
+def by_place(known: dict[str, Any], names: Names, p: int) -> dict[str, Any]:
+    """Options that know variables by name, in the order of the variables, without their names."""
+    found = {}
+    for name, given in known.items():
+        if given is not None and name.endswith(("include", "exclude")):
+            given = variables_of(given, name, p, names)
+        elif given is not None and name.endswith("groups"):
+            given = group_labels(given, names, p, name)
+        elif isinstance(given, Prior):
+            parts = {word: getattr(given, word) for word in ("covariance", "precision")}
+            given = replace(given, **{word: symmetric(one, names, word) for word, one in parts.items()})
+        elif isinstance(given, Choice):
+            words = ("include", "exclude", "groups", "signs")
+            given = replace(given, **by_place({word: getattr(given, word) for word in words}, names, p))
+        else:
+            given = matched(given, names, name)
+        found[name] = given
+    return found
 
 
 class FittedToRows:

@@ -291,6 +291,7 @@ class FitPlan(Plan):
         if not all(isinstance(value, bool) for value in self.treatment.values()):
             raise TypeError("center and scale must be True or False when the sparsity is chosen")
         self.problem: Problem = as_problem(X, sample_weight=self.weight, **self.treatment)
+        self.model = self.model.by_place(self.problem.names, self.problem.p)
         most = min(self.problem.p, self.problem.n_samples or self.problem.p)
         self.r: int = integer(model.n_components, "n_components", 1, most)
         for t, grid in enumerate(self.grids or ()):

@@ -21,19 +21,18 @@ from sklearn.utils.validation import (
 )
 
 from .._asked import as_method
-from .._labels import joined, matched, symmetric
+from .._labels import joined
 from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
 from .._records import filled
 from .._types import AnyArray, Array, MatrixLike, Names, Weights
-from .._validation import TAKES_MISSING, as_seed, column_names, group_labels, integer, is_row_blocks
-from ..choice import Choice, Prior
+from .._validation import TAKES_MISSING, as_seed, column_names, integer, is_row_blocks
 from ..operators.blocks import RowBlocks
 from ..operators.moments import Moments
 from ..operators.partition import row_blocks
 from ..results import check_scores, to_data_units
+from ..selection.model import OF_VARIABLES, by_place
 from ..selection.tuning import MODELS
-from ..supports.admissible import variables_of
 
 _Class = TypeVar("_Class")
 
@@ -235,26 +234,6 @@ def with_seed(record: Any, random_state: Any) -> Any:
     return replace(record, rng=as_rng(random_state))
 
 
-def by_place(known: dict[str, Any], names: Names, p: int) -> dict[str, Any]:
-    """Options that know variables by name, in the order of the variables, without their names."""
-    found = {}
-    for name, given in known.items():
-        if given is not None and name.endswith(("include", "exclude")):
-            given = variables_of(given, name, p, names)
-        elif given is not None and name.endswith("groups"):
-            given = group_labels(given, names, p, name)
-        elif isinstance(given, Prior):
-            parts = {word: getattr(given, word) for word in ("covariance", "precision")}
-            given = replace(given, **{word: symmetric(one, names, word) for word, one in parts.items()})
-        elif isinstance(given, Choice):
-            words = ("include", "exclude", "groups", "signs")
-            given = replace(given, **by_place({word: getattr(given, word) for word in words}, names, p))
-        else:
-            given = matched(given, names, name)
-        found[name] = given
-    return found
-
-
 def options_of(estimator: Any, function: Callable[..., Any]) -> dict[str, Any]:
     """The parameters of an estimator that are options of its function."""
     takes = signature(function).parameters
@@ -303,8 +282,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse
         given = options_of(self, function or type(self)._function)
         if given.keys() & {"method", "prior"} and hasattr(self, "random_state"):
             given |= self._seeded(self.random_state)
-        of_variables = given.keys() & {"center", "scale", "start", "choice", "prior"}
-        return given | self._by_place(p, **{name: given[name] for name in of_variables})
+        return given | self._by_place(p, **{name: given[name] for name in OF_VARIABLES if name in given})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

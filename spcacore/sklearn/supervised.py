@@ -23,7 +23,8 @@ from ..linalg.orthogonal import unit_columns
 from ..methods import RatioSearch
 from ..operators.block_tasks import backward, sum_parts
 from ..operators.transform import scores
-from .base import Invertible, Transformer, by_place, estimator, options_of, second_side
+from ..selection.model import by_place
+from .base import Invertible, Transformer, estimator, options_of, second_side
 
 
 @estimator

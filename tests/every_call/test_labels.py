@@ -86,14 +86,12 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
             "explained_variance of a covariance": lambda X, v: spcacore.explained_variance(
                 cov(X), v, **COVARIANCE
             ),
-            "SCA, start": lambda X, v: fit("SCA")(X, start=v),
         },
     ),
     (
         V[:, 0],
         variables,
         {
-            "renormalize, one": spcacore.renormalize,
             "deflate": lambda X, v: spcacore.deflate(cov(X), v),
             "deflate, data": lambda X, v: spcacore.deflate(X, v, "schur", kind="data"),
         },
@@ -132,7 +130,6 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
             "ppca, center": lambda X, c: spcacore.ppca(X, 2, center=c),
             "scale of a covariance": lambda X, s: pca(cov(X), cardinality=3, scale=s, **COVARIANCE),
             "SparsePCA, center": lambda X, c: fit("SparsePCA")(X, center=c),
-            "PPCA, center": lambda X, c: fit("PPCA")(X, center=c),
             "partial_fit, center": lambda X, c: estimators.SparsePCA(2, center=c).partial_fit(X).result_,
         },
     ),
@@ -141,9 +138,6 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
         rows,
         {
             "sample_weight": lambda X, w: pca(X, cardinality=3, sample_weight=w),
-            "ppca, weights": lambda X, w: spcacore.ppca(X, 2, sample_weight=w),
-            "sca, weights": lambda X, w: spcacore.sca(X, 2, sample_weight=w),
-            "soppca, weights": lambda X, w: spcacore.soppca(X, 2, 3, sample_weight=w),
             "sparse_cca, weights": lambda X, w: spcacore.sparse_cca(X, Y, l1_bound=1.3, sample_weight=w),
             "sparse_lda, weights": lambda X, w: spcacore.sparse_lda(
                 X, CLASSES, cardinality=2, shrinkage=0.1, sample_weight=w
@@ -151,7 +145,6 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
             "SparsePCA, weights": lambda X, w: fit("SparsePCA")(X, weight=w),
             "partial_fit": lambda X, w: estimators.SparsePCA(2).partial_fit(X, sample_weight=w).result_,
             "SparseCCA, weights": lambda X, w: fit("SparseCCA")(X, Y, weight=w),
-            "SparseLDA, weights": lambda X, w: fit("SparseLDA", shrinkage=0.1)(X, CLASSES, weight=w),
         },
     ),
     (
@@ -189,6 +182,9 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
             ).posterior_covariance(1),
             "sparse_eigen": lambda X, B: spcacore.sparse_eigen(cov(X), B, 1, 3),
             "sparse_eigen_bound": lambda X, B: spcacore.sparse_eigen_bound(cov(X), B, 3),
+            "soppca, folds": lambda X, C: spcacore.select_sparsity(
+                X, partial(spcacore.soppca, prior=spcacore.Prior(covariance=C)), [1, 3], n_folds=2
+            ),
             "StructuredPCA": lambda X, C: fit("StructuredPCA")(X, prior=spcacore.Prior(covariance=C)),
         },
     ),

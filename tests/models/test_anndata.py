@@ -61,9 +61,15 @@ def test_layers_masks_and_names(X):
     assert not copy.varm["few"][~mask].any()
     assert copy.obsm["few"].shape == (80, 2)
     assert copy.uns["few"]["params"]["mask_var"] == "highly_variable"
+    weight = adata.obs.assign(weight=np.arange(80) % 3)["weight"]
     for option, kept in (("other", ~mask), (None, mask | True), (mask, mask)):
-        annotated.sparse_pca(adata, 1, cardinality=3, layer="logs", mask_var=option)
-        assert set(np.flatnonzero(adata.varm["SPCs"][:, 0])) <= set(np.flatnonzero(kept))
+        known = {"sample_weight": weight[::-1], "choice": spcacore.Choice(include=[f"g{kept.argmax()}"])}
+        model = partial(spcacore.sparse_pca, method=spcacore.TPower(), **known)
+        annotated.sparse_pca(adata, 1, cardinality=3, layer="logs", mask_var=option, model=model)
+        known = {"sample_weight": weight.to_numpy(), "choice": spcacore.Choice(include=[0])}
+        found = spcacore.sparse_pca(X[:, kept], 1, 3, **known).loadings
+        assert_allclose(adata.varm["SPCs"][kept], found, atol=1e-10)
+        assert adata.uns["spca"]["params"]["method"] == "tpower"
     assert np.count_nonzero(adata.varm["SPCs"]) == 3
 
 
