@@ -79,7 +79,7 @@ CHECKS = {
     "rotate.c": "rotation rest stopped_rotation corners",
     "scotlass.c": "orthogonal_threshold only_direction " + SEARCHES,
     "screen.c": "screened screen screened_solvers stops reference_bounds",
-    "screen_bounds.c": "screened screen screened_solvers stops reference_bounds",
+    "screen_bounds.c": "screen_bounds screened screen screened_solvers stops reference_bounds",
     "missing.c": "missing",
     "best_pairs.c": "best_pairs",
     "secular.c": "greedy corners search_corners early_searches",
