@@ -5,7 +5,6 @@ from itertools import product
 import flat
 import numpy as np
 import pytest
-from calls import pca
 from in_turn import examples
 from known_variables import allowed
 from oracles import covariance, samples
@@ -82,10 +81,3 @@ def test_many_variables_are_refused_before_any_work(monkeypatch):
             cardinality=2,
             choice=spcacore.Choice(groups=LABELS),
         )
-
-
-def test_resamples_choose_together_too():
-    X, _ = spcacore.datasets.make_spiked(60, 20, cardinality=4, variances=(12, 9), rng=0)
-    groups = np.repeat(np.arange(10), 2)
-    found = spcacore.stability(X, pca(2, 2, support="disjoint", groups=groups), n_resamples=6)
-    np.testing.assert_array_equal(found.selection_frequency[::2], found.selection_frequency[1::2])

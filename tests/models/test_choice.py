@@ -30,15 +30,6 @@ from spcacore import sparse_pca
 pytestmark = pytest.mark.usefixtures("few_starts")
 
 
-@pytest.mark.parametrize("knowledge", [{"groups": LABELS}, {"nonnegative": MIXED}, {"include": [0]}])
-@pytest.mark.parametrize("limit", [{"node_limit": 1}, {"time_limit": 0}])
-def test_what_a_limit_leaves_is_bounded(knowledge, limit):
-    X = data(7, 9) + 0.1 * np.diag(np.arange(P))
-    x = flat.branch_and_bound(X, 2, start=np.arange(P, 0, -1.0), **limit, **knowledge)
-    assert optimum(np.cov(X, rowvar=False), 2, **knowledge) <= x.upper_bound * (1 + 1e-12)
-    assert_feasible(x.loading, 2, **knowledge)
-
-
 def test_the_searches_without_their_tree_are_good_too(monkeypatch):
     monkeypatch.setattr("spcacore.solvers.truncated_power.brief_search", lambda state, x, k: x)
     ratios = []
@@ -122,13 +113,6 @@ def test_excluding_is_leaving_out(name):
             assert_allclose(value, theirs[one], atol=1e-7, err_msg=one)
 
 
-@pytest.mark.parametrize("method", CHOOSING)
-def test_every_component_has_what_is_included(method):
-    result = components(data(8), method, 2, "data", include=[3, 6])
-    assert result.loadings[[3, 6]].all()
-    assert method in SPARSITY or (result.cardinality == 4).all()
-
-
 @pytest.mark.parametrize("method", [name for name in CHOOSING if name not in SPARSITY])
 def test_the_signs_of_the_leading_vector_leave_nothing_of_what_is_included(method):
     A, choice = np.array([[1.0, -0.9], [-0.9, 2]]), spcacore.Choice(include=[0], signs=np.ones(2))
@@ -137,16 +121,13 @@ def test_the_signs_of_the_leading_vector_leave_nothing_of_what_is_included(metho
 
 
 @pytest.mark.parametrize("method", CHOOSING)
-def test_every_method_keeps_groups_and_signs(method):
-    found = components(
-        data(9), method, 2, "data", groups=LABELS, **({"cardinality": 2} if METHODS[method] == 4 else {})
-    )
-    for v in found.loadings.T:
-        for group in range(5):
-            assert len(set((v[group == LABELS] != 0).tolist())) == 1
-    found = components(data(9), method, 2, "data", nonnegative=MIXED)
-    assert (found.loadings * MIXED[:, None] >= 0).all()
-    assert (np.abs(found.loadings).sum(axis=0) > 0).all()
+def test_every_method_keeps_what_is_known(method):
+    for known in ({"include": [3, 6]}, {"groups": LABELS}, {"nonnegative": MIXED}):
+        sparsity = {} if method in SPARSITY else {"cardinality": 2}
+        for v in components(data(9), method, 2, "data", **known, **sparsity).loadings.T:
+            assert_feasible(v, sparsity.get("cardinality"), **known)
+            assert v[known.get("include", [])].all()
+            assert all(len({*(v[g == LABELS] != 0)}) == 1 for g in LABELS) or "groups" not in known
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from in_turn import examples
 from known_variables import allowed, assert_feasible, optimum
+from models.test_structured import objective
 from numpy.testing import assert_allclose
 
 import spcacore
@@ -83,12 +84,6 @@ def test_the_fewest_variables_of_whole_groups():
 # ---- components with a prior
 
 
-def free_energy(K, r, S):
-    """The part of it that a support S decides."""
-    B = K[np.ix_(S, S)]
-    return r[S] @ np.linalg.solve(B, r[S]) - np.linalg.slogdet(B)[1]
-
-
 @pytest.mark.share(16)
 @pytest.mark.parametrize("mixture", MIXTURES)
 @pytest.mark.parametrize("kind", ["isotropic", "dense"])
@@ -102,7 +97,7 @@ def test_supports_under_a_prior_have_room(mixture, kind):
             P, None, mixture.get("include"), mixture.get("exclude"), GROUPS, None, "variables"
         )
         k = int(rng.integers(4, 8))
-        values = {tuple(S): free_energy(a * np.eye(P) + L, r, S) for S in full_sets(k, **mixture)}
+        values = {tuple(S): objective(S, r, a * np.eye(P) + L) for S in full_sets(k, **mixture)}
         found = values[tuple(chosen_support(prior, choice.within(k), r, a))]
         best, worst = max(values.values()), min(values.values())
         ratios.append((found - worst) / (best - worst) if best > worst else 1)

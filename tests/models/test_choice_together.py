@@ -3,8 +3,8 @@
 import itertools
 import warnings
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import flat
 import numpy as np
@@ -236,79 +236,11 @@ def test_estimators_know_variables_by_name(kind):
     assert_allclose(found, expected, rtol=1e-6)  # a frame may lie in another order, by which iterations end
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize("given", [{"nonnegative": [1] * 6}, {"groups": [0, 0, 1, 1, 2, 2, 3, 3, 4]}])
-def test_equal_bounds_of_branches(given: dict[str, Any]) -> None:
-    """Blocks that repeat leave both branches of a node with one bound."""
-    for seed in range(6):
-        p = len(next(iter(given.values())))
-        B = np.random.default_rng(seed).integers(-2, 3, (3, 3)).astype(float)
-        A = np.kron(np.eye(p // 3), B.T @ B)
-        unit = np.array(given.get("groups", range(p)))
-        best = 0.0
-        for some in itertools.combinations(np.unique(unit), 3):
-            S = np.flatnonzero(np.isin(unit, some))
-            for k in range(1, len(S) + 1):
-                for T in itertools.combinations(S, k):
-                    values, V = np.linalg.eigh(A[np.ix_(T, T)])
-                    x = V[:, -1] * np.sign(V[:, -1].sum())
-                    if "groups" in given or x.min() > -1e-9:
-                        best = max(best, values[-1])
-        x = flat.branch_and_bound(A, 3, kind="covariance", **given)
-        assert x.optimal
-        assert x.value == pytest.approx(best, rel=1e-7)
-
-
 # ---- the table of the guide
 
 
-def _calls():
-    """Each function of the table, as it is called."""
-    X, Y = data(30), data(31)[:, :6]
-    A = covariance(32)
-
-    def one(name, *arguments, **options):
-        function = getattr(spcacore, name)
-        return lambda **known: function(X, *arguments, **flat.recorded(name, {**options, **known}))
-
-    def method(name, **sparsity):
-        return lambda **known: flat.sparse_pca(X, 1, method=name, **sparsity, **known)
-
-    def pairs(**options):
-        return lambda **known: sparse_cca_of(X, Y, options, known)
-
-    def sparse_cca_of(X, Y, options, known):
-        return flat.sparse_cca(X, Y, **options, **{f"x_{name}": value for name, value in known.items()})
-
-    begun = sparse_pca(
-        A, 2, cardinality=3, kind="covariance", choice=spcacore.Choice(exclude=[3, 4])
-    ).loadings
-
-    def refined(**known):
-        options = {**known, "kind": "covariance", "max_iter": 1}
-        return flat.refine(A, begun, **options)
-
-    def directions(**known):
-        return spcacore.sparse_eigen(A, np.eye(len(A)), 1, 3, choice=flat.recorded("tpower", known)["choice"])
-
-    def discriminants(**known):
-        return spcacore.sparse_lda(
-            X, np.arange(len(X)) % 2, 1, 3, choice=flat.recorded("tpower", known)["choice"]
-        )
-
-    return {
-        "tpower": one("tpower", 3), "gpower": one("gpower", 1.0), "pmd": one("pmd", 1.5),
-        "thresholding": method("thresholding", cardinality=3), "branch_and_bound": one("branch_and_bound", 3),
-        "greedy": method("greedy", cardinality=3), "dspca": method("dspca", cardinality=3),
-        "scotlass": method("scotlass", l1_bound=1.5),
-        "least_squares_component": method("least_squares", cardinality=3),
-        "optimality_bound": one("optimality_bound", 3),
-        "refine": refined,
-        "spca": one("spca", 1, cardinality=3), "soppca": one("soppca", 1, 3),
-        "sparse_eigen": directions, "sparse_lda": discriminants,
-        'sparse_cca, "pmd"': pairs(l1_bound=1.5),
-        'sparse_cca, "generalized"': pairs(method="generalized", cardinality=2),
-    }  # fmt: skip
+def by_choice(function, *arguments, **known):
+    return function(*arguments, choice=flat.choice_of(known))
 
 
 def test_the_table_of_the_guide_says_who_takes_what():
@@ -317,7 +249,24 @@ def test_the_table_of_the_guide_says_who_takes_what():
     names = [cell.strip() for cell in rows[0].split("|")[2:-1]]
     given = {"exclude": [3, 4], "include": [0], "groups": [0, 0, 1, 2, 2, 3, 4, 5, 6], "signs": MIXED}
     given |= {"count": "variables"}
-    said, true, calls = {}, {}, _calls()
+    X, A, pair, classes = data(30), covariance(32), (data(30), data(31)[:, :6]), np.arange(30) % 2
+    begun = sparse_pca(A, 2, 3, kind="covariance", choice=spcacore.Choice(exclude=[3, 4])).loadings
+    calls = {
+        "tpower": (flat.tpower, X, 3), "gpower": (flat.gpower, X, 1.0), "pmd": (flat.pmd, X, 1.5),
+        "branch_and_bound": (flat.branch_and_bound, X, 3),
+        "greedy": (partial(flat.sparse_pca, method="greedy"), X, 1, 3),
+        "thresholding": (partial(flat.sparse_pca, method="thresholding"), X, 1, 3),
+        "dspca": (flat.dspca, X, 3), "scotlass": (flat.scotlass, X, 1.5),
+        "least_squares_component": (flat.least_squares_component, X, 3),
+        "optimality_bound": (flat.optimality_bound, X, 3),
+        "refine": (partial(flat.refine, kind="covariance", max_iter=1), A, begun),
+        "spca": (flat.spca, X, 1, 3), "soppca": (flat.soppca, X, 1, 3),
+        "sparse_eigen": (partial(by_choice, spcacore.sparse_eigen), A, np.eye(P), 1, 3),
+        "sparse_lda": (partial(by_choice, spcacore.sparse_lda), X, classes, 1, 3),
+        'sparse_cca, "pmd"': (partial(flat.sparse_cca, l1_bound=1.5), *pair),
+        'sparse_cca, "generalized"': (partial(flat.sparse_cca, method="generalized", cardinality=2), *pair),
+    }  # fmt: skip
+    said, true = {}, {}
     for row in rows[2:]:
         cells = [cell.strip() for cell in row.split("|")[1:-1]]
         functions = [cells[0].replace("`", "")] if '"' in cells[0] else cells[0].replace("`", "").split(", ")
@@ -328,7 +277,9 @@ def test_the_table_of_the_guide_says_who_takes_what():
         known |= {"groups": given["groups"]} if name == "count" else {}
         try:
             with warnings.catch_warnings(action="ignore"):
-                calls[function](**known)
+                call, *arguments = calls[function]
+                side = "x_" if "cca" in function else ""
+                call(*arguments, **{side + word: value for word, value in known.items()})
             true[function, name] = "yes"
         except (TypeError, ValueError) as error:
             refused = any(word in str(error) for word in (name, *known))

@@ -6,7 +6,7 @@ import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
 import scipy.stats
-from extras import drawn, example, optional
+from extras import optional
 from hypothesis import strategies as st
 from in_turn import SEEDS, each_dtype, of_examples
 from kernel_tools import NEW, TRAIN, gaussian, matched, samples
@@ -248,26 +248,6 @@ X0 = samples(0)
 
 
 # ---- the example ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_noise_off_a_knot():
-    """What docs/examples/nonlinear_manifold.py says."""
-    module = example("nonlinear_manifold")
-    rng = np.random.default_rng(0)
-    result = module.analyze(module.data(1500, rng), module.data(500, rng), n_features=1000)
-    begun, kernel, linear = (
-        module.distance(points).mean() for points in (result.noisy, result.kernel, result.linear)
-    )
-    assert begun == pytest.approx(0.32, abs=0.005)
-    assert kernel == pytest.approx(0.14, abs=0.005)
-    assert linear == pytest.approx(0.73, abs=0.005)
-    assert result.linear_distance[2] == pytest.approx(begun)
-    by_count = dict(zip(module.COUNTS, result.kernel_distance, strict=True))
-    assert by_count[4] > begun > by_count[40] > 0.9 * begun
-    assert 6 <= min(by_count, key=by_count.get) <= 12
-    assert result.agreement > 0.75
-    drawn(module, result)
 
 
 def test_a_kernel_beyond_the_numbers_is_an_error_and_no_warning():

@@ -122,22 +122,21 @@ def test_values_are_the_leading_eigenvector_of_their_support(method):
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize(
-    "method", [m for m, one in SOLVERS.items() if one.maximizes_quotient and one.sparsity == "cardinality"]
-)
+@pytest.mark.parametrize("method", [m for m, one in SOLVERS.items() if one.maximizes_quotient])
 def test_generalized_deflation_nearly_always_finds_the_largest_quotient(method):
-    exact = []
+    """Of as many variables; with penalties and bounds of norms, less often."""
+    ratios = []
     for seed in range(25):
         A = covariance(samples(seed, 20, 8))
-        V = sparse_pca(
-            A, 3, kind="covariance", deflation="generalized", method=method, cardinality=3
-        ).loadings
-        for t in (1, 2):
+        how = sparse(method, kind="covariance", deflation="generalized")
+        V = quiet(A, 3, **how | ({"cardinality": 3} if "cardinality" in how else {})).loadings
+        for t in range(1, V.shape[1]):
             Q = np.linalg.qr(V[:, :t])[0]
-            ratio = quotient(A, Q, V[:, t]) / best_quotient(A, Q, 3)
-            assert 0.75 < ratio < 1 + 1e-9
-            exact.append(ratio > 1 - 1e-9)
-    assert np.mean(exact) > (0.9 if method == "tpower" else 0.6)
+            ratios.append(quotient(A, Q, V[:, t]) / best_quotient(A, Q, np.count_nonzero(V[:, t])))
+    assert max(ratios) < 1 + 1e-9
+    least = {"branch_and_bound": 0.99, "tpower": 0.95, "greedy": 0.85, "dspca": 0.85}.get(method, 0.5)
+    assert np.mean(np.array(ratios) > 1 - 1e-9) > least
+    assert min(ratios) > 0.8
 
 
 @pytest.mark.parametrize(("constraint", "least"), [("orthogonal", 0.943), ("uncorrelated", 0.95)])
@@ -202,32 +201,6 @@ def test_not_below_the_authors_truncated_power(name):
         ours = tpower(A, np.count_nonzero(x), kind="covariance")
         assert ours.value >= x @ A @ x - 1e-8
         A = deflated(A, x, "projection")
-
-
-@pytest.mark.parametrize(
-    ("name", "nonnegative", "same"),
-    [
-        ("nsprcomp_k4_nneg_rotation", True, 3),
-        ("nsprcomp_k4_rotation", False, 2),
-        ("TPower_card4_4_4_V", False, 2),
-    ],
-)
-def test_small_matrix(name, nonnegative, same):
-    X, theirs = reference("small40x12_X"), reference(f"small_{name}")
-    ours = sparse_pca(
-        X,
-        3,
-        cardinality=4,
-        deflation="orthogonalized_projection",
-        choice=spcacore.Choice(signs=1 if nonnegative else None),
-    )
-    signs = np.sign(np.sum(ours.loadings * theirs, axis=0))
-    assert_allclose((ours.loadings * signs)[:, :same], theirs[:, :same], atol=1e-6)
-    for t in range(same, 3):  # another third component, of more variance
-        Q = np.linalg.qr(theirs[:, :t])[0]
-        P = np.eye(12) - Q @ Q.T
-        A = P @ covariance(X) @ P
-        assert tpower(A, 4, kind="covariance").value >= theirs[:, t] @ A @ theirs[:, t] - 1e-8
 
 
 def test_published_rows_of_truncated_power():

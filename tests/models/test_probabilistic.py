@@ -181,28 +181,6 @@ def test_samples_come_from_the_model():
 # ---- missing entries --------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_missing_entries_by_direct_maximization():
-    """A quasi-Newton search over (W, log s2, mu) of the same likelihood ends at the same parameters."""
-    X = with_holes(samples(4, 15, 3), 0.2, seed=1)
-    p, r = 3, 1
-    result = ppca(X, r, ddof=0, tol=1e-14, max_iter=5000)
-
-    def loss(theta):
-        W, noise, mean = theta[: p * r].reshape(p, r), np.exp(theta[p * r]), theta[p * r + 1 :]
-        return -observed_log_likelihood(X, mean, W @ W.T + noise * np.eye(p)).sum()
-
-    start = np.concatenate([np.ones(p * r), [0.0], np.nanmean(X, axis=0)])
-    found = scipy.optimize.minimize(loss, start, method="BFGS", options={"gtol": 1e-6})
-    assert result.log_likelihood == pytest.approx(-found.fun, abs=1e-6)
-    assert loss(np.concatenate([result.loadings.ravel(), [np.log(result.noise_variance)], result.mean])) == (
-        pytest.approx(-result.log_likelihood, rel=1e-10)
-    )
-    W = found.x[: p * r].reshape(p, r)
-    assert_allclose(result.loadings @ result.loadings.T, W @ W.T, atol=1e-3)
-    assert result.noise_variance == pytest.approx(np.exp(found.x[p * r]), rel=1e-3)
-
-
 @of_examples(25, seed=SEEDS, share=st.floats(0.02, 0.4), center=st.booleans())
 def test_em_never_lowers_the_likelihood(seed, share, center):
     X = with_holes(samples(seed, 40, 6), share, seed)

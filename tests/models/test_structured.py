@@ -44,37 +44,6 @@ def complement(M):
     return np.linalg.svd(np.column_stack([M, np.zeros((len(M), 1))]))[0][:, M.shape[1] :]
 
 
-def dense_free_energy(Z, x, m, S, C, s2, B):
-    """F from the explicit posterior and prior on the span of B."""
-    n, p = Z.shape
-    fit = np.sum(Z**2) - 2 * x @ Z @ m + x @ x * (m @ m + np.trace(S))
-    L = np.linalg.inv(C)
-    F = -0.5 * n * p * np.log(2 * np.pi * s2) - fit / (2 * s2) - 0.5 * (m @ L @ m + np.trace(L @ S))
-    F += 0.5 * np.linalg.slogdet(B.T @ L @ B / (2 * np.pi))[1]
-    return F + 0.5 * np.linalg.slogdet(2 * np.pi * np.e * B.T @ S @ B)[1]
-
-
-def plain_em(T, C, r, n_iter):
-    """The E- and M-steps as they stand, with explicit inverses: no scaling, no combinations."""
-    n, p = T.shape
-    means, out = np.zeros((p, 0)), []
-    for _ in range(r):
-        B = complement(means)
-        Z = T @ B @ B.T
-        x, s2 = Z @ np.linalg.svd(Z)[2][0], 1.0
-        F = []
-        for _ in range(n_iter):
-            S = B @ np.linalg.inv(B.T @ (x @ x / s2 * np.eye(p) + np.linalg.inv(C)) @ B) @ B.T
-            m = S @ Z.T @ x / s2
-            e = m @ m + np.trace(S)
-            x = Z @ m / e
-            s2 = (np.sum(Z**2) + x @ x * e - 2 * m @ Z.T @ x) / (n * p)
-            F.append(dense_free_energy(Z, x, m, S, C, s2, B))
-        out.append((m, F, s2))
-        means = np.column_stack([means, m])
-    return out
-
-
 # ---- oppca ------------------------------------------------------------------------------------------
 
 
@@ -143,35 +112,6 @@ def test_the_first_support_is_sought_from_all_columns(seed):
     X += rng.standard_normal((80, 400))
     best = sparse_pca(X, 1, cardinality=8, scale=True).explained_variance[0]
     assert soppca(X, 1, 8, scale=True).explained_variance[0] >= best * (1 - 1e-9)
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("C", [prior(8), smooth(8), np.eye(8)], ids="abc")
-def test_the_explicit_iteration(C):
-    """The same fixed points, means, posteriors and free energies as plain EM with explicit inverses."""
-    X = samples(1, 12, 8)
-    T = X - X.mean(axis=0)
-    result = oppca(X, 3, tol=1e-11, prior=spcacore.Prior(covariance=C))
-    for t, (m, F, s2) in enumerate(plain_em(T, C, 3, 1000)):
-        assert (np.diff(F) >= -1e-9 * np.abs(F[:-1])).all()
-        assert F[-1] - 1e-5 < result.free_energy[t][-1] < F[-1] + 0.01  # plain EM is still on its way
-        ours = result.means[:, t] * np.sign(result.means[:, t] @ m)
-        assert_allclose(ours, m, atol=5e-3 * np.linalg.norm(m))
-        assert result.noise_variances[t] == pytest.approx(s2, rel=1e-3)
-    assert result.noise_variance == result.noise_variances[-1]
-    for t in range(3):  # and the posterior is what the equations say
-        B = complement(result.means[:, :t])
-        P, a, m = B @ B.T, result.posterior_precision[t], result.means[:, t]
-        S = B @ np.linalg.inv(B.T @ (a * np.eye(8) + np.linalg.inv(C)) @ B) @ B.T
-        assert_allclose(result.posterior_covariance(t), S, atol=1e-9)
-        two = np.ix_([5, 2], [5, 2])
-        assert_allclose(result.posterior_covariance(t, [5, 2]), S[two], atol=1e-9)
-        assert result.posterior_trace[t] == pytest.approx(np.trace(S), rel=1e-6)
-        x, s2 = result.scores[:, t], result.noise_variances[t]
-        assert_allclose(x, T @ P @ m / (m @ m + np.trace(S)), atol=1e-10)
-        assert x @ x / s2 == pytest.approx(a, rel=1e-3)
-        F = dense_free_energy(T @ P, x, m, S, C, s2, B)
-        assert result.free_energy[t][-1] == pytest.approx(F, abs=1e-4)
 
 
 def test_only_the_shape_of_a_prior_matters():
@@ -301,24 +241,6 @@ def test_the_greedy_support(seed, k, sparse):
     assert objective(greedy_support(r, K, k), r, K) >= (1 - 1 / np.e) * best
 
 
-def test_posteriors_on_a_support():
-    X, C = samples(6), smooth(20)
-    for deflation in ("orthogonal", "constrained"):
-        result = soppca(X, 2, 6, deflation=deflation, tol=1e-11, prior=spcacore.Prior(covariance=C))
-        S = np.flatnonzero(result.means[:, 1])
-        K = result.posterior_precision[1] * np.eye(len(S)) + np.linalg.inv(C)[np.ix_(S, S)]
-        q = result.means[S, :1]
-        expected = np.linalg.inv(K)
-        if deflation == "constrained" and q.any():
-            P = np.eye(len(S)) - q @ q.T / (q.T @ q)
-            expected = np.linalg.pinv(P @ K @ P, hermitian=True)
-        assert_allclose(result.posterior_covariance(1), expected, atol=1e-9)
-        assert result.posterior_trace[1] == pytest.approx(np.trace(expected), rel=1e-6)
-        outside = int(np.setdiff1d(np.arange(20), S)[0])
-        padded = result.posterior_covariance(1, [S[0], outside])
-        assert_allclose(padded, [[expected[0, 0], 0], [0, 0]], atol=1e-9)
-
-
 # ---- free energies ----------------------------------------------------------------------------------
 
 
@@ -328,32 +250,46 @@ def log_density(Z, x, s2, C):
     return -0.5 * (np.linalg.slogdet(2 * np.pi * K)[1] + Z.ravel() @ np.linalg.solve(K, Z.ravel()))
 
 
-@pytest.mark.parametrize("scale", [1.0, 100.0])
+@pytest.mark.share(3)
+@pytest.mark.parametrize("C", [prior(7, 1), 100 * smooth(7), np.eye(7)], ids="abc")
 @pytest.mark.parametrize("method", ["oppca", "soppca", "constrained"])
-def test_the_free_energy_is_the_log_density(method, scale):
-    """With the loading integrated out over where it may lie, by the explicit covariance of all entries."""
+def test_the_free_energy_is_the_largest_log_density(method, C):
+    """With the loading integrated out over where it may lie, by the explicit covariance of all entries.
+
+    The mean and the covariance of the loading are those of its posterior there.
+    """
     n, p = 9, 7
-    X, C = samples(3, n, p), prior(p, 1)
-    Z = X - X.mean(axis=0)
-    if method == "oppca":
-        result = oppca(X, 3, tol=1e-11, prior=spcacore.Prior(covariance=scale * C))
-    else:
-        how = "constrained" if method == "constrained" else "orthogonal"
-        result = soppca(X, 3, 4, deflation=how, tol=1e-11, prior=spcacore.Prior(covariance=scale * C))
+    X, rng = samples(3, n, p), np.random.default_rng(0)
+    Z, given = X - X.mean(axis=0), {"tol": 1e-11, "prior": spcacore.Prior(covariance=C)}
+    how = {"deflation": "constrained" if method == "constrained" else "orthogonal"}
+    result = oppca(X, 3, **given) if method == "oppca" else soppca(X, 3, 4, **how, **given)
+    assert result.noise_variance == result.noise_variances[-1]
     for t in range(3):
-        m = result.means[:, t]
+        m, s2, a = result.means[:, t], result.noise_variances[t], result.posterior_precision[t]
         M = result.means[:, :t]
         P = np.eye(p) - (M @ np.linalg.pinv(M) if t else 0)
         S = np.arange(p) if method == "oppca" else np.flatnonzero(m)
         B = np.eye(p)[:, S]
         if method != "soppca" and t:
             B = B @ complement(M[S]) if len(S) == p else B @ scipy.linalg.null_space(M[S].T, rcond=1e-9)
-        L = B.T @ np.linalg.inv(scale * C) @ B
+        L = B.T @ np.linalg.inv(C) @ B
         restricted = B @ np.linalg.inv(L) @ B.T
+        posterior = B @ np.linalg.inv(a * np.eye(len(L)) + L) @ B.T
+        assert_allclose(result.posterior_covariance(t), posterior[np.ix_(S, S)], atol=1e-9)
+        some = np.ix_([5, 2, 0], [5, 2, 0])  # zero outside of the support
+        assert_allclose(result.posterior_covariance(t, [5, 2, 0]), posterior[some], atol=1e-9)
+        assert result.posterior_trace[t] == pytest.approx(np.trace(posterior), rel=1e-6)
         T = Z @ P
         x = T @ m / (m @ m + result.posterior_trace[t])
-        expected = log_density(T, x, result.noise_variances[t], restricted)
+        assert_allclose(result.scores[:, t], x, atol=1e-10)
+        assert_allclose(posterior @ T.T @ x / s2, m, atol=1e-3 * np.linalg.norm(m))
+        assert x @ x / s2 == pytest.approx(a, rel=1e-3)
+        expected = log_density(T, x, s2, restricted)
         assert result.free_energy[t][-1] == pytest.approx(expected, abs=1e-4)
+        for d in 1e-3 * rng.standard_normal((5, n + 1)):
+            near = [log_density(T, x + i * d[1:], s2 * math.exp(i * d[0]), restricted) for i in (-1, 1)]
+            assert max(near) <= expected
+            assert near[0] == pytest.approx(near[1], abs=1e-5)
         alone = log_density(T, np.zeros(n), np.sum(T**2) / (n * p), C)
         choices = 1 if method == "oppca" else len(list(combinations(range(p), 4)))
         gain = expected - alone - n * np.log(p) / 2 - np.log(choices)
@@ -514,8 +450,6 @@ def test_components_stop_where_the_next_does_not_raise_the_free_energy():
     low = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 9)) * 5  # the rank ends before
     assert oppca(low, None).n_components == 2
 
-
-# ---- bad input --------------------------------------------------------------------------------------
 
 # ---- example pages ----------------------------------------------------------------------------------
 

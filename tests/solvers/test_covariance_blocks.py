@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import flat
 import numpy as np
 import pytest
 import scipy.sparse
@@ -110,21 +109,6 @@ def test_many_variables_are_proved(form, p, monkeypatch):
     assert x.value == pytest.approx(best, rel=1e-12)
     assert x.upper_bound == pytest.approx(best, rel=1e-9)
     assert tpower(M, 4, kind="covariance").value <= x.value * (1 + 1e-12)
-
-
-@pytest.mark.slow
-def test_where_blocks_prove_nothing_the_search_goes_on(monkeypatch):
-    """Twelve variables of blocks of at most eight: some are of another block."""
-    monkeypatch.setattr(exact, "EXACT_ORDER", 100)
-    monkeypatch.setattr(certificates, "BOUND_ORDER", 100)
-    A, _ = many_blocks(400, 0.05)
-    with pytest.raises(ValueError, match="may belong to the optimum"):
-        branch_and_bound(A, 12, kind="covariance")
-    x = flat.branch_and_bound(A, 12, kind="covariance", node_limit=5)
-    assert not x.optimal
-    bound = optimality_bound(A, 12, kind="covariance")
-    assert x.value < x.upper_bound <= bound.upper_bound * (1 + 1e-6)
-    assert flat.branch_and_bound(A, 4, kind="covariance", time_limit=0).upper_bound >= 2.5
 
 
 def test_looking_for_variables_to_leave_out_ends_where_it_is_told_to(monkeypatch):

@@ -20,7 +20,6 @@ from spcacore.operators.submatrix import symmetric_submatrix
 from spcacore.supports.admissible import Supports
 
 MODULE = importlib.import_module("spcacore.solvers.semidefinite")
-PITPROPS = spcacore.datasets.load_pitprops().correlation
 
 
 def solved(A, cardinality=None, penalty=None):

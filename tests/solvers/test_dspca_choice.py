@@ -94,18 +94,6 @@ def test_a_penalty(known):
     assert optimum(A, k, **known) <= x.upper_bound * (1 + 1e-9)
 
 
-def test_several_components():
-    A = covariance(5)
-    known = {"groups": LABELS, "nonnegative": MIXED}
-    result = flat.sparse_pca(A, 2, cardinality=2, method="dspca", kind="covariance", certify=True, **known)
-    for v in result.loadings.T:
-        assert_feasible(v, 2, **known)
-    B = np.eye(P) - np.outer(result.loadings[:, 0], result.loadings[:, 0])
-    assert result.upper_bound[1] >= optimum(B @ A @ B, 2, **known) * (1 - 1e-9)
-    plain = flat.sparse_pca(A, 2, cardinality=2, method="tpower", kind="covariance", certify=True, **known)
-    assert result.upper_bound[0] < plain.upper_bound[0]
-
-
 def test_too_many_variables_are_refused(monkeypatch):
     monkeypatch.setattr("spcacore.solvers.semidefinite.SHAPED_ORDER", 9)
     X = np.random.default_rng(0).standard_normal((20, 10))

@@ -7,18 +7,14 @@ import numpy as np
 import pytest
 import scipy.sparse
 from in_turn import each_dtype, examples
-from models.test_constrained_optimum import constrained_optimum
 from oracles import (
     UCI_OPTIMA,
     WINE_COVARIANCE_OPTIMA,
     WINE_OPTIMA,
-    best_quotient,
     covariance,
     data_arrays,
     optimum,
     products,
-    quotient,
-    samples,
 )
 from solvers.test_tpower import PITPROPS, PITPROPS_OPTIMA, wine
 
@@ -382,26 +378,7 @@ def test_what_is_too_large():
         sparse_pca(X, 2, cardinality=2, method="branch_and_bound", deflation="hotelling")
 
 
-# ---- input ------------------------------------------------------------------------------------------
-
-
 # ---- several components -----------------------------------------------------------------------------
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("deflation", ["generalized", "orthogonal", "uncorrelated"])
-def test_the_best_beside_earlier_components(deflation):
-    how = {"kind": "covariance", "method": "branch_and_bound", "deflation": deflation}
-    for seed in range(8):
-        A = covariance(samples(seed, 20, 8))
-        V = sparse_pca(A, 3, cardinality=4, **how).loadings
-        for t in (1, 2):
-            x, Q = V[:, t], np.linalg.qr(V[:, :t])[0]
-            if deflation == "generalized":
-                assert quotient(A, Q, x) == pytest.approx(best_quotient(A, Q, 4), rel=1e-9)
-                continue
-            C = V[:, :t] if deflation == "orthogonal" else A @ V[:, :t]
-            assert x @ A @ x == pytest.approx(constrained_optimum(A, C, 4), rel=1e-8)
 
 
 def test_rounding_left_by_the_earlier_components_is_not_searched():

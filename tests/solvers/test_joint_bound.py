@@ -277,36 +277,6 @@ def test_a_matrix_of_zeros_and_scales():
         assert np.ldexp(bound, -exponent) == pytest.approx(one, rel=1e-9)
 
 
-@pytest.mark.slow
-def test_sparse_pca_is_certified_jointly():
-    X = np.random.default_rng(0).standard_normal((40, 9)) @ np.diag(np.arange(1, 10.0))
-    for options in ({}, {"constraint": "orthogonal"}, {"refine": True}, {"deflation": "schur"}):
-        result = flat.sparse_pca(X, 3, cardinality=[4, 3, 2], certify="jointly", **options)
-        bound = optimality_bound(
-            X, [4, 3, 2], n_components=3, constraint=options.get("constraint"), relaxation=True
-        ).bound
-        explained = float(result.explained_variance.sum())
-        assert result.joint_bound == pytest.approx(bound, rel=1e-6)
-        assert result.joint_gap == pytest.approx(1 - explained / bound, abs=1e-6)
-        assert 0 <= result.joint_gap < 0.2
-        assert result.upper_bound is None
-        assert result.gap is None
-    block = sparse_pca(
-        X, 2, certify="jointly", method=spcacore.GPower(penalty=0.1, relative=True, block=True)
-    )
-    assert block.joint_bound >= block.explained_variance.sum()
-    plain = sparse_pca(X, 2, cardinality=3, certify=True)
-    assert plain.joint_bound is None
-    assert plain.joint_gap is None
-    A = np.eye(4)  # of which one group has more variables than the one that is found
-    A[1:, 1:] = 0.9
-    A[range(4), range(4)] = [2, 1, 1, 1]
-    options = {"groups": [0, 1, 1, 1], "start": "diagonal", "swaps": False, "certify": "jointly"}
-    result = flat.sparse_pca(A, 1, cardinality=1, kind="covariance", **options)
-    assert result.explained_variance.sum() == pytest.approx(2)
-    assert result.joint_bound == pytest.approx(2.8)  # 1 + 2 (0.9)
-
-
 @pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 120), marks=pytest.mark.slow)], ids=str)
 def test_no_other_groups_exceed_the_joint_bound(seeds):
     """The bound is for all groups that are allowed, however small those found are."""

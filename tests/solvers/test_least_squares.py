@@ -16,8 +16,6 @@ import spcacore
 from spcacore import explained_variance, least_squares_component, sparse_pca
 from spcacore.objectives import ratio as ratios
 
-PITPROPS = spcacore.datasets.load_pitprops().correlation
-
 
 def regressed(X, V):
     """The variance of the centered X that a regression on the scores X V explains, by LAPACK."""

@@ -1,10 +1,10 @@
 """The search of a matrix in memory: against all supports, LAPACK, and runs from all columns."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from in_turn import each_dtype
+from oracles import optimum
+from solvers.test_exact import KINDS, matrix
 
 from spcacore import _core
 
@@ -37,37 +37,17 @@ def value_of(A, support):
     return values_of(A, [support])[0, 0]
 
 
-def best_of_all(A, k):
-    return values_of(A, list(combinations(range(len(A)), k)))[0].max()
-
-
-def matrices(p, rng):
-    """Covariances of many and of few rows, with ties, copies, zeros, negative variances and blocks."""
-    X = rng.standard_normal((40, p))
-    A = np.cov(X.T).reshape(p, p)
-    yield "many rows", A
-    yield "few rows", np.cov(rng.standard_normal((3, p)).T).reshape(p, p)
-    yield "correlations", np.corrcoef(X.T).reshape(p, p)
-    yield "ties", np.round(2 * A) / 2
-    yield "copies", np.cov(np.repeat(X[:, : p // 2 + 1], 2, axis=1)[:, :p].T).reshape(p, p)
-    yield "equal", np.full((p, p), 0.5) + 0.5 * np.eye(p)
-    zero = A.copy()
-    zero[::2] = zero[:, ::2] = 0
-    if p > 1:
-        yield "zeros", zero
-    yield "indefinite", A - 0.9 * np.eye(p)
-    yield "diagonal", np.diag(np.arange(1.0, p + 1))
-
-
 @pytest.mark.share(3)
 @pytest.mark.parametrize("p", [1, 2, 3, 5, 8, 11])
 @each_dtype
 def test_a_tree_proves_the_best_of_all_supports(p, dtype):
     for seed, k in ((seed, k) for seed in range(3) for k in range(1, p + 1)):
-        for name, A in matrices(p, np.random.default_rng(seed)):
-            A = np.ascontiguousarray(A, dtype)
+        for name in KINDS:
+            A = np.ascontiguousarray(matrix(name, np.random.default_rng(seed), p), dtype)
+            if not A.any():
+                continue
             supports, values, _, (*_, proved) = _core.search(A, k, plan())
-            best = best_of_all(A, k)
+            best = optimum(A.astype(float), k)
             assert proved, (name, k)
             assert values[0] == pytest.approx(best, rel=1e-9, abs=1e-9), (name, k)
             assert value_of(A, supports[0]) == pytest.approx(best, rel=1e-9, abs=1e-9)
@@ -81,8 +61,8 @@ def test_without_a_tree_races_end_where_no_swap_is_better(dtype, k):
     """Values are eigenvalues, ends differ, the best come first, and most are the best of all supports."""
     reached = []
     for seed in range(6):
-        for name, A in matrices(11, np.random.default_rng(seed)):
-            A = np.ascontiguousarray(A, dtype)
+        for name in KINDS:
+            A = np.ascontiguousarray(matrix(name, np.random.default_rng(seed), 11), dtype)
             found, values, runs, told = _core.search(A, k, plan(nodes=0, swapped=99))
             assert told[0] == 11
             assert told[3:] == (0, False)
@@ -97,7 +77,7 @@ def test_without_a_tree_races_end_where_no_swap_is_better(dtype, k):
                 swapped = [np.append(np.delete(S, i), j) for i in range(k) for j in outside]
                 simple = value - values_of(A, [S])[1, 0] > 1e-7 * abs(value)  # else swaps are not bounded
                 assert not simple or values_of(A, swapped)[0].max() <= value * (1 + 1e-9) + 1e-9, name
-            reached.append(values[0] >= best_of_all(A, k) * (1 - 1e-9) - 1e-12)
+            reached.append(values[0] >= optimum(A.astype(float), k) * (1 - 1e-9) - 1e-12)
     assert np.mean(reached) > 0.9
 
 

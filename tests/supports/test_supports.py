@@ -168,6 +168,9 @@ def a_matrix(seed, known):
     rng = np.random.default_rng([seed, *known.encode()])
     p = int(rng.integers(5, 10))
     A = np.cov(rng.standard_normal((p + 3, p)), rowvar=False)
+    if seed % 8 == 7:  # blocks that repeat leave both branches of a node with one bound
+        B = rng.integers(-2, 3, (3, 3))
+        A = np.kron(np.eye(3), B.T @ B + np.eye(3))[:p, :p]
     return A, KNOWN[known](rng, p)
 
 
