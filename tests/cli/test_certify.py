@@ -49,28 +49,14 @@ def test_the_best_component_is_proved_by_a_fit(as_json, output, file, X):
     assert shown == {f"x{j + 1}": f"{x[j]:.3f}" for j in np.flatnonzero(x)}
 
 
-SETS = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4])
-KNOWN = [
-    (["--exclude", "x1,x5"], {"exclude": [0, 4]}, 3),
-    (["--include", "x7"], {"include": [6]}, 3),
-    (["--signs", "1"], {"nonnegative": np.ones(9)}, 3),
-    (["--groups", "sets.txt"], {"groups": SETS}, 2),
-    (["--groups", "sets.txt", "--include", "x6", "--signs", "1"],
-     {"groups": SETS, "include": [5], "nonnegative": np.ones(9)}, 2),
-]  # fmt: skip
-
-
-@pytest.fixture
-def sets(tmp_path, monkeypatch):
+def test_what_is_known_of_the_variables(as_json, file, X, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("sets.txt").write_text("\n".join(map(str, SETS)))
-
-
-@pytest.mark.usefixtures("sets")
-@pytest.mark.parametrize(("argv", "known", "k"), KNOWN)
-def test_what_is_known_of_the_variables(as_json, file, X, argv, known, k):
-    best = optimum(oracles.covariance(X), k, **known)
-    (row,) = as_json("certify", file, "-k", k, *argv)["components"]
+    groups = np.array([0, 0, 1, 1, 1, 2, 3, 3, 4])
+    Path("sets.txt").write_text("\n".join(map(str, groups)))
+    known = {"groups": groups, "include": [5], "exclude": [8], "nonnegative": np.ones(9)}
+    best = optimum(oracles.covariance(X), 2, **known)
+    argv = ["-k2", "--groups", "sets.txt", "--include", "x6", "--exclude", "x9", "--signs", "1"]
+    (row,) = as_json("certify", file, *argv)["components"]
     assert row["value"] <= best * (1 + 1e-9)
     assert best <= row["upper_bound"] * (1 + 1e-9)
 

@@ -245,18 +245,6 @@ def test_precomputed_kernels_and_random_features(X):
 # ---- structured components --------------------------------------------------------------------------
 
 
-def test_a_prior_reaches_the_components():
-    prior = spcacore.grid_laplacian((5, 5))
-    X = np.random.default_rng(3).standard_normal((40, 25))
-    model = StructuredPCA(1, cardinality=6, prior=spcacore.Prior(precision=prior)).fit(X)
-    expected = spcacore.soppca(X, 1, 6, prior=spcacore.Prior(precision=prior))
-    np.testing.assert_array_equal(model.components_, expected.loadings.T)
-    np.testing.assert_array_equal(model.inverse_transform(model.transform(X)),
-                                  expected.reconstruct(expected.transform(X)))  # fmt: skip
-    plain = StructuredPCA(1, cardinality=6).fit(X)
-    assert not np.allclose(plain.components_, model.components_, atol=1e-3)
-
-
 # ---- clusters ---------------------------------------------------------------------------------------
 
 

@@ -179,22 +179,6 @@ def test_a_start_of_the_wrong_sign_is_turned(monkeypatch):
     assert found.strengths[0] > 0.5
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 7, 12])
-def test_signs_where_a_side_is_singular(seed):
-    """What is said to be the strength of a pair, in units of its scores, is their correlation."""
-    rng = np.random.default_rng(seed)
-    n, (p, q) = int(rng.integers(3, 12)), rng.integers(2, 20, 2)
-    x = rng.standard_normal((n, p)) * 10.0 ** rng.integers(-2, 3)
-    y, signs = rng.standard_normal((n, q)) + x[:, :1], spcacore.Choice(signs=1)
-    counts = (int(rng.integers(1, min(p, 8) + 1)), int(rng.integers(1, min(q, 8) + 1)))
-    found = sparse_cca(x, y, 2, counts, method="generalized", scale=False, choice=(signs, signs))
-    scores = (x - x.mean(0)) @ found.loadings_x, (y - y.mean(0)) @ found.loadings_y
-    own = np.corrcoef(scores[0][:, 0], scores[1][:, 0])[0, 1]
-    assert abs(own - found.correlations[0]) < 1e-9
-    assert found.strengths[0] < own + 1e-9
-
-
 def test_signs_that_no_pair_has():
     x = np.arange(10.0)[:, None]
     with pytest.warns(RuntimeWarning, match="nothing in common"):

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 from oracles import deflated
 from scipy.linalg import eigh
 
-import spcacore
 from spcacore import Choice, sparse_eigen
 from spcacore.generalized import eigen
 from spcacore.generalized.eigen import DEFLATIONS
@@ -291,25 +290,7 @@ def test_sparse_matrices_that_are_refused(p):
             sparse_eigen(sp.csr_array(A), sp.csr_array(B), 1, 2)
 
 
-@pytest.mark.share(3)
-@pytest.mark.parametrize("k", [2, 4, 6])
-@pytest.mark.parametrize("component", [1, 2, 3])
-def test_a_given_component_by_few_variables(component, k):
-    """The pencil bb' of a score against A has the best subset of the regression on it, as enumerated."""
-    A = spcacore.datasets.load_pitprops().correlation
-    b = A @ eigh(A)[1][:, -component]
-    squares = [b[S] @ np.linalg.solve(A[np.ix_(S, S)], b[S]) for S in map(list, combinations(range(13), k))]
-    assert sparse_eigen(np.outer(b, b), A, 1, k).values[0] == pytest.approx(max(squares))
-
-
 # ---- what is known of the variables
-
-
-def test_discriminants_have_what_is_included():
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], 20)
-    X = rng.standard_normal((60, 9)) + 2 * np.eye(3, 9)[y]
-    assert spcacore.sparse_lda(X, y, 1, 3, choice=spcacore.Choice(include=[8])).loadings[8, 0] != 0
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -1,7 +1,5 @@
 """Sparse discriminants against scikit-learn, enumeration, and data whose classes are known."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -117,51 +115,6 @@ def test_units_of_the_variables_do_not_matter(p):
         assert found.loadings[4, 0] == 1
         between, within = (np.diag(S)[np.arange(p) != 4] for S in scatters(X, y))
         assert found.values[0] == pytest.approx(max(between / within) / found.shrinkage)
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
-def test_first_direction_is_optimal(k):
-    X, y = wine()
-    between, within = scatters(X, y)
-    best = max(
-        eigh(between[np.ix_(S, S)], within[np.ix_(S, S)], eigvals_only=True)[-1]
-        for S in combinations(range(13), k)
-    )
-    result = sparse_lda(X, y, cardinality=k, shrinkage=None)
-    assert_allclose(result.values[0], best, rtol=1e-9)
-    x = result.loadings
-    assert_allclose(np.sum(x * (between @ x), axis=0) / np.sum(x * (within @ x), axis=0), result.values)
-    scaled = result.scalings.T @ within @ result.scalings
-    assert_allclose(np.diag(scaled), 1, rtol=1e-9)
-    assert_allclose(scaled, result.metric, atol=1e-9)
-    means = np.array([result.transform(X[y == c]).mean(axis=0) for c in range(3)])
-    assert_allclose(means, result.centroids, atol=1e-9)
-
-
-@pytest.mark.slow
-def test_neither_scatter_is_formed_for_many_variables():
-    """The same numbers from the rows as from the matrices, of dense and sparse data."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 60)
-    X = rng.poisson(0.3, (60, 1100)) * rng.random((60, 1100))
-    X[:, :8] += np.eye(3)[y] @ rng.standard_normal((3, 8)) * 2
-    X[:, 40] = 0.1
-    between, within = scatters(X, y)
-    B = 0.8 * within + 0.2 * np.diag(np.diag(within))
-    B[40, 40] = 1  # of the constant column
-    result = sparse_lda(X, y, cardinality=6, shrinkage=0.2)
-    x = result.loadings
-    assert_allclose(np.sum(x * (between @ x), axis=0) / np.sum(x * (B @ x), axis=0), result.values)
-    for S in (sp.csr_array(X), sp.csc_matrix(X)):
-        again = sparse_lda(S, y, cardinality=6, shrinkage=0.2)
-        assert_allclose(again.loadings, x, atol=1e-9)
-        assert np.array_equal(again.predict(S), result.predict(X))
-    auto = [sparse_lda(M, y, cardinality=2, shrinkage="auto").shrinkage for M in (X, sp.csr_array(X))]
-    assert_allclose(auto[0], auto[1], rtol=1e-9)
-    for part in (slice(50), slice(50, 100)):  # of which the second has no column without zeros
-        few = [sparse_lda(M[:, part], y, cardinality=4, shrinkage="auto") for M in (X, sp.csr_array(X))]
-        assert_allclose(few[0].shrinkage, few[1].shrinkage, rtol=1e-9)
-        assert_allclose(few[0].loadings, few[1].loadings, atol=1e-9)
 
 
 @pytest.mark.slow

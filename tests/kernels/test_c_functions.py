@@ -306,13 +306,3 @@ def test_one_start_is_the_loop_of_the_page(shape, deflation, code, dtype):
         assert_allclose(out.variance[:rank], explained.variance, rtol=tight)
         spoiled = np.where(np.arange(p) == p - 1, np.nan, X)
         assert run("components_data", dtype, order, **{**given, "X": spoiled}, thorough=0).status == NONFINITE
-
-
-def test_a_component_is_the_best():
-    """Of few variables, the thorough search finds the optimum; from one start it is at most that."""
-    for seed in range(30):
-        A = covariance(data(15, 10, seed=seed))
-        best = optimum(A, 3)
-        out, one = (run("components_covariance", A=A, r=1, k=3, thorough=thorough) for thorough in (1, 0))
-        assert out.variance[0] == pytest.approx(best, rel=1e-12)
-        assert one.variance[0] <= best * (1 + 1e-12)

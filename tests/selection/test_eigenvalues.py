@@ -18,30 +18,6 @@ pandas = optional("pandas")
 cve = spcacore.cross_validated_eigenvalues
 
 
-def block_model(n, blocks, inside, between, degree, rng):
-    """A graph of unequal blocks drawn at random, of this expected degree."""
-    block = rng.integers(blocks, size=n)
-    P = np.where(block[:, None] == block, inside, between)
-    P *= degree / P.sum(axis=1).mean()
-    A = np.triu(rng.random((n, n)) < P, 1).astype(float)
-    return scipy.sparse.csr_array(A + A.T)
-
-
-@pytest.mark.slow
-def test_the_rank_of_the_authors_block_model():
-    """1000 nodes, 5 blocks, 0.3 inside and 0.1 between, expected degree 40: the page of gdim prints rank 5
-    and these statistics, which count an edge of the graph as two, so that they are larger by a root of 2."""
-    printed = [60.19, 12.30, 11.76, 11.68, 9.38]
-    found = []
-    for seed in range(3):
-        result = cve(block_model(1000, 5, 0.3, 0.1, 40, np.random.default_rng(seed)), 10, kind="graph")
-        assert result.chosen == 5
-        assert (result.statistic[5:] < 1.645).all()
-        found.append(result.statistic[:5] * math.sqrt(2))
-    assert_allclose(np.mean(found, axis=0)[0], printed[0], rtol=0.1)
-    assert_allclose(np.mean(found, axis=0)[1:].mean(), np.mean(printed[1:]), rtol=0.25)
-
-
 def unequal_degrees(n, blocks, ratio, degree, exponent, rng):
     """A degree-corrected block model: node i has edges in proportion to t_i, of density t^-exponent."""
     block, t = rng.integers(blocks, size=n), (1 - rng.random(n)) ** (-1 / (exponent - 1))

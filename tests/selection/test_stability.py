@@ -3,7 +3,6 @@
 import itertools
 from functools import partial
 
-import flat
 import numpy as np
 import pytest
 from calls import pca
@@ -89,30 +88,6 @@ def test_frequencies_are_those_of_copies_of_the_rows(model, resampling):
     low, high = np.quantile(V, [0.025, 0.975], axis=0)
     tolerance = 1e-6 if function is spcacore.sparse_pca else 2e-3  # of iterations that stop early
     assert_allclose(found.loading_interval[:, 0], np.stack([low, high], axis=1), atol=tolerance)
-
-
-@pytest.mark.slow
-def test_discriminants_and_pairs_are_those_of_copies_of_the_rows():
-    X, V = spiked()
-    y = np.repeat(["a", "b"], 20)
-    X = X + np.where(y == "a", 2.0, 0.0)[:, None] * V[:, 0]
-    Y = X[:, ::-1][:, :20] + 0.1
-    seed = int(np.random.default_rng(1).integers(2**63))
-    for name, given, classes, options in (
-        ("sparse_lda", y, (y == "b").astype(int), {"cardinality": 3, "shrinkage": 0.3}),
-        ("sparse_cca", Y, None, {"l1_bound": 2.0}),
-    ):
-        model = partial(getattr(spcacore, name), **flat.recorded(name, options))
-        found = spcacore.stability(X, model, given, n_resamples=10, rng=1)
-        weights, chosen = drawn_weights(40, "complementary", seed, classes), []
-        for rows in [repeated(weights(i)) for i in range(10)]:
-            one = getattr(flat, name)(X[rows], given[rows], 1, **options)
-            both = [one.loadings] if name == "sparse_lda" else [one.loadings_x, one.loadings_y]
-            chosen.append(np.concatenate(both)[:, 0] != 0)
-        assert_allclose(found.selection_frequency[:, 0], np.mean(chosen, axis=0))
-        assert found.explained_variance_ratio is None
-    assert found.names[0] == "x1"
-    assert found.names[60] == "y1"
 
 
 # ---- the search among candidates

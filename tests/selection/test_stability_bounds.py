@@ -4,10 +4,8 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from calls import pca
 from scipy.optimize import linprog
 
-import spcacore
 from spcacore._types import Assumption
 from spcacore.selection.stability_result import false_selections, least_threshold
 
@@ -62,20 +60,3 @@ def test_least_threshold_is_the_first_that_keeps_the_bound():
     assert bound <= 1
     assert level == 0.51 + 0.01 * next(i for i, v in enumerate(values) if v <= 1)
     assert least_threshold(50.0, 60, 100, "none", 1.0) == (np.inf, 0.0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("resampling", ["half", "complementary"])
-def test_on_noise_false_selections_stay_below_the_bound(resampling):
-    rng = np.random.default_rng(1)
-    count, bounds = [], []
-    for _ in range(12):
-        X = rng.standard_normal((30, 40))
-        found = spcacore.stability(
-            X, pca(1, 4, method="thresholding"), resampling=resampling, n_resamples=40, threshold=0.6
-        )
-        count.append(found.stable.sum())
-        bounds.append(found.expected_false[0])
-    assert np.mean(count) <= np.mean(bounds)
-    assert found.false_selections(0.6) == pytest.approx(found.expected_false[0])
-    assert found.false_selections(0.6, 0) == pytest.approx(found.expected_false[0])
