@@ -116,7 +116,7 @@ TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300}  # the other
 PYTHON = {
     "ascent.c": "rotation",
     "ascent.h": "tpower",
-    "dense_block.c": "block; probabilistic: closed or matches",
+    "dense_block.c": "block; probabilistic: tipping",
     "branch_and_bound.c": "exact",
     "centring.h": "operator: products or deflation; block",
     "distances.c": "clustering",

@@ -21,13 +21,6 @@ from spcacore import deflate, explained_variance, renormalize, sparse_pca, tpowe
 # ---- options --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", [K, np.int8(K), np.array(K), [K, K], (K, K), np.array([K, K], np.uint8)])
-def test_every_form_of_cardinality(value):
-    out = sparse_pca(X0, 2, cardinality=value)
-    assert_same(out, sparse_pca(X0, 2, cardinality=K), 0)
-    assert out.cardinality.tolist() == [K, K]
-
-
 @each_dtype
 @pytest.mark.parametrize("max_iter", [0, 1])
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,8 +3,6 @@
 `pytest tests/every_call/test_properties.py --hypothesis-profile thorough --hypothesis-seed 7` draws others.
 """
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -42,12 +40,6 @@ def data(draw, n=(3, 14), p=(2, 8), families=FAMILIES):
     return X
 
 
-@st.composite
-def sparse_problems(draw, **options):
-    X = draw(data(**options))
-    return X, covariance(X), draw(st.integers(1, X.shape[1]))
-
-
 def some(X, *, of=0):
     """A generator that belongs to the matrix."""
     return np.random.default_rng([X.shape[0], X.shape[-1], of, int(np.abs(X).sum() * 1e3) % 2**31])
@@ -55,12 +47,6 @@ def some(X, *, of=0):
 
 def top(A, r=1):
     return np.linalg.eigvalsh(A)[::-1][:r].sum()
-
-
-def quietly(function, *args, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return function(*args, **options)
 
 
 # ---- deflation and several components -------------------------------------------------------------------
@@ -77,26 +63,6 @@ def test_definitions_of_explained_variance_are_ordered(X, r):
     for definition in ("raw", "adjusted", "cumulative"):
         got = spcacore.explained_variance(X, dense, definition)
         assert_allclose(got, np.linalg.eigvalsh(A)[::-1][:r], rtol=1e-7, atol=1e-9 * top(A))
-
-
-@given(data(), st.integers(1, 3))
-def test_all_variables_are_principal_components(X, r):
-    A = covariance(X)
-    values = np.linalg.eigvalsh(A)[::-1]
-    r = min(r, int(np.count_nonzero(values > 1e-6 * values[0])))
-    out = quietly(spcacore.sparse_pca, X, r, cardinality=X.shape[1])
-    assert_allclose(out.explained_variance, values[:r], rtol=1e-6)
-    if (np.diff(values[: r + 1]) < -1e-3 * values[0]).all():
-        assert_allclose(out.loadings.T @ out.loadings, np.eye(r), atol=1e-6)
-
-
-@given(data(families=("normal", "outliers", "offset")), st.integers(1, 2))
-def test_without_a_penalty_spca_spans_the_principal_components(X, r):
-    A = covariance(X)
-    values = np.linalg.eigvalsh(A)[::-1]
-    assume(values[0] < 1e6 * max(values[min(r, len(values) - 1)], 1e-12))
-    out = quietly(spcacore.spca, X, r, penalty=0.0, ridge=0.1 * values[0])
-    assert_allclose(out.explained_variance.sum(), top(A, out.n_components), rtol=1e-5)
 
 
 # ---- what a solver must not see -------------------------------------------------------------------------

@@ -64,9 +64,6 @@ def called(function, given):
 
 TABLE = [  # a function, and by the words of each refusal what it is given, options by name at the end
     (sparse, {
-        r"'gpower' needs penalty, .*: method=GPower\(penalty=\.\.\.\)": {"method": "gpower"},
-        r"takes l1_bound, not cardinality: method=PMD\(l1_": {"method": "pmd", "cardinality": 3},
-        r"is the class TPower: call it, TPower\(\)": {"method": spcacore.TPower, "cardinality": 3},
         "'naive', 'orthogonal', 'uncorrelated', not": {"cardinality": 3, "deflation": "none"},
         "renormalize": {"cardinality": 3, "constraint": "orthogonal", "renormalize": False},
         "given signs": {"cardinality": 3, "constraint": "orthogonal", "nonnegative": True},

@@ -133,19 +133,6 @@ def test_functions_have_no_shape():
 # ---- callbacks ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("after", [0, 1, 2])
-def test_stop_iteration_returns_what_is_finished(after):
-    def callback(progress):
-        if progress.value is not None and progress.component == after:
-            raise StopIteration
-
-    out = sparse_pca(X0, 4, cardinality=K, callback=callback)
-    assert out.n_components == after + 1
-    whole = sparse_pca(X0, 4, cardinality=K)
-    assert_array_equal(out.loadings, whole.loadings[:, : after + 1])
-    assert_array_equal(out.explained_variance, whole.explained_variance[: after + 1])
-
-
 def test_stop_iteration_of_an_operator_is_an_error():
     """Only the callback may end the search; an operator that raises StopIteration has failed."""
     for fatal, kind in [*((i, "data") for i in range(25)), *((i, "covariance") for i in range(P))]:

@@ -3,35 +3,16 @@
 import flat
 import numpy as np
 import pytest
-from in_turn import examples
-from kernels.test_c_functions import blocks
 from numpy.testing import assert_array_equal
-from oracles import covariance, optimum
+from oracles import covariance
 
 import spcacore
-from spcacore import _core, branch_and_bound, greedy, pmd, scotlass, tpower
+from spcacore import branch_and_bound, greedy, pmd, scotlass, tpower
 
 SEARCHES = {
     "tpower": (tpower, 2), "greedy": (greedy, 2), "branch_and_bound": (branch_and_bound, 2),
     "pmd": (pmd, 1.3), "scotlass": (scotlass, 1.3), "gpower": (spcacore.gpower, 0.1),
 }  # fmt: skip
-
-
-@pytest.mark.filterwarnings("ignore:X has no variance")
-def test_any_symmetric_matrix_against_enumeration():
-    """Indefinite, semidefinite, negative and zero ones, and variables with zeros alone."""
-    for A, _ in blocks(3, examples(60)):
-        for k in range(1, len(A) + 1):
-            best = optimum(A, k)
-            for search in (tpower, greedy, branch_and_bound):
-                x = search(A, k, kind="covariance")
-                assert np.linalg.norm(x.loading) == pytest.approx(1)
-                assert np.count_nonzero(x.loading) <= k
-                assert x.value == pytest.approx(x.loading @ A @ x.loading, abs=1e-12)
-                assert x.value <= best + 1e-12
-                assert x.value >= A.diagonal().max() - 1e-12
-                if search is branch_and_bound:
-                    assert x.value == pytest.approx(best, abs=1e-12)
 
 
 @pytest.mark.parametrize("search", ["tpower", "greedy", "branch_and_bound"])
@@ -56,14 +37,6 @@ def test_a_start_without_image_does_not_end_the_search(search, where):
         x = call(X, sparsity, options=flat.record(search, start=np.eye(7)[0]), **options)
     assert_array_equal(x.loading, call(X, sparsity, **options).loading)
     assert x.value == pytest.approx(x.loading @ covariance(X) @ x.loading)
-
-
-def test_one_start_of_many_without_image_ends_only_itself():
-    A = np.diag([0.0, 2, 3])
-    index, value = np.array([[0], [1], [2]]), np.ones((3, 1))
-    index, value, objective, _, ends = _core.truncated_power_of_matrix(A, index, value, 1, 9, 0.0)
-    assert (objective.tolist(), ends.tolist()) == ([-np.inf, 2, 3], [-2, 0, 0])
-    assert index[1:].tolist() == [[1], [2]]
 
 
 @pytest.mark.parametrize("seed", range(10))
