@@ -42,53 +42,33 @@ def median(f):
 
 def constants():
     """Of one block, on one core: nanoseconds an entry."""
-    from spcacore.operators import block_tasks as _blocks
-
-    X, some = make(0), np.arange(0, P, 100)
-    entries = X.size
-    W = np.ones((len(some), 1), np.float32)
-    zero = np.zeros(1, np.float32)
-    out = {
-        "statistics": median(lambda: _blocks.statistics(X)) / entries,
-        "product with a vector of 40 nonzeros": median(
-            lambda: _blocks.products(X, None, some, W, zero, 1.0, 1.0)
-        )
-        / entries,
-        "submatrix of 80 variables": median(
-            lambda: _blocks.submatrix(
-                X, None, np.arange(80), 80, np.ones(80, np.float32), np.zeros(80, np.float32), 1.0, True
-            )
-        )
-        / entries,
-    }
-    for c in (32, 64):
-        ones, none = np.ones(c, np.float32), np.zeros(c, np.float32)
-        index = np.arange(c)
-        out[f"{c} columns of the covariance"] = (
-            median(
-                lambda ones=ones, none=none, index=index: _blocks.products(
-                    X, None, index, ones, none, 1.0, 1.0
-                )
-            )
-            / entries
-        )
     import scipy.sparse
 
+    from spcacore.operators.base import Affine
+    from spcacore.operators.block_operator import _first_rows, _products
+    from spcacore.operators.moments import statistics as of_columns
+
+    X, some = make(0), np.arange(0, P, 100)
     S = scipy.sparse.random(20_000, 20_000, 0.005, "csr", np.float32, rng=0)
-    ones, none, index = np.ones(32, np.float32), np.zeros(32, np.float32), np.arange(32)
-    out["CSR, a stored entry: statistics"] = median(lambda: _blocks.statistics(S)) / S.nnz
-    out["CSR: product with a vector"] = (
-        median(lambda: _blocks.products(S, None, some, W, zero, 1.0, 1.0)) / S.nnz
-    )
-    out["CSR: 32 columns of the covariance"] = (
-        median(lambda: _blocks.products(S, None, index, ones, none, 1.0, 1.0)) / S.nnz
-    )
+    dense, sparse, out = Affine().operator(X), Affine().operator(S), {}
+    w = np.ones((len(some), 1), np.float32)
+    for name, entries, run in (
+        ("statistics", X.size, lambda: of_columns(X)),
+        ("product with a vector of 40 nonzeros", X.size, lambda: _products(dense, some, w)),
+        ("submatrix of 80 variables", X.size, lambda: _first_rows(dense, np.arange(80), 80)),
+        ("32 columns of the covariance", X.size, lambda: _products(dense, np.arange(32), None)),
+        ("64 columns of the covariance", X.size, lambda: _products(dense, np.arange(64), None)),
+        ("CSR, a stored entry: statistics", S.nnz, lambda: of_columns(S)),
+        ("CSR: product with a vector", S.nnz, lambda: _products(sparse, some, w)),
+        ("CSR: 32 columns of the covariance", S.nnz, lambda: _products(sparse, np.arange(32), None)),
+    ):
+        out[name] = median(run) / entries
     return {name: 1e9 * value for name, value in out.items()}
 
 
 def nothing(block):
     """The smallest task."""
-    return (np.zeros(1),)
+    return np.zeros(1)
 
 
 def estimate():
@@ -178,7 +158,7 @@ def cpu_of(client):
 def overhead(client, array):
     """Of a pass of empty tasks: wall time, CPU time of a task, and that of the idle cluster in a second."""
     import spcacore
-    from spcacore.operators.block_tasks import sum_parts
+    from spcacore.operators.blocks import sum_parts
 
     blocks, passes = spcacore.row_blocks(array), 30
     blocks.reduced(sum_parts, nothing)

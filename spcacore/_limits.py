@@ -165,7 +165,6 @@ MEMBERS_WORK = (
 )
 FORMING_PASSES = (1, 2, 4, 8)  # in which A is formed, some of its rows in each
 PASS_COLUMNS = 16.0  # columns of A that cost as much as one product, where there are many
-DOUBLE_ORDER = 256  # variables up to which submatrices of float32 data are summed in double precision
 
 # Screening
 SCREENED_ROWS = 64  # below this the bounds themselves cost as much as the columns

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from .._limits import HARTIGAN_MOVES, KMEANS_ENTRIES
 from .._types import AnyArray, Array, Names
 from .._validation import float_type, is_sparse
-from ..operators.block_tasks import as_kernel_input, dense_rows, statistics
-from ..operators.blocks import RowBlocks, WholeRows, locate_not_finite
+from ..operators.blocks import RowBlocks, WholeRows, as_kernel_input, dense_rows, locate_not_finite
+from ..operators.moments import statistics
 from ..operators.sparse import permuted_columns
 from ..operators.statistics import Statistics, merged
 from .columns import Columns, Labels, Points, Samples, Step, centering, largest, split_weight
@@ -193,7 +193,7 @@ def _each_of(
     """The answers of a block to some questions."""
     X, (start, weight) = as_kernel_input(block), own
     weight = np.ones(X.shape[0]) if weight is None else weight
-    if is_sparse(X) or X.shape[0] == 0:
+    if is_sparse(X):
         return list(_answered(_Rows(X, start, weight, mean, unit), questions))
     answers = []
     for part, rows in dense_rows(X):
@@ -244,8 +244,6 @@ def _sums(rows: _Rows, points: Points, partition: Assigned, k: int) -> Step:
 
 def _draw(rows: _Rows, points: Points, chosen: list[int], centers: Array, key: int) -> tuple[int, float]:
     """A point, by its weight times the squared distance from the chosen ones."""
-    if points.n == 0:
-        return points.first, -1.0
     distance = points.apart(centers).min(axis=1) + points.squares
     distance[[i - points.first for i in chosen if points.first <= i < points.first + points.n]] = 0
     return points.drawn(np.maximum(distance, 0), key)

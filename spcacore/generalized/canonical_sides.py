@@ -29,8 +29,7 @@ from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign, sign_of
 from ..linalg.scaling import below_range
 from ..operators.base import Affine
-from ..operators.block_tasks import as_kernel_input, dense_rows, sum_parts
-from ..operators.blocks import RowBlocks
+from ..operators.blocks import RowBlocks, as_kernel_input, dense_rows, sum_parts
 from ..operators.deflation import LowRank
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
@@ -207,10 +206,10 @@ class Side:
             )
         if _is_first(y) and not _is_first(x):
             return np.asarray(other.cross(self)).T
-        grams: list[Any] = [side.problem.operator.gram for side in (self, other)]
-        units = [(gram.mean, gram.weight * gram.range**2) for gram in grams]
-        each = x.beside(y, grams[0].row_weight)
-        (C,) = x.reduced(sum_parts, _products, units, each=each, entries=self.p * other.p)
+        known = [side.problem for side in (self, other)]
+        units = [(one.mean, one.range**2 * (1 if one.weight is None else one.weight)) for one in known]
+        each = x.beside(y, known[0].row_weight)
+        C = x.reduced(sum_parts, _products, units, each=each, entries=self.p * other.p)
         return np.asarray(C / self.root**2)
 
 
@@ -247,7 +246,7 @@ def _parted_alike(X: Any, Y: Any) -> tuple[RowBlocks, RowBlocks]:
     return x, y._parted_like(x)
 
 
-def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Array]:
+def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> Array:
     """Of the rows of two blocks, centered and scaled."""
     other, weight = own
     left, right = as_kernel_input(block), as_kernel_input(other)
@@ -260,7 +259,7 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> tuple[Ar
         with below_range():
             A = (a - u) * v
             out += (A if weight is None else A * weight[part, None] ** 2).T @ ((b - w) * z)
-    return (out,)
+    return out
 
 
 @record

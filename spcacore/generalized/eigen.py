@@ -52,7 +52,7 @@ from ..linalg.scaling import below_range, descending
 from ..methods import RatioSearch
 from ..objectives.ratio import RatioOfUnits
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
-from ..operators.inputs import Covariance
+from ..operators.sparse import Covariance
 from ..progress import Callback, check_callback
 from ..readable import Named
 from ..solvers.base import as_ended, found_in_turn, progress_hook, refuse_costly

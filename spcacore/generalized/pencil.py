@@ -52,8 +52,7 @@ from ..objectives.ratio import Quotient
 from ..operators.base import Affine
 from ..operators.deflation import Deflation, LowRank
 from ..operators.dense import blas_layout
-from ..operators.inputs import is_indefinite
-from ..operators.sparse import squared_norms
+from ..operators.sparse import is_indefinite, squared_norms
 from ..operators.statistics import entries
 from ..operators.submatrix import rows_of
 from ..solvers.solution import Solution

@@ -28,8 +28,15 @@ from .._types import AnyArray, Array, DType, Index
 from .._validation import float_type, is_row_blocks, is_sparse, stored
 from ..linalg.orthogonal import inner_products
 from ..linalg.scaling import divisor, even_exponent, largest_magnitude
-from ..operators.block_tasks import as_kernel_input, dense_rows, finite, sum_parts
-from ..operators.blocks import RowBlocks, WholeRows, naming_not_finite
+from ..operators.blocks import (
+    RowBlocks,
+    WholeRows,
+    as_kernel_input,
+    dense_rows,
+    finite,
+    naming_not_finite,
+    sum_parts,
+)
 from ..operators.deflation import LowRank
 from ..operators.partition import row_blocks
 from ..operators.sparse import squared_norms
@@ -87,7 +94,7 @@ class Scatter:
 
             return Within(p, lambda: Z.gram(p <= Z.rows.shape[0]), Z.fourth, kept)
         each = self._each(labels, weight)
-        (R,) = self.blocks.reduced(sum_parts, _scatter, *sides, each=each, entries=p * p)
+        R = self.blocks.reduced(sum_parts, _scatter, *sides, each=each, entries=p * p)
         spread = _within_spread(R.diagonal(), between)
         R /= spread[:, None]
         R /= spread
@@ -102,7 +109,7 @@ class Scatter:
         return Within(p, lambda: R, fourth, shrunk)
 
     def _each(self, labels: Index, weight: Array | None) -> list[_Own]:
-        return list(zip(self.blocks.split(labels), self.blocks.split_or_none(weight), strict=True))
+        return list(zip(self.blocks.split(labels), self.blocks.split(weight), strict=True))
 
 
 def centered_rows(
@@ -283,10 +290,10 @@ def _deviations(block: Any, own: _Own, *sides: Any) -> Iterator[Deviations]:
         yield _centered(rows, labels[part], None if weight is None else weight[part], *sides)
 
 
-def _scatter(block: Any, *sides: Any) -> tuple[Array]:
+def _scatter(block: Any, *sides: Any) -> Array:
     """Z'Z of deviations from class means."""
     p = block.shape[1]
-    return (sum((Z.gram(True) for Z in _deviations(block, *sides)), np.zeros((p, p))),)
+    return sum((Z.gram(True) for Z in _deviations(block, *sides)), np.zeros((p, p)))
 
 
 def _fourth(block: Any, own: _Own, *sides: Any) -> float:

@@ -41,9 +41,8 @@ from .._validation import (
 )
 from ..linalg.orthogonal import fix_signs, sign_of
 from ..linalg.scaling import beyond_range, eps_of, exponent_above, largest_magnitude
-from ..operators.block_tasks import merged_moments
-from ..operators.blocks import naming_not_finite
-from ..operators.partition import column_means
+from ..operators.blocks import concatenated, naming_not_finite
+from ..operators.moments import column_means, merged_moments
 from ..operators.problem import warn_out_of_range
 from ..readable import Listing, Tabular
 from ..results import check_scores
@@ -505,13 +504,13 @@ def _kernel_pca_by_features(
             features = drawn_features(rows, m, bandwidth, rng, weight)
         m = features.n_features
         r = _check_components(n_components, rows.shape[0], m, weight)
-        each = rows.split_or_none(weight)
+        each = rows.split(weight)
         found, C = rows.reduced(merged_moments, _moments_of_block, features, each=each)
         n, mean, trace = found.n, found.mean, float(C.diagonal().sum())
         values, V, solver = leading(C, r, not large(m, r), 0)
         rounding = 100 * eps_of(float_type(rows.dtype))
         _check_rank(values, rounding * max(values.max(initial=0), math.sqrt(n)))
-        scores = rows.stacked(of_block, partial(feature_scores, features), mean, V)
+        scores = rows.reduced(concatenated, of_block, partial(feature_scores, features), mean, V)
     heavy = scores if weight is None else scores[weight > 0]
     sign = np.array([sign_of(z) for z in heavy.T], scores.dtype)
     scores *= sign

@@ -18,7 +18,7 @@ import numpy as np
 from .._limits import COPIED_ENTRIES
 from .._messages import convergence, counted, warn
 from .._records import filled, frozen_record
-from .._types import AnyArray, Array, DType, Kind, MatrixLike, Names, RandomSource, Switch, Weights
+from .._types import AnyArray, Array, Kind, MatrixLike, Names, RandomSource, Switch, Weights
 from .._validation import (
     aligned,
     as_seed,
@@ -35,7 +35,7 @@ from .._validation import (
 )
 from ..linalg.orthogonal import fix_signs
 from ..linalg.scaling import below_range, beyond_range, divisor, roots
-from ..operators.block_tasks import as_kernel_input, finite
+from ..operators.blocks import as_kernel_input, finite
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
@@ -319,7 +319,7 @@ class PPCAResult(LoadingsResult):
         """The results of a method for each block of rows."""
         blocks = row_blocks(X)
         check_shape(blocks, "X", "m", len(self.loadings))
-        return blocks.mapped(_of_block, tail, np.dtype(dtype), self, method, tail, dtype)
+        return blocks.mapped(_of_block, tail, np.dtype(dtype), self, method)
 
     def _rows(self, X: Any) -> Iterator[Array]:
         """The rows of X, centered and scaled, some at a time."""
@@ -351,11 +351,11 @@ class PPCAResult(LoadingsResult):
         return facts
 
 
-def _of_block(block: Any, result: PPCAResult, method: str, tail: tuple[int, ...], dtype: DType) -> AnyArray:
+def _of_block(block: Any, result: PPCAResult, method: str) -> AnyArray:
     X = finite(block) if result.method == "given span" else as_kernel_input(block)
     if np.isinf(X.data if is_sparse(X) else X).any():
         raise ValueError("X has entries that are infinite")
-    return getattr(result, method)(X) if X.shape[0] else np.empty((0, *tail), dtype)
+    return np.asarray(getattr(result, method)(X))
 
 
 def ppca(

@@ -7,7 +7,6 @@ nearly ZZ', whose components are those of the m x m matrix Z'HZ, H = I - 11'/n, 
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -33,9 +32,9 @@ from .._validation import (
 )
 from ..linalg.orthogonal import matrix_product
 from ..linalg.scaling import EPS, below_range, beyond_range, exponent_above, largest_magnitude
-from ..operators.block_tasks import finite, merged_moments, moments
-from ..operators.blocks import RowBlocks, naming_not_finite
-from ..operators.partition import column_means, row_blocks
+from ..operators.blocks import RowBlocks, finite, naming_not_finite
+from ..operators.moments import column_means, merged_moments, moments_of
+from ..operators.partition import row_blocks
 from ..operators.sparse import as_finite
 from ..readable import Result
 
@@ -309,7 +308,7 @@ def drawn_features(
 def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice, AnyArray]]:
     """Blocks of rows, and their features in one buffer."""
     parts = list(slices(rows.shape[0], max(features.weights.shape), COPIED_ENTRIES))
-    buffer = np.empty((parts[0].stop if parts else 0, features.n_features), rows.dtype)
+    buffer = np.empty((parts[0].stop, features.n_features), rows.dtype)
     for part in parts:
         Z = buffer[: part.stop - part.start]
         features._write(rows[part], Z)
@@ -317,10 +316,9 @@ def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice
 
 
 def feature_moments(rows: Any, features: RandomFeatures, weight: Any = None) -> Any:
-    """`moments` of the features of some rows, or None twice of no rows."""
+    """`moments_of` the features of some rows."""
     parts = _feature_blocks(rows, features)
-    each = (moments(Z, None if weight is None else weight[part]) for part, Z in parts)
-    return merged_moments(itertools.chain([(None, None)], each))
+    return merged_moments(moments_of(Z, None if weight is None else weight[part]) for part, Z in parts)
 
 
 def _feature_matrix(rows: Any, features: RandomFeatures) -> AnyArray:

@@ -15,7 +15,6 @@ from .. import _core
 from .._limits import (
     BLOCKS_SUBMATRIX_ORDER,
     COLUMNS_AT_A_TIME,
-    DOUBLE_ORDER,
     FETCH_ALL_ORDER,
     FETCHED_NONZEROS,
     FIELD_ORDER,
@@ -27,18 +26,68 @@ from .._limits import (
     MEMBERS_WORK,
     PASS_COLUMNS,
     RECENT_PRODUCTS,
+    SUBMATRIX_ORDER,
 )
 from .._records import record
-from .._types import AnyArray, Array, DType, Index, Mask
+from .._types import AnyArray, Array, DType, Index, Mask, Names
+from .._validation import float_type, is_sparse
 from ..linalg.orthogonal import symmetrized
-from ..linalg.scaling import beyond_range, eps_of, with_entries
-from .base import Affine
-from .block_tasks import backward, extreme_rows_of, forward, in_runs_of, products, submatrix, sum_parts
-from .blocks import RowBlocks
+from ..linalg.scaling import eps_of, with_entries
+from . import gram
+from .base import Affine, DataStorage
+from .blocks import Combine, RowBlocks, as_kernel_input, concatenated, locate_not_finite, sum_parts
 from .deflation import DeflatedOperator, LowRank
+from .dense import DenseData
+from .field import in_runs
+from .moments import all_moments, scaled_statistics_of, statistics
+from .partition import row_blocks
 from .problem import Problem, Screening
-from .statistics import most_extreme
+from .sparse import CompressedData
+from .statistics import Standardization, Statistics, extreme_rows, merged, most_extreme
 from .working_set import Vector, WorkingSet
+
+# ---- what is asked of the operator of a block, as of that of data in memory
+
+
+Question = Callable[..., Any]  # of an operator
+
+
+def _answer(block: Any, own: tuple[Any, ...], affine: Affine, question: Question, *given: Any) -> Any:
+    """Of the operator of some rows in memory; their weights go first, then what else goes with them."""
+    row_weight, *rows = own
+    return question(affine._replace(row_weight=row_weight).operator(as_kernel_input(block)), *rows, *given)
+
+
+def _products(op: _core.Operator, index: Index, V: AnyArray | None) -> AnyArray:
+    """A[:, index] V, or A[:, index]."""
+    if V is not None and V.shape[1] == 1:
+        return op.apply(index, np.ascontiguousarray(V[:, 0]))[:, None]
+    if op.dense and 4 * len(index) <= op.p:
+        C = op.columns(index)
+        return op.backward_block((C if V is None else V.T @ C).T)
+    full = np.zeros((op.p, len(index) if V is None else V.shape[1]), op.dtype, order="F")
+    full[index] = np.eye(len(index)) if V is None else V
+    return op.apply_block(full)
+
+
+def _first_rows(op: _core.Operator, index: Index, count: int) -> AnyArray:
+    """Of A[index, index]."""
+    C, rows = op.columns(index), np.empty((count, len(index)), op.dtype)
+    _core.matrix_product(C[:count], None, op.factor, rows[:, :count])
+    _core.matrix_product(C[:count], C[count:], op.factor, rows[:, count:])
+    return rows
+
+
+def _forward(op: _core.Operator, V: AnyArray) -> AnyArray:
+    return op.forward_block(V)
+
+
+def _backward(op: _core.Operator, U: AnyArray) -> AnyArray:
+    return op.backward_block(U)
+
+
+def _runs(op: _core.Operator, sorts: Index) -> AnyArray:
+    return np.stack([A.copy() for A in in_runs(op, sorts)])
 
 
 @record
@@ -53,34 +102,32 @@ class Gram:
     affine: Affine
 
     def __post_init__(self) -> None:
-        affine = self.affine
-        self.range: float = affine.range
-        self.factor: float = affine.factor
-        self.row_weight: AnyArray | None = affine.row_weight
         dtype, p = self.dtype, self.blocks.shape[1]
         self.p: int = p
-        self.each: list[Any] = self.blocks.placed(self.row_weight)
-        self.mean: AnyArray = np.zeros(p, dtype) if affine.mean is None else affine.mean
-        self.weight: AnyArray = np.ones(p, dtype) if affine.weight is None else affine.weight
+        self.each: list[Any] = self.blocks.placed(self.affine.row_weight)
         self.diagonal: AnyArray = np.zeros(p, dtype)
         self.promise: AnyArray = self.diagonal  # of the variables, to be used soon
         self.column: dict[int, AnyArray] = {}  # those kept,
         self.known: Mask = np.zeros(p, bool)  # of these variables
-        self.matrix: AnyArray | None = None  # A, once it is formed
         self.noise = False  # whether a component was no stronger, so that races ask for many columns
-        self.members: Index = np.empty(0, np.intp)  # some variables,
-        self.part: tuple[Index, AnyArray] = (
-            np.full(p, -1, np.intp),
-            np.empty((0, 0), dtype),
-        )  # where each is, and A between them
+        self._forget()
+        self.formed: bool = False  # whether these are all
         self.stored: float = float(p)  # entries of a row
-        self.keeping: bool = True  # whether products may bring columns to keep,
+        self.keeping: bool = True  # whether columns are kept that products ask for,
         self.alone: bool = False  # but for the next one
         kept = min(max(1, LIKELY_BYTES // (p * dtype.itemsize)), RECENT_PRODUCTS)
         self.recent: deque[tuple[Index, AnyArray, AnyArray]] = deque(maxlen=kept)
         self.capacity: int = min(p, KEPT_BYTES // (p * dtype.itemsize))
         self.cost: float = 0.0  # of the passes so far, in columns of A
         self.debt: int = 0  # products that kept columns would have saved
+
+    def _forget(self) -> None:
+        """Keep A between no variables."""
+        self.members: Index = np.empty(0, np.intp)  # some variables,
+        self.part: tuple[Index, AnyArray] = (  # where each is, and A between them
+            np.full(self.p, -1, np.intp),
+            np.empty((0, 0), self.dtype),
+        )
 
     @contextmanager
     def by_products(self) -> Iterator[None]:
@@ -91,11 +138,6 @@ class Gram:
             yield
         finally:
             self.keeping, self.alone = True, True
-
-    def _is_alone(self, index: Index) -> bool:
-        """Whether this may be the only product between two checks of a working set, of several variables."""
-        alone, self.alone = self.alone, False
-        return alone and len(index) > 1
 
     def forward(self, v: AnyArray) -> AnyArray:
         """A v, as the kernels ask for it."""
@@ -116,86 +158,44 @@ class Gram:
         for known, values, Y in self.recent if V.shape[1] == 1 else ():
             if np.array_equal(known, index) and np.abs(values - V).max() <= apart:
                 return Y.copy()
-        if not self.known[index].all() and (not self.keeping or self._is_alone(index)):
-            Y = self._times(index, V)
-            if V.shape[1] == 1:
-                self.recent.append((index, V, Y.copy()))
-            return Y
-        if self.ensure_columns(index):
+        keeping, self.alone = self.keeping and not self.alone, False
+        if self.known[index].all() or (keeping and self.ensure_columns(index)):
             return (V.T @ self._rows(index)).T
         self.cost += PASS_COLUMNS * V.shape[1]
-        joining = self._heaviest(index, V)
-        if len(joining):
-            unit = np.zeros((len(index), len(joining)), self.dtype)
-            unit[np.searchsorted(index, joining), np.arange(len(joining))] = 1
-            V = np.hstack((V, unit))
+        if keeping and V.shape[1] == 1 and len(index) <= min(FETCHED_NONZEROS, self.capacity):
+            return self._with_heaviest(index, V)
         Y = self._times(index, V)
-        self._keep(joining, joining, Y[:, V.shape[1] - len(joining) :])
-        return Y[:, : V.shape[1] - len(joining)]
-
-    def products(self, vectors: list[tuple[Index, AnyArray]]) -> AnyArray:
-        """A V by the nonzeros of each column of V, in one pass; each is among the last products then."""
-        index = np.unique(np.concatenate([used for used, _ in vectors]))
-        V = np.zeros((len(index), len(vectors)), self.dtype)
-        for c, (used, v) in enumerate(vectors):
-            V[np.searchsorted(index, used), c] = v
-        with self.by_products():
-            Y = self._multiply(index, V)
-        for c, (used, _) in enumerate(vectors):
-            entries = V[np.searchsorted(index, used), c : c + 1]
-            self.recent.append((used, entries, Y[:, c : c + 1].copy()))
+        for c in range(V.shape[1]) if V.shape[1] <= RECENT_PRODUCTS else ():
+            used = np.flatnonzero(V[:, c])
+            self.recent.append((index[used], V[used, c : c + 1], Y[:, c : c + 1].copy()))
         return Y
 
-    def _heaviest(self, index: Index, V: AnyArray) -> Index:
-        """Variables of large weight in a single vector: where a step of a solver leads to, as a rule."""
-        if V.shape[1] > 1 or len(index) > min(FETCHED_NONZEROS, self.capacity):
-            return index[:0]
-        count = -(-(len(index) // 4 + 1) // COLUMNS_AT_A_TIME) * COLUMNS_AT_A_TIME - 1
-        count = min(count, len(index), LIKELY_BYTES // (self.p * self.dtype.itemsize))
-        chosen = index[_core.select_largest(np.ascontiguousarray(V[:, 0]), count)] if count else index[:0]
-        return chosen[~self.known[chosen]]
+    def _with_heaviest(self, index: Index, v: AnyArray) -> AnyArray:
+        """A[:, index] v; columns of its largest entries, where a step of a solver leads to, come along."""
+        count = min(COLUMNS_AT_A_TIME - 1, len(index), LIKELY_BYTES // (self.p * self.dtype.itemsize))
+        chosen = index[_core.select_largest(np.ascontiguousarray(v[:, 0]), count)] if count else index[:0]
+        joining = chosen[~self.known[chosen]]
+        Y = self._times(index, np.hstack((v, (index[:, None] == joining).astype(self.dtype))))
+        self._keep(joining, joining, Y[:, 1:])
+        return Y[:, :1]
 
-    def _weighted(self, index: Index, V: AnyArray) -> tuple[Index | None, AnyArray, AnyArray]:
-        """What the blocks need for F[:, index] V."""
-        W = V * (self.weight[index] * self.dtype.type(self.range))[:, None]
-        few = 4 * len(index) <= self.p
-        if not few:
-            full = np.zeros((self.p, V.shape[1]), self.dtype, order="F")
-            full[index] = W
-        return index if few else None, W if few else full, self.mean[index] @ W
+    def asked(
+        self, combine: Combine, question: Question, *given: Any, rows: Any = (), entries: int = 0
+    ) -> Any:
+        """What the operators of all blocks answer, each for its part of some rows, in one pass."""
+        sides = self.affine._replace(row_weight=None), question, *given
+        each = list(zip(self.each, *map(self.blocks.split, rows), strict=True))
+        return self.blocks.reduced(combine, _answer, *sides, each=each, entries=entries)
 
-    def _times(self, index: Index, V: AnyArray) -> AnyArray:
-        """A[:, index] V from the blocks."""
-        return self._product(*self._weighted(index, V))
+    def summed(self, question: Question, *given: Any, rows: Any = (), entries: int = 0) -> AnyArray:
+        """The sum of their answers."""
+        total = self.asked(sum_parts, question, *given, rows=rows, entries=entries)
+        return np.asarray(total, self.dtype)
 
-    def data_forward(self, V: AnyArray) -> AnyArray:
-        """F V, (n, b)."""
-        index = np.flatnonzero(V.any(axis=1))
-        f = np.asarray(self.blocks.stacked(forward, *self._weighted(index, V[index]), self.range))
-        return f if self.row_weight is None else f * self.row_weight[:, None]
-
-    def data_backward(self, U: AnyArray) -> AnyArray:
-        """F'U factor, (p, b)."""
-        U = U * U.dtype.type(self.range) * U.dtype.type(self.factor)
-        if self.row_weight is not None:
-            U *= self.row_weight[:, None]
-        return self._centered(*self.blocks.reduced(sum_parts, backward, each=self.blocks.split(U)))
-
-    def _product(self, index: Index | None, W: AnyArray, shift: AnyArray) -> AnyArray:
-        """Of the blocks, in one pass."""
-        sides = index, W, shift, self.range, self.factor
-        entries = self.p * len(shift)
-        return self._centered(
-            *self.blocks.reduced(sum_parts, products, *sides, each=self.each, entries=entries)
-        )
-
-    def _centered(self, Y: Array, total: Array) -> AnyArray:
-        """Of what the blocks return, without their means, in the units of A."""
-        with beyond_range():
-            Y -= np.multiply.outer(self.mean.astype(np.float64), total)
-            Y *= self.weight[:, None]
-            Y *= self.range
-            return np.asarray(Y, self.dtype)
+    def _times(self, index: Index, V: AnyArray | None) -> AnyArray:
+        """A[:, index] V, or A[:, index], in one pass."""
+        count = len(index) if V is None else V.shape[1]
+        return self.summed(_products, index, V, entries=self.p * count)
 
     def ensure_columns(self, index: Index) -> bool:
         """Whether these columns are kept, after a pass where that pays."""
@@ -222,7 +222,7 @@ class Gram:
 
     def form(self) -> bool:
         """Form A, if there is room for it; whether it is formed."""
-        return self.matrix is not None or (self.p <= self.capacity and self._form())
+        return self.formed or (self.p <= self.capacity and self._form())
 
     def _form(self) -> bool:
         """Form A, some rows of its upper half in a pass where the blocks have no room for all at once."""
@@ -241,8 +241,8 @@ class Gram:
             rows, square = slice(first, first + step), A[:, : len(A)]
             square[:] = symmetrized(square)
             whole[rows, first:], whole[first:, rows] = A, A.T
-        self.matrix, self.known[:] = whole, True
-        self._forget()
+        self.formed = self.known[:] = True
+        self.members, self.part = everything, (everything, whole)
         return True
 
     def _fetch(self, index: Index, missing: Index) -> None:
@@ -252,9 +252,8 @@ class Gram:
         if 0 < more <= min(len(free), self.capacity - len(index)):
             likely = _core.select_largest(self.promise[free], more)
             missing = np.union1d(missing, free[likely])
-        W = self.weight[missing] * self.dtype.type(self.range)
         self.cost += 3 * PASS_COLUMNS + len(missing)
-        self._keep(index, missing, self._product(missing, W, self.mean[missing] * W))
+        self._keep(index, missing, self._times(missing, None))
 
     def _keep(self, index: Index, joining: Index, columns: AnyArray) -> None:
         """These columns, and those of `index` that are kept already."""
@@ -266,27 +265,18 @@ class Gram:
 
     def _rows(self, index: Index, columns: Index | slice = slice(None)) -> AnyArray:
         """A[index, columns], of columns that are kept."""
-        if self.matrix is None:
-            return np.stack([self.column[j][columns] for j in index.tolist()])
-        whole = len(index) == self.p
-        return (self.matrix if whole else self.matrix[index])[:, columns]
+        if self.formed:
+            A = self.part[1]
+            return A if len(index) == self.p else A[index]
+        return np.stack([self.column[j][columns] for j in index.tolist()])
 
     def submatrix(self, index: Index) -> AnyArray:
         """A[index, index]; without a pass where the columns are kept."""
-        place = self.part[0][index]
-        if (place >= 0).all():
-            return _core.principal_submatrix(self.part[1], place)
-        if not self._have_columns(index):
-            self._join(index)
-            return _core.principal_submatrix(self.part[1], self.part[0][index])
-        if self.matrix is not None:
-            return _core.principal_submatrix(self.matrix, index)
-        G = self._rows(index, index)
-        return symmetrized(G)
+        return symmetrized(self.between(index, index))
 
     def between(self, new: Index, index: Index) -> AnyArray:
         """A[new, index], in one pass; `index` ends with `new`."""
-        if self._have_columns(index):
+        if (self.part[0][index] < 0).any() and self._have_columns(index) and not self.formed:
             return self._rows(new, index)
         self._join(index)
         position, known = self.part
@@ -294,10 +284,7 @@ class Gram:
 
     def in_runs(self, sorts: Index) -> AnyArray:
         """A between the variables of each run of each sort, in one pass."""
-        entries = sorts.size * sorts.shape[2]
-        sides = self.affine, sorts
-        (G,) = self.blocks.reduced(sum_parts, in_runs_of, *sides, each=self.each, entries=entries)
-        return np.asarray(G, np.float32)
+        return np.asarray(self.summed(_runs, sorts, entries=sorts.size * sorts.shape[2]), np.float32)
 
     def _have_columns(self, index: Index) -> bool:
         """Whether these columns are kept, after a pass where they serve more than to be A[index, index].
@@ -357,11 +344,6 @@ class Gram:
         position[new] = np.arange(w, total)
         self.members, self.part = np.concatenate((self.members, new)), (position, A)
 
-    def _forget(self) -> None:
-        """Keep A between no variables."""
-        self.members = self.members[:0]
-        self.part = np.full(self.p, -1, np.intp), np.empty((0, 0), self.dtype)
-
     def _submatrix(self, index: Index, count: int) -> AnyArray:
         """The first rows of A[index, index]."""
         k = len(index)
@@ -370,12 +352,7 @@ class Gram:
                 f"this needs the covariance of {k} variables at once, and X is in blocks of rows, of which "
                 f"that of at most {BLOCKS_SUBMATRIX_ORDER} is formed"
             )
-        W = self.weight[index] * self.dtype.type(self.range)
-        double = self.dtype == np.float64 or k <= DOUBLE_ORDER
-        sides = index, count, W, self.mean[index] * W, self.range, double
-        (G,) = self.blocks.reduced(sum_parts, submatrix, *sides, each=self.each, entries=count * k)
-        G *= self.factor
-        return np.asarray(G, self.dtype)
+        return self.summed(_first_rows, index, count, entries=count * k)
 
 
 @record
@@ -404,7 +381,7 @@ class BlockOperator:
     @property
     def formed(self) -> bool:
         """Whether products need no pass."""
-        return self.gram.matrix is not None
+        return self.gram.formed
 
     def form(self, noise: bool) -> bool:
         """Make it so, if there is room, for races among all variables; of noise these ask for all columns."""
@@ -434,17 +411,15 @@ class BlockOperator:
 
     def forward_block(self, V: AnyArray) -> AnyArray:
         """F V (n, b), of data that are not deflated, in one pass."""
-        return self.gram.data_forward(np.asarray(V, self.dtype))
+        return self.gram.asked(concatenated, _forward, V)
 
     def backward_block(self, U: AnyArray) -> AnyArray:
         """F'U times factor (p, b), of data that are not deflated, in one pass."""
-        return self.gram.data_backward(np.asarray(U, self.dtype, order="F"))
+        return self.gram.summed(_backward, rows=(U,))
 
     def extreme_rows(self, index: Index, k: int, levels: Array) -> tuple[Array, AnyArray]:
         """Those of all blocks, of data that are not deflated, in one pass."""
-        gram = self.gram
-        sides = gram.affine, index, k, levels
-        return gram.blocks.reduced(most_extreme, extreme_rows_of, *sides, each=gram.each)
+        return self.gram.asked(most_extreme, extreme_rows, index, k, levels)
 
     def submatrix(self, index: Index) -> AnyArray:
         """A[S, S], S = index, of the deflated operator."""
@@ -492,16 +467,13 @@ class BlocksWorkingSet(WorkingSet):
     def _above(
         self, operator: _core.Operator, state: DeflatedOperator, vectors: Sequence[Vector]
     ) -> list[tuple[Index, AnyArray]]:
-        gram = self.operator.gram
-        if not state.by_loadings:
-            with gram.by_products():
-                return super()._above(operator, state, vectors)
-        pairs = [vector[:2] for vector in vectors]
-        plain = [self._without_loadings(state, *pair) for pair in pairs]
-        changed = [pair for pair, (_, v) in zip(pairs, plain, strict=True) if not np.array_equal(pair[1], v)]
-        Y = gram.products([*plain, *changed])  # deflation asks for A x itself
-        large = [np.flatnonzero(np.abs(y) > level) for y, (_, _, level) in zip(Y.T, vectors, strict=False)]
-        return [(index, Y[index, i]) for i, index in enumerate(large)]
+        V = np.zeros((operator.p, len(vectors)), operator.dtype, order="F")
+        for c, (index, entries, _) in enumerate(vectors):
+            V[index, c] = entries
+        with self.operator.gram.by_products():
+            Y = operator.apply_block(V)
+        large = [np.flatnonzero(np.abs(y) > level) for y, (*_, level) in zip(Y.T, vectors, strict=True)]
+        return [(index, Y[index, c]) for c, index in enumerate(large)]
 
     def _without_loadings(
         self, state: DeflatedOperator, index: Index, entries: AnyArray
@@ -514,3 +486,84 @@ class BlocksWorkingSet(WorkingSet):
         used = np.flatnonzero(v)
         used = used[np.argsort(self.index[used])]
         return self.index[used], v[used]
+
+
+# ---- the storage
+
+
+class BlockData(DataStorage):
+    """Data in blocks of rows, whose passes may run wherever the blocks are."""
+
+    has_gram = dense = one_pass = True
+    shape: tuple[int, int]
+    dtype: DType
+    names: Names
+    cost: int
+
+    def __init__(self, X: Any) -> None:
+        self.blocks: RowBlocks = row_blocks(X)
+        self.shape, self.dtype = self.blocks.shape, float_type(self.blocks.dtype)
+        self.names, self.cost = self.blocks.names, self.shape[1]
+        self.working_set: type[BlocksWorkingSet] | None = None if self.blocks.summed else BlocksWorkingSet
+
+    def statistics(self, weight: Array | None) -> Statistics:
+        self.blocks = self.blocks.held()
+        found: Statistics = self.blocks.reduced(merged, statistics, each=self.blocks.split(weight))
+        return self._read(found)
+
+    def _read(self, found: Statistics) -> Statistics:
+        """What else the first pass tells."""
+        if not found.plain:
+            self.blocks = self.blocks.aligned()
+        self.cost = max(found.stored, self.shape[1])
+        return found
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is room for A, as each block finds it."""
+        return self.blocks.has_room(8 * self.shape[1] ** 2)
+
+    def scaled_statistics(self, index: Index, unit: Array, weight: Array | None) -> Statistics:
+        each = self.blocks.split(weight)
+        scaled: Statistics = self.blocks.reduced(merged, scaled_statistics_of, index, unit, each=each)
+        return scaled
+
+    def resembles_covariance(self) -> bool:
+        n, p = self.shape
+        if n != p or p > SUBMATRIX_ORDER or self.blocks.summed:
+            return False
+        X = self.blocks.whole()
+        return (CompressedData(X) if is_sparse(X) else DenseData(X)).resembles_covariance()
+
+    def raise_not_finite(self) -> None:
+        locate_not_finite(self.blocks)
+
+    def operator(self, affine: Affine) -> Any:
+        p = self.shape[1]
+        columns = Gram(self.blocks, self.dtype, affine)
+        inner = _core.products(columns, p, p, True, 1.0, self.dtype == np.float32)
+        return BlockOperator(columns, inner, LowRank.none(p))
+
+    def problem(self, treatment: Standardization) -> Problem:
+        if self.blocks.summed:
+            if not self.blocks.n_samples:
+                raise ValueError("X are the moments of no rows, or of rows without weight")
+            treatment = replace(treatment, known_weight=self.blocks.n_samples)
+        elif self.form is None:
+            return super().problem(treatment)
+        self.blocks = self.blocks.held()
+        found, M, whole = all_moments(self.blocks, treatment.sample_weight)
+        problem = self.problem_with(self._read(found), treatment)
+        dense = whole is not None or found.stored == math.prod(self.shape)
+        if self.blocks.summed:
+            return replace(gram.with_moments(problem, found, M, treatment), data=None)
+        if M is None or not gram.keeps_digits(problem, dense, str(self.form)):
+            return problem
+        return gram.with_moments(problem, found, M, treatment)
+
+    def made(self, affine: Affine, treatment: Standardization, **known: Any) -> Problem:
+        problem = super().made(affine, treatment, **known)
+        operator: Any = problem.operator
+        operator.gram.stored = self.cost / self.shape[0]
+        operator.gram.diagonal = operator.gram.promise = problem.variances.astype(self.dtype)
+        return problem

@@ -18,23 +18,75 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._limits import BLOCK_BYTES, BLOCK_TALL, BLOCKS_AT_LEAST, KEPT_BYTES, SMALL_BLOCK_BYTES
+from .._limits import BLOCK_BYTES, BLOCK_TALL, BLOCKS_AT_LEAST, KEPT_BYTES, SMALL_BLOCK_BYTES, slices
 from .._messages import counted, warn_repeated
-from .._types import AnyArray, DType, Index, Names
-from .._validation import as_dense, columns_of, float_type, is_sparse
+from .._types import AnyArray, Array, DType, Index, Names
+from .._validation import as_dense, columns_of, is_sparse, stored
 from ..linalg.threads import one_ahead
-from .block_tasks import as_kernel_input, fingerprint, finite, not_finite
-from .row_sources import as_numbers, reads, stacked
-from .sparse import as_finite, compressed
+from .row_sources import Expected, fingerprint, reads, stacked
+from .sparse import as_finite, compressed, in_memory
 
 Task = Callable[..., Any]  # of a block, what goes with it, and what all blocks share
 Combine = Callable[[Iterable[Any]], Any]  # of results that come one by one, in order
+
+# ---- what is computed of a block, wherever it is, and of the results of several ---------------------------
+
+
+def as_kernel_input(block: Any) -> Any:
+    """A block that the tasks below read in place: of a float dtype, aligned, rows or columns contiguous."""
+    return in_memory(block, "X" if is_sparse(block) else "a block of X")
+
+
+def finite(block: Any) -> Any:
+    """The same, where nothing in it is NaN or infinite."""
+    X = as_kernel_input(block)
+    if not np.isfinite(stored(X)).all():
+        raise ValueError("X has entries that are NaN or infinite")
+    return X
+
+
+def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, AnyArray]]:
+    """A prepared block as dense rows, so many entries at a time."""
+    for part in slices(X.shape[0], X.shape[1], entries):
+        yield part, as_dense(X[part])
+
+
+def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
+    """How many entries are NaN or infinite, and the row and column of the first."""
+    X = as_kernel_input(block)
+    if is_sparse(X):
+        X = X.tocsr()
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        row = np.searchsorted(X.indptr, bad[:1], "right") - 1
+        where = None if len(bad) == 0 else (int(row[0]) + start, int(X.indices[bad[0]]))
+        return len(bad), where
+    rows, columns = np.nonzero(~np.isfinite(X))
+    return len(rows), (int(rows[0]) + start, int(columns[0])) if len(rows) else None
+
+
+def sum_parts(parts: Iterable[AnyArray]) -> Array:
+    """The sum of arrays, in double precision and in this order."""
+    each = iter(parts)
+    total = np.array(next(each), np.float64)
+    for part in each:
+        total += part
+        del part  # before the next is computed
+    return total
+
+
+def concatenated(parts: Iterable[AnyArray]) -> AnyArray:
+    """Rows one below the other."""
+    return np.concatenate(list(parts))
+
+
+# ---- blocks ---------------------------------------------------------------------------------------------
 
 
 class RowBlocks:
@@ -107,8 +159,13 @@ class RowBlocks:
             for b, rows in enumerate(bounds)
         ]
 
-    def results(self, task: Task, *arguments: Any, each: list[Any] | None = None) -> Iterator[Any]:
-        """`task(block, *arguments)` of each block, in order; its entry of `each` goes first."""
+    def results(
+        self, task: Task, *arguments: Any, each: Any = None, combine: Combine | None = None, entries: int = 0
+    ) -> Iterator[Any]:
+        """`task(block, *arguments)` of each block, in order; its entry of `each` goes first.
+
+        Several are combined already where `reduced` is told how, and many would have to travel.
+        """
         raise NotImplementedError
 
     def reduced(
@@ -118,15 +175,11 @@ class RowBlocks:
 
         Each result has so many `entries`, if more than one for each column.
         """
-        return combine(self.results(task, *arguments, each=each))
+        return combine(self.results(task, *arguments, each=each, combine=combine, entries=entries))
 
     def has_room(self, size: int) -> bool:
         """Whether `reduced` may return so many bytes of each block, to be added to a sum of that size."""
         return 2 * size <= KEPT_BYTES
-
-    def stacked(self, task: Task, *arguments: Any, each: list[Any] | None = None) -> Any:
-        """What `task` returns of each block, an array of as many rows, one below the other."""
-        return np.concatenate(list(self.results(task, *arguments, each=each)))
 
     def mapped(self, task: Task, tail: tuple[int, ...], dtype: DType, *arguments: Any) -> Any:
         """The same for the caller, of shape ``(n, *tail)``; of a dask array one that is not yet computed.
@@ -134,19 +187,15 @@ class RowBlocks:
         A block that the task refuses since something in it is not finite says where that is.
         """
         with naming_not_finite(self):
-            return self.stacked(task, *arguments)
+            return self.reduced(concatenated, task, *arguments)
 
     def split(self, a: Any) -> list[Any]:
-        """The n rows of `a`, block by block."""
-        return [a[i:j] for i, j in pairwise([*self.starts, self.shape[0]])]
-
-    def split_or_none(self, a: Any) -> list[Any]:
-        """The same, of None a None for each block."""
-        return [None] * self.n_blocks if a is None else self.split(a)
+        """The n rows of `a`, block by block; of None a None for each."""
+        return [None if a is None else a[i:j] for i, j in pairwise([*self.starts, self.shape[0]])]
 
     def placed(self, a: AnyArray | None) -> list[Any]:
         """The same, to go as `each` in many passes: sent once to where the blocks are."""
-        return self._sent(self.split_or_none(a))
+        return self._sent(self.split(a))
 
     def _sent(self, parts: list[Any]) -> list[Any]:
         return parts
@@ -158,7 +207,7 @@ class RowBlocks:
         raise NotImplementedError
 
     def beside(self, other: RowBlocks, a: Any) -> Any:
-        """The blocks of other data, parted like these, and of `a` or None, to go as `each`."""
+        """The blocks of other data, parted like these, and of `a` or None, to go as `each` in one pass."""
         raise NotImplementedError
 
     def rows(self, index: Index) -> AnyArray:
@@ -187,7 +236,7 @@ class RowBlocks:
 
     def whole(self) -> Any:
         """All rows in memory."""
-        return stacked([part for part in self.results(as_kernel_input) if part.shape[0]])
+        return stacked(list(self.results(as_kernel_input)))
 
     def __repr__(self) -> str:
         n, p = self.shape
@@ -224,16 +273,16 @@ class SlicedRows(RowBlocks):
         super().__init__(shape, X.dtype, _starts(cuts, rows), names)
         self.source = X
 
-    def results(self, task: Task, *arguments: Any, each: list[Any] | None = None) -> Iterator[Any]:
+    def results(self, task: Task, *arguments: Any, each: Any = None, **combining: Any) -> Iterator[Any]:
         self._passes[0] += 1
         expected = self.expected()
-        ahead = reads(self.source) and not isinstance(each, _Slices)  # which may read the same source
+        ahead = reads(self.source) and not isinstance(each, Iterator)  # which may read the same source
         in_turn = one_ahead(self._known, expected) if ahead else (self._known(block) for block in expected)
         with closing(in_turn):  # also where the task fails, whose traceback would keep it
-            for block in expected:
+            for block, *own in zip(expected, *([] if each is None else [each]), strict=True):
                 rows, self.prints[block.number] = next(in_turn)
-                yield task(rows, *(() if each is None else (each[block.number],)), *arguments)
-                del rows  # before the next but one is read
+                yield task(rows, *own, *arguments)
+                del rows, own  # before the next but one is read
 
     def _known(self, block: Expected) -> tuple[Any, int]:
         """The rows of a block, and their fingerprint."""
@@ -256,8 +305,8 @@ class SlicedRows(RowBlocks):
         out.starts, out.prints = other.starts, [None] * other.n_blocks
         return out
 
-    def beside(self, other: RowBlocks, a: Any) -> Any:
-        return _Slices(other, self.split_or_none(a))
+    def beside(self, other: Any, a: Any) -> Any:
+        return zip(map(other.read, other.expected()), self.split(a), strict=True)
 
 
 class WholeRows(RowBlocks):
@@ -267,7 +316,7 @@ class WholeRows(RowBlocks):
         self.source: Any = as_finite(X)
         super().__init__(self.source.shape, self.source.dtype, [0], columns_of(X))
 
-    def results(self, task: Task, *arguments: Any, each: list[Any] | None = None) -> Iterator[Any]:
+    def results(self, task: Task, *arguments: Any, each: Any = None, **combining: Any) -> Iterator[Any]:
         yield task(self.source, *(() if each is None else each), *arguments)
 
     def _slice(self, b: int, i: int) -> Any:
@@ -294,16 +343,6 @@ def _rows(source: Any, start: int, stop: int) -> Any:
     return rows
 
 
-class _Slices:
-    """Rows of a source, read where they are asked for."""
-
-    def __init__(self, blocks: Any, parts: list[Any]) -> None:
-        self.blocks, self.parts = blocks, parts
-
-    def __getitem__(self, b: int) -> Any:
-        return self.blocks.read(self.blocks.expected()[b]), self.parts[b]
-
-
 class TakenRows(RowBlocks):
     """Some rows of other blocks."""
 
@@ -320,69 +359,25 @@ class TakenRows(RowBlocks):
     def _sent(self, parts: list[Any]) -> list[Any]:
         return self.source._sent(parts)
 
-    def _own(self, each: Any) -> list[Any]:
-        return [(rows, *(() if each is None else (each[b],))) for b, rows in enumerate(self.own)]
-
-    def results(self, task: Task, *arguments: Any, each: list[Any] | None = None) -> Iterator[Any]:
-        return self.source.results(_on_rows, task, *arguments, each=self._own(each))
-
-    def reduced(
-        self, combine: Combine, task: Task, *arguments: Any, each: Any = None, entries: int = 0
-    ) -> Any:
-        own = self._own(each)
-        return self.source.reduced(combine, _on_rows, task, *arguments, each=own, entries=entries)
+    def results(
+        self, task: Task, *arguments: Any, each: Any = None, combine: Combine | None = None, **more: Any
+    ) -> Iterator[Any]:
+        own = list(zip(self.own, *([] if each is None else [each]), strict=True))
+        several = combine and partial(_of_some, combine)
+        found = self.source.results(_on_rows, task, *arguments, each=own, combine=several, **more)
+        return (one for one in found if one is not None)
 
 
 def _on_rows(block: Any, own: tuple[Any, ...], task: Task, *arguments: Any) -> Any:
+    """Of some rows of a block; None where it has none of them."""
     rows, *each = own
-    return task(as_kernel_input(block)[rows], *each, *arguments)
+    return task(as_kernel_input(block)[rows], *each, *arguments) if len(rows) else None
 
 
-class Expected(NamedTuple):
-    """The rows, columns and dtype of a block, as the whole has them; its fingerprint, once it was read; the
-    number of this pass; the name of the whole."""
-
-    number: int
-    start: int
-    stop: int
-    p: int
-    dtype: DType
-    known: int | None
-    reading: int
-    whole: str
-
-    @property
-    def name(self) -> str:
-        return f"block {self.number} of {self.whole} (rows {self.start} to {self.stop - 1})"
-
-    def check(self, block: Any) -> Any:
-        """The block, if it is as expected; its source may change between two passes."""
-        name, shape = self.name, getattr(block, "shape", None)
-        if not isinstance(shape, tuple):
-            raise TypeError(f"{name} is {type(block).__name__}, not an array")
-        block = as_numbers(block, name)
-        dtype = getattr(block, "dtype", None)
-        if isinstance(dtype, np.dtype) and dtype.kind not in "fiub":
-            raise TypeError(f"{name} has dtype {dtype}; real numbers are needed")
-        if shape != (self.stop - self.start, self.p):
-            raise ValueError(
-                f"{name} has shape {shape}, not {(self.stop - self.start, self.p)} as {self.whole} says"
-            )
-        if isinstance(dtype, np.dtype) and float_type(dtype) != float_type(self.dtype):
-            raise ValueError(f"{name} has dtype {dtype}, not {self.dtype} as {self.whole} says")
-        if self.known is not None and fingerprint(block) != self.known:
-            raise ValueError(
-                f"{name} holds other numbers in pass {self.reading} than when it was first read, so results "
-                "would be of no one X. Is its file still written, or are random numbers drawn anew? Store X "
-                "once, or keep it in memory (dask: persist=True); for data that were meant to change between "
-                "two calls, call row_blocks again"
-            )
-        return block
-
-    def note(self, error: BaseException) -> None:
-        """Add to an error where it was."""
-        if self.name not in f"{error}{getattr(error, '__notes__', '')}":
-            error.add_note(f"{self.name} could not be read, in pass {self.reading}")
+def _of_some(combine: Combine, parts: Iterable[Any]) -> Any:
+    """Combined without those that have no rows."""
+    some = [part for part in parts if part is not None]
+    return combine(some) if some else None
 
 
 def locate_not_finite(blocks: RowBlocks) -> None:

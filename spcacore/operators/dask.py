@@ -25,9 +25,8 @@ from dask.core import flatten
 from .._limits import DASK_FAN_IN, DASK_MATRICES, DASK_ON_CLIENT, DASK_SMALL, DASK_TRAFFIC, DASK_WIDE
 from .._types import DType
 from .._validation import AFTER_ERRORS, check_bool, column_names, is_sparse
-from .block_tasks import as_kernel_input, fingerprint
-from .blocks import Combine, Expected, RowBlocks, Task, named
-from .row_sources import refuse_columns
+from .blocks import Combine, Expected, RowBlocks, Task, as_kernel_input, named
+from .row_sources import fingerprint, refuse_columns
 from .screening import available_memory
 
 _MACHINERY = ("asyncio", "concurrent", "dask", "distributed", "tornado")  # whose errors are not of a block
@@ -53,6 +52,8 @@ class DaskBlocks(RowBlocks):
             raise ValueError("X has chunks of unknown sizes; call X.compute_chunk_sizes() first")
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
+        if 0 in X.chunks[0] and X.shape[0]:
+            X = X.blocks[np.flatnonzero(X.chunks[0]).tolist()]
         super().__init__(X.shape, X.dtype, list(accumulate(X.chunks[0][:-1], initial=0)), names)
         self.persist: bool | None = None if persist is None else check_bool(persist, "persist")
         self.array = X
@@ -176,22 +177,16 @@ class DaskBlocks(RowBlocks):
     def _pairs(self) -> Iterator[tuple[Any, Expected]]:
         return zip(self.blocks, self.expected(), strict=True)
 
-    def _pass(
-        self,
-        combine: Combine | None,
-        task: Task,
-        arguments: tuple[Any, ...],
-        each: list[Any] | None,
-        entries: int = 1,
-    ) -> list[Any]:
-        """The results of all blocks, those of several combined by tasks where they have many entries."""
+    def results(
+        self, task: Task, *arguments: Any, each: Any = None, combine: Combine | None = None, entries: int = 0
+    ) -> Iterator[Any]:
         self._passes[0] += 1
         with self._explaining():
             self._require_scheduler()
             sent: list[Any] = []
             try:
                 nodes, submit = self._submitted(task, arguments, each, sent)
-                most = max(1, min(DASK_ON_CLIENT, DASK_WIDE // entries))
+                most = max(1, min(DASK_ON_CLIENT, DASK_WIDE // max(entries, self.shape[1])))
                 while combine is not None and len(nodes) > most:
                     groups = range(0, len(nodes), DASK_FAN_IN)
                     nodes = [submit(combine, nodes[i : i + DASK_FAN_IN]) for i in groups]
@@ -205,7 +200,7 @@ class DaskBlocks(RowBlocks):
                 _release(sent)
         if prints:
             self.prints[:] = found[len(nodes) :]
-        return found[: len(nodes)]
+        return iter(found[: len(nodes)])
 
     def _unread(self, nodes: list[Any]) -> list[Any]:
         """The blocks whose fingerprints are not known, as the nodes refer to them."""
@@ -257,14 +252,6 @@ class DaskBlocks(RowBlocks):
         most = max(DASK_TRAFFIC * self.array.nbytes, DASK_MATRICES)
         return super().has_room(size) and size * self.n_blocks <= most
 
-    def results(self, task: Task, *arguments: Any, each: list[Any] | None = None) -> Iterator[Any]:
-        yield from self._pass(None, task, arguments, each)
-
-    def reduced(
-        self, combine: Combine, task: Task, *arguments: Any, each: Any = None, entries: int = 0
-    ) -> Any:
-        return combine(self._pass(combine, task, arguments, each, max(entries, self.shape[1])))
-
     def mapped(self, task: Task, tail: tuple[int, ...], dtype: DType, *arguments: Any) -> Any:
         expected = (self.origin or self).expected()  # since what is kept is not kept for long
         run = partial(_mapped, expected=expected, arguments=(self.called, task, *arguments))
@@ -294,7 +281,7 @@ class DaskBlocks(RowBlocks):
         else:
             chunks = self.array.chunks[0], other.shape[1]
             blocks = da.from_array(rows.source, chunks, asarray=False).to_delayed().ravel()
-        pairs = zip(blocks, other.expected(), self.split_or_none(a), strict=True)
+        pairs = zip(blocks, other.expected(), self.split(a), strict=True)
         return [(dask.delayed(own.check, pure=False)(block), part) for block, own, part in pairs]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,14 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._limits import FIELD_CANCELLATION, FIELD_COLUMNS, FIELD_IMAGE_ENTRIES, FIELD_IMAGES, NEIGHBOR_SHARE
+from .._limits import (
+    FIELD_CANCELLATION,
+    FIELD_COLUMNS,
+    FIELD_IMAGE_ENTRIES,
+    FIELD_IMAGES,
+    NEIGHBOR_BITS,
+    NEIGHBOR_ENTRIES,
+    NEIGHBOR_LARGEST,
+    NEIGHBOR_SHARE,
+    NEIGHBOR_SORTS,
+    NEIGHBOR_WORK,
+    NEIGHBORS,
+    VARIANCE_TIE,
+    slices,
+)
 from .._types import AnyArray, Index
 from ..linalg.scaling import descending
 from ..supports.admissible import Supports
 from .deflation import DeflatedOperator
-from .neighbors import norms_among_neighbors, variances_tie
 from .problem import Problem, Screening
 
+Single = NDArray[np.float32]
 Direction = tuple[Index, AnyArray]  # the nonzeros of what has been removed, as variables and values
 
 
@@ -41,14 +56,14 @@ class Field:
         self._problem = replace(problem, ground=None, working_set=None, screening=Screening, data=data)
         self.index: Index = index
         self.whole: bool = len(index) == problem.p
-        self._columns: NDArray[np.float32] | None = None
+        self._columns: Single | None = None
         self.matrix: AnyArray = self._formed()
         self._place = np.full(problem.p, -1, np.intp)
         self._place[index] = np.arange(len(index))
         self._removed: list[Direction] = []
-        self._norm: dict[int, NDArray[np.float32]] = {}  # of rows by cardinality, as they once were
+        self._norm: dict[int, Single] = {}  # of rows by cardinality, as they once were
 
-    def _formed(self) -> NDArray[np.float32]:
+    def _formed(self) -> Single:
         op, index = self._problem.operator, self.index
         if op.by_passes:
             return np.asarray(op.submatrix(index), np.float32, order="C")
@@ -132,7 +147,7 @@ class Field:
         at = self._place[variables]
         return self.matrix[at[:, None], at]
 
-    def norms(self, k: int) -> tuple[NDArray[np.float32], bool]:
+    def norms(self, k: int) -> tuple[Single, bool]:
         """The norms of the k largest entries of all rows as they once were, or room for them; which it is."""
         if k in self._norm:
             return self._norm[k], True
@@ -255,14 +270,17 @@ class Ground:
                 self._norms = norms_among_neighbors(state.problem, state.seed)
             if self._norms is not None:
                 promise, most = self._norms, int(NEIGHBOR_SHARE * count)
-        some = [_core.select_largest(promise, count if by_variance else most)]
+        some = _core.select_largest(promise, count if by_variance else most)
         if not by_variance:
-            left = state.problem.variances > 0
-            left[some[0]] = False
-            rest = np.flatnonzero(left)
-            rng = np.random.default_rng([*state.seed[:1], count])
-            some.append(rng.choice(rest, min(len(rest), count - len(some[0])), replace=False))
-        return np.unique(np.concatenate([*some, *(variables for variables, _ in _directions(state))]))
+            some = with_others(state.problem.variances, some, count, state.seed[:1])
+        return np.unique(np.concatenate([some, *(variables for variables, _ in _directions(state))]))
+
+
+def with_others(variances: AnyArray, some: Index, count: int, seed: tuple[int, ...]) -> Index:
+    """These and so many variables in all, the others at random of those that vary; ascending."""
+    rest = np.setdiff1d(np.flatnonzero(variances > 0), some)
+    rng = np.random.default_rng([*seed, count])
+    return np.union1d(some, rng.choice(rest, min(len(rest), count - len(some)), replace=False))
 
 
 def can_be_formed(state: DeflatedOperator) -> bool:
@@ -293,3 +311,55 @@ def _directions(state: DeflatedOperator) -> list[Direction]:
     if state.deflation.orthogonalized or state.constraint is not None:
         return [(np.flatnonzero(q), q[q != 0]) for q in state.basis]
     return list(state.loadings)
+
+
+# ---- which variables of equal variance are in a part of A: those that are correlated with neighbors --------
+
+
+def variances_tie(diagonal: AnyArray | None, width: int) -> bool:
+    """Whether the variances do not say which `width` of the variables are promising."""
+    if diagonal is None or width == len(diagonal):
+        return diagonal is None
+    largest = diagonal.max()
+    return bool(np.count_nonzero(diagonal >= (1 - VARIANCE_TIE) * largest) > width)
+
+
+def norms_among_neighbors(problem: Problem, seed: tuple[int, ...]) -> Single | None:
+    """Of each variable, the norm of its largest entries of A among neighbors, over the largest variance.
+
+    A random projection gives two columns of F at an angle t the same sign with probability 1 - t/pi (Goemans
+    and Williamson 1995, J. ACM 42; Charikar 2002, STOC), and x counts as near -x. So variables are sorted by
+    such signs, some times anew, and A is formed in runs of neighbors: for p variables in time of p, not of
+    p^2. None for a matrix, without variance, and where that would take long.
+    """
+    op: Any = problem.operator.unscreened()
+    n, p, largest = op.n, op.p, problem.variances.max()
+    work = NEIGHBOR_SORTS * NEIGHBORS * float(n) * p
+    if work > NEIGHBOR_WORK or not largest > 0 or (op.symmetric_form and not op.by_passes):
+        return None
+    rng = np.random.default_rng([*seed[:1], NEIGHBOR_BITS])
+    U = rng.standard_normal((NEIGHBOR_SORTS * NEIGHBOR_BITS, n)).astype(op.dtype).T
+    sign = op.backward_block(U).reshape(p, NEIGHBOR_SORTS, NEIGHBOR_BITS) > 0
+    sign ^= sign[:, :, :1]
+    order = np.argsort(sign @ (1 << np.arange(NEIGHBOR_BITS)), axis=0, kind="stable").T
+    sorts = order[:, : p // NEIGHBORS * NEIGHBORS].reshape(NEIGHBOR_SORTS, -1, NEIGHBORS)
+    found = op.gram.in_runs(sorts) if op.by_passes else in_runs(op, sorts)
+    norms, everything = np.zeros(p, np.float32), np.arange(NEIGHBORS)
+    for run, A in zip(sorts.reshape(-1, NEIGHBORS), found, strict=True):
+        norms[run] = np.maximum(norms[run], _core.largest_norms(A, everything, NEIGHBOR_LARGEST))
+    return (norms / largest).round(3)  # so that rounding of sums decides among few
+
+
+def in_runs(op: _core.Operator, sorts: Index) -> Iterator[Single]:
+    """A between the variables of each run of each sort, in single precision and in one array."""
+    width = sorts.shape[2]
+    A, room = np.empty((width, width), np.float32), np.empty((0, op.m), op.dtype)
+    for runs in sorts:  # whose variables are distinct
+        for part in slices(len(runs), width * op.m, NEIGHBOR_ENTRIES):
+            index = np.ascontiguousarray(runs[part].ravel())
+            if len(room) < len(index):
+                room = np.empty((len(index), op.m), op.dtype)
+            columns = op.columns(index, room[: len(index)]).astype(np.float32, copy=False)
+            for first in range(0, len(index), width):
+                _core.matrix_product(columns[first : first + width], None, float(op.factor), A)
+                yield A

@@ -3,22 +3,19 @@ entries of dense data that are nearly all zero."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .. import _core
 from .._labels import columns_of, joined, matched, symmetric
-from .._limits import CALLABLE_ORDER, CHOLESKY_ORDER, SYMMETRY, WORKING_SET_COST
+from .._limits import CALLABLE_ORDER, WORKING_SET_COST
 from .._messages import counted, warn
 from .._records import replaced
-from .._types import AnyArray, Array, DType, Names
+from .._types import AnyArray, Array, Names
 from .._validation import (
     aligned,
-    as_dense,
     check_choice,
     check_flag_or_vector,
     column_names,
@@ -27,71 +24,19 @@ from .._validation import (
     is_sparse,
     require_memory,
 )
-from ..linalg.scaling import below_range, beyond_range
+from ..linalg.scaling import beyond_range
 from ..supports.admissible import Supports
 from . import gram
 from . import screening as _screening
-from .base import CovarianceStorage, DataStorage, InMemory, Storage, refuse_oblong
+from .base import DataStorage, Storage
+from .block_operator import BlockData
 from .callbacks import Products
 from .dense import DenseData
 from .field import Ground
+from .partition import row_blocks
 from .problem import Problem
-from .sparse import CompressedData, by_entries, in_memory
+from .sparse import CompressedData, Covariance, by_entries
 from .statistics import Standardization
-
-
-class Covariance(InMemory, CovarianceStorage):
-    """A symmetric matrix; `definite` refuses an indefinite one."""
-
-    shape: tuple[int, int]
-    dtype: DType
-    cost: int
-
-    def __init__(self, X: Any, definite: bool = True, called: str = "X") -> None:
-        self.matrix: Any = in_memory(symmetric(X, None, called), called)
-        self.names: Names = column_names(X)
-        self.called: str = called
-        self.definite: bool = definite
-        self.shape, self.dtype = self.matrix.shape, self.matrix.dtype
-        self.cost = max(self.matrix.data.size, self.shape[1]) if is_sparse(X) else self.shape[0]
-        refuse_oblong(self.shape, called)
-
-    def largest(self) -> float:
-        largest, asymmetry, excess = _core.symmetry(self.matrix)
-        if not math.isfinite(largest):
-            self.raise_not_finite()
-        tolerance = largest * SYMMETRY.of(self.dtype)
-        if asymmetry > tolerance:
-            what = "a covariance" if self.called == "X" else self.called
-            raise ValueError(
-                f"{what} must be symmetric; it differs from its transpose by up to {asymmetry:.3g}"
-            )
-        if self.definite:
-            bad = excess > tolerance
-            if not bad and largest > 0 and self.shape[0] <= CHOLESKY_ORDER:  # else by 2 x 2 minors alone
-                with below_range():
-                    scaled = as_dense(self.matrix).astype(np.float64) / largest
-                bad = is_indefinite(scaled, tolerance / largest)
-            if bad:
-                raise ValueError(
-                    "a covariance must be positive semidefinite, and X is not; where that comes of "
-                    "rounding or of missing entries, statsmodels' cov_nearest gives a matrix nearby that is"
-                )
-        return largest
-
-    def diagonal(self) -> AnyArray:
-        return np.asarray(self.matrix.diagonal())
-
-
-def is_indefinite(A: Array, share: float) -> bool:
-    """Whether A has no Cholesky factor, even with a share of its largest sum of a row on its diagonal."""
-    A[np.diag_indices(len(A))] += share * np.abs(A).sum(axis=0).max()
-    try:
-        np.linalg.cholesky(A)
-    except np.linalg.LinAlgError:
-        return True
-    return False
-
 
 KINDS = ("data", "covariance")
 UNASKED = object()
@@ -108,8 +53,6 @@ def as_fitted(X: Any, kind: str, names: Names) -> Any:
     X = aligned(X, names)
     if not is_row_blocks(X):
         return X
-    from .partition import row_blocks
-
     return row_blocks(X)
 
 
@@ -204,8 +147,6 @@ def _wrapped(
             return _searched_by_columns(storage, treatment, wanted)
         return storage.problem(treatment)
     if isinstance(storage, DenseData) and storage.small and treatment.sample_weight is None:
-        from .partition import BlockData
-
         storage = BlockData(storage.given)
     storage.form = screening
     problem = storage.problem(treatment)
@@ -248,8 +189,6 @@ def _storage(
 ) -> Storage:
     """The caller's matrix by its kind: one line for each."""
     if is_row_blocks(X):
-        from .partition import BlockData, row_blocks
-
         if not covariance:
             return BlockData(X)
         blocks = row_blocks(X)

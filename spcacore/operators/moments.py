@@ -1,4 +1,4 @@
-"""Rows by their sums alone: what a covariance needs of them, to be added up wherever the rows are."""
+"""Sums of rows: statistics of columns and products of rows, to be added up wherever the rows are."""
 
 from __future__ import annotations
 
@@ -9,28 +9,133 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import _core
 from .._labels import joined
 from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
 from .._types import AnyArray, Array, DType, Index, MatrixLike, Weights
-from .._validation import check_weights, float_type, number, real_array
+from .._validation import check_weights, float_type, is_row_blocks, number, real_array, stored
 from ..linalg.orthogonal import symmetrized
-from .block_tasks import (
-    added,
-    all_moments,
-    from_whole,
-    merged_moments,
-    moments,
-    statistics,
-)
-from .blocks import RowBlocks, locate_not_finite
-from .inputs import Covariance
+from .blocks import RowBlocks, as_kernel_input, locate_not_finite
+from .dense import is_small
 from .partition import row_blocks
 from .row_sources import own_names
-from .statistics import Statistics
+from .sparse import Covariance
+from .statistics import (
+    Statistics,
+    from_whole,
+    in_range,
+    merged,
+    scaled_statistics,
+    statistics_of,
+)
 from .transform import squares_of_scores
 
 OUT_OF_RANGE = "X has entries whose squares exceed the number range: rescale it"
+
+
+WHOLE = 2.0**53  # up to which a double holds every integer
+
+
+def statistics(block: Any, weight: Array | None = None) -> Statistics | None:
+    """Of a block; None where its rows have no weight."""
+    X = as_kernel_input(block)
+    found = statistics_of(X, weight)
+    plain = np.may_share_memory(stored(X), stored(block))
+    return None if found is None else replace(found, plain=plain)
+
+
+def moments_of(block: Any, weight: Array | None) -> tuple[Statistics | None, Array | None]:
+    """`statistics`, and (X - 1 mean')' diag(weight) (X - 1 mean') about the means of the block.
+
+    None in place of that where squares in the precision of X leave the number range.
+    """
+    found = statistics(block, weight)
+    if found is None or not in_range(found, float_type(block.dtype)):
+        return found, None
+    X = as_kernel_input(block)
+    mean = found.mean.astype(X.dtype)
+    op = _core.operator(X, False, mean)
+    if weight is not None:
+        op = op.row_weighted(np.sqrt(weight).astype(X.dtype), True)
+    M = op.gram()
+    assert M is not None
+    M -= found.n * np.multiply.outer(found.mean - mean, found.mean - mean)
+    return found, M
+
+
+def whole_sums(block: Any) -> tuple[AnyArray, ...] | None:
+    """Lowest and highest entries, sums, and sums of products of columns of whole numbers, the sums as int64;
+    None where an entry is no such number, or doubles do not hold a sum."""
+    small: tuple[AnyArray, ...] | None = _core.whole_moments(block) if is_small(block) else None
+    if small is not None:
+        return small
+    found, X = statistics(block), as_kernel_input(block)
+    if found is None or max(found.high.max(), -found.low.min()) >= WHOLE**0.5:
+        return None
+    M = _core.operator(X.astype(np.float64)).gram()
+    assert M is not None
+    if M.diagonal().max() >= WHOLE:
+        return None
+    total = np.asarray(X.sum(axis=0), np.int64).ravel()
+    return found.low, found.high, total, M.astype(np.int64)
+
+
+def added(parts: Iterable[Any]) -> Any:
+    """Of all rows, from the `whole_sums` of some."""
+    each = iter(parts)
+    out = next(each)
+    for other in each:
+        if out is not None and other is not None:
+            low, high = np.minimum(out[0], other[0]), np.maximum(out[1], other[1])
+            out = low, high, out[2] + other[2], out[3] + other[3]
+        else:
+            out = None
+    return out if out is not None and out[3].diagonal().max() < WHOLE else None
+
+
+def all_moments(blocks: Any, weight: Array | None) -> tuple[Any, Any, tuple[AnyArray, ...] | None]:
+    """Of all rows: statistics, moments about the means, and what tells these exactly of whole numbers."""
+    (rows, p), whole = blocks.shape, None
+    if blocks.dtype.kind in "iub" and weight is None:
+        whole = blocks.reduced(added, whole_sums, entries=p * p)
+    if whole is not None:
+        return *from_whole(rows, whole), whole
+    each = blocks.split(weight)
+    return *blocks.reduced(merged_moments, moments_of, each=each, entries=p * p), None
+
+
+def merged_moments(parts: Iterable[Any]) -> tuple[Statistics | None, Array | None]:
+    """Of all rows, from those of some, as `merged`."""
+    each = iter(parts)
+    found, M = next(each)
+    for other, N in each:
+        if found is None or other is None:
+            found, M = (other, N) if found is None else (found, M)
+            continue
+        if M is not None and N is not None:
+            d = other.mean - found.mean
+            M = M + N
+            M += np.multiply.outer(d * (found.n * (other.n / (found.n + other.n))), d)
+        else:
+            M = None
+        found = merged([found, other])
+    return found, M
+
+
+def scaled_statistics_of(block: Any, *sides: Any) -> Statistics | None:
+    """`scaled_statistics` of a block."""
+    return scaled_statistics(as_kernel_input(block), *sides)
+
+
+def column_means(X: Any, weight: Array | None = None) -> Array:
+    """Of an array, a sparse matrix or blocks of rows, each of which counts by its weight."""
+    found: Any
+    if is_row_blocks(X):
+        found = row_blocks(X).reduced(merged, statistics, each=row_blocks(X).split(weight))
+    else:
+        found = statistics(X, weight)
+    return np.asarray(found.mean)
 
 
 class Moments(RowBlocks):
@@ -220,7 +325,7 @@ class Moments(RowBlocks):
     def reduced(self, combine: Any, task: Any, *arguments: Any, each: Any = None, entries: int = 0) -> Any:
         """What `RowBlocks` reduces over its blocks, where moments are enough."""
         weighted = any(one is not None for one in each or ())
-        if task is moments and not weighted:
+        if task is moments_of and not weighted:
             return self.found, self.scatter.copy()
         if task is statistics:
             return self.found
@@ -228,7 +333,7 @@ class Moments(RowBlocks):
             loadings, mean, scale = arguments
             V = loadings if scale is None else loadings / scale[:, None]
             away = (self.mean if mean is None else self.mean - mean) @ V
-            return (V.T @ (self.scatter @ V) + self.n_samples * np.outer(away, away),)
+            return V.T @ (self.scatter @ V) + self.n_samples * np.outer(away, away)
         return super().reduced(combine, task, *arguments, each=each, entries=entries)
 
     def _refused(self, *_: Any, **__: Any) -> Any:

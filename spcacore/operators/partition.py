@@ -1,35 +1,17 @@
-"""Data in blocks of rows: from what the caller gives to blocks, their problem, their scores."""
+"""From what the caller gives to blocks of rows."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .. import _core
-from .._limits import SUBMATRIX_ORDER
 from .._messages import refuse_no_array
-from .._types import Array, DType, Index, MatrixLike, Names
-from .._validation import check_shape, float_type, integer, is_row_blocks, is_sparse
-from . import gram
-from .base import Affine, DataStorage
-from .block_operator import BlockOperator, BlocksWorkingSet, Gram
-from .block_tasks import (
-    all_moments,
-    scaled_statistics_of,
-    statistics,
-    sum_parts,
-)  # fmt: skip
-from .blocks import RowBlocks, SlicedRows, locate_not_finite, naming_not_finite
-from .deflation import LowRank
-from .dense import DenseData
-from .problem import Problem
+from .._types import Array, MatrixLike
+from .._validation import check_shape, integer
+from .blocks import RowBlocks, SlicedRows, naming_not_finite, sum_parts
 from .row_sources import as_sliced, own_names
-from .sparse import CompressedData
-from .statistics import Standardization, Statistics, merged
 
 
 def row_blocks(
@@ -113,84 +95,6 @@ def row_blocks(
     return SlicedRows(X, size, own_names(X) if names is None else names)
 
 
-class BlockData(DataStorage):
-    """Data in blocks of rows, whose passes may run wherever the blocks are."""
-
-    has_gram = dense = one_pass = True
-    shape: tuple[int, int]
-    dtype: DType
-    names: Names
-    cost: int
-
-    def __init__(self, X: Any) -> None:
-        self.blocks: RowBlocks = row_blocks(X)
-        self.shape, self.dtype = self.blocks.shape, float_type(self.blocks.dtype)
-        self.names, self.cost = self.blocks.names, self.shape[1]
-        self.working_set: type[BlocksWorkingSet] | None = None if self.blocks.summed else BlocksWorkingSet
-
-    def statistics(self, weight: Array | None) -> Statistics:
-        self.blocks = self.blocks.held()
-        found: Statistics = self.blocks.reduced(merged, statistics, each=self.blocks.split_or_none(weight))
-        return self._read(found)
-
-    def _read(self, found: Statistics) -> Statistics:
-        """What else the first pass tells."""
-        if not found.plain:
-            self.blocks = self.blocks.aligned()
-        self.cost = max(found.stored, self.shape[1])
-        return found
-
-    @property
-    def has_room(self) -> bool:
-        """Whether there is room for A, as each block finds it."""
-        return self.blocks.has_room(8 * self.shape[1] ** 2)
-
-    def scaled_statistics(self, index: Index, unit: Array, weight: Array | None) -> Statistics:
-        each = self.blocks.split_or_none(weight)
-        scaled: Statistics = self.blocks.reduced(merged, scaled_statistics_of, index, unit, each=each)
-        return scaled
-
-    def resembles_covariance(self) -> bool:
-        n, p = self.shape
-        if n != p or p > SUBMATRIX_ORDER or self.blocks.summed:
-            return False
-        X = self.blocks.whole()
-        return (CompressedData(X) if is_sparse(X) else DenseData(X)).resembles_covariance()
-
-    def raise_not_finite(self) -> None:
-        locate_not_finite(self.blocks)
-
-    def operator(self, affine: Affine) -> Any:
-        p = self.shape[1]
-        columns = Gram(self.blocks, self.dtype, affine)
-        inner = _core.products(columns, p, p, True, 1.0, self.dtype == np.float32)
-        return BlockOperator(columns, inner, LowRank.none(p))
-
-    def problem(self, treatment: Standardization) -> Problem:
-        if self.blocks.summed:
-            if not self.blocks.n_samples:
-                raise ValueError("X are the moments of no rows, or of rows without weight")
-            treatment = replace(treatment, known_weight=self.blocks.n_samples)
-        elif self.form is None:
-            return self._promising(super().problem(treatment))
-        self.blocks = self.blocks.held()
-        found, M, whole = all_moments(self.blocks, treatment.sample_weight)
-        problem = self._promising(self.problem_with(self._read(found), treatment))
-        dense = whole is not None or found.stored == math.prod(self.shape)
-        if self.blocks.summed:
-            return replace(gram.with_moments(problem, found, M, treatment), data=None)
-        if M is None or not gram.keeps_digits(problem, dense, str(self.form)):
-            return problem
-        return gram.with_moments(problem, found, M, treatment)
-
-    def _promising(self, problem: Problem) -> Problem:
-        """With the variances, which say what columns may be asked for."""
-        operator: Any = problem.operator
-        operator.gram.stored = self.cost / self.shape[0]
-        operator.gram.diagonal = operator.gram.promise = problem.variances.astype(self.dtype)
-        return problem
-
-
 def matching_blocks(X: Any, p: int) -> RowBlocks:
     """X in blocks of rows, of p columns."""
     blocks = row_blocks(X)
@@ -201,15 +105,4 @@ def matching_blocks(X: Any, p: int) -> RowBlocks:
 def summed(blocks: RowBlocks, weight: Array | None, task: Callable[..., Any], *arguments: Any) -> Array:
     """The sum of what the task makes of each block and its weights."""
     with naming_not_finite(blocks):
-        (total,) = blocks.reduced(sum_parts, task, *arguments, each=blocks.split_or_none(weight))
-    return np.asarray(total)
-
-
-def column_means(X: Any, weight: Array | None = None) -> Array:
-    """Of an array, a sparse matrix or blocks of rows, each of which counts by its weight."""
-    found: Any
-    if is_row_blocks(X):
-        found = row_blocks(X).reduced(merged, statistics, each=row_blocks(X).split_or_none(weight))
-    else:
-        found = statistics(X, weight)
-    return np.asarray(found.mean)
+        return np.asarray(blocks.reduced(sum_parts, task, *arguments, each=blocks.split(weight)))

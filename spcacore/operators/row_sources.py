@@ -1,20 +1,28 @@
-"""What slices of rows can be read from: stores as they are, tables, and matrices one below the other."""
+"""What slices of rows can be read from: stores as they are, tables, and matrices one below the other; and
+whether what was read is as expected."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from hashlib import blake2b
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .. import _core
 from .._labels import columns_of
+from .._limits import CACHED_ENTRIES, slices
 from .._messages import counted
-from .._types import DType, Names
+from .._types import AnyArray, DType, Names
 from .._validation import float_type, is_row_blocks, is_sparse, real_array
+from ..linalg.scaling import beyond_range
+from .sparse import compressed
 
 _SINGLE = ("float32", "float16", "float", "halffloat")  # dtypes that become float32; the last two of pyarrow
 
@@ -231,3 +239,106 @@ def _stacked(parts: list[Any]) -> Pieces:
     dtype = np.result_type(*(np.dtype(part.dtype) for part in parts))
     sizes, names = [part.shape[0] for part in parts], next(iter(named), None)
     return Pieces(sizes, parts[0].shape[1], dtype, names, parts.__getitem__, any(map(reads, parts)))
+
+
+# ---- whether a block is what it was ---------------------------------------------------------------------
+
+
+class Expected(NamedTuple):
+    """The rows, columns and dtype of a block, as the whole has them; its fingerprint, once it was read; the
+    number of this pass; the name of the whole."""
+
+    number: int
+    start: int
+    stop: int
+    p: int
+    dtype: DType
+    known: int | None
+    reading: int
+    whole: str
+
+    @property
+    def name(self) -> str:
+        return f"block {self.number} of {self.whole} (rows {self.start} to {self.stop - 1})"
+
+    def check(self, block: Any) -> Any:
+        """The block, if it is as expected; its source may change between two passes."""
+        name, shape = self.name, getattr(block, "shape", None)
+        if not isinstance(shape, tuple):
+            raise TypeError(f"{name} is {type(block).__name__}, not an array")
+        block = as_numbers(block, name)
+        dtype = getattr(block, "dtype", None)
+        if isinstance(dtype, np.dtype) and dtype.kind not in "fiub":
+            raise TypeError(f"{name} has dtype {dtype}; real numbers are needed")
+        if shape != (self.stop - self.start, self.p):
+            raise ValueError(
+                f"{name} has shape {shape}, not {(self.stop - self.start, self.p)} as {self.whole} says"
+            )
+        if isinstance(dtype, np.dtype) and float_type(dtype) != float_type(self.dtype):
+            raise ValueError(f"{name} has dtype {dtype}, not {self.dtype} as {self.whole} says")
+        if self.known is not None and fingerprint(block) != self.known:
+            raise ValueError(
+                f"{name} holds other numbers in pass {self.reading} than when it was first read, so results "
+                "would be of no one X. Is its file still written, or are random numbers drawn anew? Store X "
+                "once, or keep it in memory (dask: persist=True); for data that were meant to change between "
+                "two calls, call row_blocks again"
+            )
+        return block
+
+    def note(self, error: BaseException) -> None:
+        """Add to an error where it was."""
+        if self.name not in f"{error}{getattr(error, '__notes__', '')}":
+            error.add_note(f"{self.name} could not be read, in pass {self.reading}")
+
+
+_FLAT = 1 << 10  # entries in a line of what has one dimension
+
+
+def fingerprint(block: Any) -> int:
+    """Whether a block is what it was: a number that two reads of the same rows have in common.
+
+    Each entry is taken as a whole number, by its bits. The columns are summed modulo 2^64, each entry times a
+    key of its row, random and fixed, and the sums are hashed in their order. Whole numbers add without
+    rounding, so the same bits give the same number in any layout, by any order of additions and on any
+    processor: there is no margin to choose, and no false alarm. At most one in 2^32 of all keys misses a
+    change (fingerprint.c).
+    """
+    digest = blake2b(digest_size=8)
+    if not is_sparse(block):
+        digest.update(_sums(_words(np.asarray(block))).tobytes())
+        return int.from_bytes(digest.digest(), "little")
+    X = block if block.format in ("csr", "csc") else compressed(block)
+    for part in (X.data, X.indices, X.indptr):
+        words = _words(part)
+        whole = len(words) // _FLAT * _FLAT
+        digest.update(_sums(words[:whole].reshape(-1, _FLAT)).tobytes())
+        digest.update(words[whole:].tobytes())
+    return int.from_bytes(digest.digest(), "little")
+
+
+def _words(a: AnyArray) -> AnyArray:
+    """The bits of the entries as whole numbers."""
+    if a.dtype.itemsize not in (1, 2, 4, 8):  # long doubles, whose bytes are not all in use
+        with beyond_range():
+            a = a.astype(np.float64)
+    return a.view(np.dtype(f"u{a.dtype.itemsize}").newbyteorder(a.dtype.byteorder))
+
+
+@lru_cache(maxsize=4)
+def _keys(n: int) -> NDArray[np.uint64]:
+    return np.random.PCG64(0).random_raw(n)
+
+
+def _sums(words: AnyArray) -> NDArray[np.uint64]:
+    """The sums of the columns, each word times the key of its row."""
+    (n, p), size = words.shape, words.itemsize
+    keys, out = _keys(n), np.zeros(p, np.uint64)
+    ordered = size in words.strides and all(stride % size == 0 for stride in words.strides)
+    if ordered and words.flags.aligned and words.dtype.isnative:
+        _core.fingerprint(words, keys, out)
+        return out
+    sums = np.empty(p, np.uint64)
+    for part in slices(n, p, CACHED_ENTRIES):
+        _core.fingerprint(np.ascontiguousarray(words[part], f"u{size}"), keys[part], sums)
+        out += sums
+    return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -9,11 +10,20 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._limits import CACHED_ENTRIES, FEW_ENTRIES, FEW_SAMPLED, SCREENED_ENTRIES, slices
-from .._types import AnyArray, Array
-from .._validation import float_type, is_sparse, real_array, refuse_not_finite
-from ..linalg.scaling import beyond_range
-from .base import DataInMemory
+from .._labels import symmetric
+from .._limits import (
+    CACHED_ENTRIES,
+    CHOLESKY_ORDER,
+    FEW_ENTRIES,
+    FEW_SAMPLED,
+    SCREENED_ENTRIES,
+    SYMMETRY,
+    slices,
+)
+from .._types import AnyArray, Array, DType, Names
+from .._validation import as_dense, column_names, float_type, is_sparse, real_array, refuse_not_finite
+from ..linalg.scaling import below_range, beyond_range
+from .base import CovarianceStorage, DataInMemory, InMemory, refuse_oblong
 from .dense import DenseData, blas_layout
 from .gram import pairs_of
 from .problem import Problem
@@ -24,11 +34,11 @@ from .working_set import CompressedWorkingSet
 # ---- sparse matrices: checks before any kernel follows their indices, and columns in random order -------
 
 
-def in_memory(X: Any, called: str = "X", turn: bool = False, empty: bool = False) -> Any:
+def in_memory(X: Any, called: str = "X", turn: bool = False) -> Any:
     """X as the kernels read it in place: of a float type and aligned; with contiguous rows or columns, or as
     sound CSR or CSC with ascending indices."""
     if not is_sparse(X):
-        return blas_layout(real_array(X, called, ndim=2, finite=False, empty=empty))
+        return blas_layout(real_array(X, called, ndim=2, finite=False))
     X = compressed(X, called, turn)
     with beyond_range():  # of long doubles
         data = np.require(X.data, float_type(X.dtype), ["C", "A"])
@@ -188,3 +198,59 @@ def by_entries(storage: DenseData) -> DenseData | CompressedData:
 def _share(x: AnyArray) -> float:
     """Of entries that are not zero."""
     return np.count_nonzero(x) / x.size
+
+
+# ---- a covariance, dense or sparse -----------------------------------------------------------------------
+
+
+class Covariance(InMemory, CovarianceStorage):
+    """A symmetric matrix; `definite` refuses an indefinite one."""
+
+    shape: tuple[int, int]
+    dtype: DType
+    cost: int
+
+    def __init__(self, X: Any, definite: bool = True, called: str = "X") -> None:
+        self.matrix: Any = in_memory(symmetric(X, None, called), called)
+        self.names: Names = column_names(X)
+        self.called: str = called
+        self.definite: bool = definite
+        self.shape, self.dtype = self.matrix.shape, self.matrix.dtype
+        self.cost = max(self.matrix.data.size, self.shape[1]) if is_sparse(X) else self.shape[0]
+        refuse_oblong(self.shape, called)
+
+    def largest(self) -> float:
+        largest, asymmetry, excess = _core.symmetry(self.matrix)
+        if not math.isfinite(largest):
+            self.raise_not_finite()
+        tolerance = largest * SYMMETRY.of(self.dtype)
+        if asymmetry > tolerance:
+            what = "a covariance" if self.called == "X" else self.called
+            raise ValueError(
+                f"{what} must be symmetric; it differs from its transpose by up to {asymmetry:.3g}"
+            )
+        if self.definite:
+            bad = excess > tolerance
+            if not bad and largest > 0 and self.shape[0] <= CHOLESKY_ORDER:  # else by 2 x 2 minors alone
+                with below_range():
+                    scaled = as_dense(self.matrix).astype(np.float64) / largest
+                bad = is_indefinite(scaled, tolerance / largest)
+            if bad:
+                raise ValueError(
+                    "a covariance must be positive semidefinite, and X is not; where that comes of "
+                    "rounding or of missing entries, statsmodels' cov_nearest gives a matrix nearby that is"
+                )
+        return largest
+
+    def diagonal(self) -> AnyArray:
+        return np.asarray(self.matrix.diagonal())
+
+
+def is_indefinite(A: Array, share: float) -> bool:
+    """Whether A has no Cholesky factor, even with a share of its largest sum of a row on its diagonal."""
+    A[np.diag_indices(len(A))] += share * np.abs(A).sum(axis=0).max()
+    try:
+        np.linalg.cholesky(A)
+    except np.linalg.LinAlgError:
+        return True
+    return False

@@ -20,6 +20,7 @@ from .._validation import (
 )
 from ..linalg.scaling import beyond_range
 from .dense import has_blas_layout, is_small
+from .partition import matching_blocks, summed
 from .problem import Problem
 from .sparse import compressed
 
@@ -40,11 +41,9 @@ def scores(
     """
     p = len(loadings)
     if is_row_blocks(X):
-        from . import partition
-
-        blocks = partition.matching_blocks(X, p)
+        blocks = matching_blocks(X, p)
         dtype = np.result_type(float_type(blocks.dtype), loadings, loadings if scale is None else scale)
-        return blocks.mapped(scores_of, loadings.shape[1:], dtype, loadings, mean, scale)
+        return blocks.mapped(scores, loadings.shape[1:], dtype, loadings, mean, scale)
     if row_weight is not None:
         result = row_weight[:, None] * scores(X, loadings, None, scale, sound=sound)
         if mean is not None:
@@ -92,28 +91,21 @@ def used_variables(V: AnyArray) -> Index:
     return np.unique(np.flatnonzero(V != 0) // V.shape[1]) if V.size else np.empty(0, np.intp)
 
 
-def scores_of(block: Any, *factors: Any) -> AnyArray:
-    """`scores` of some rows, or of none."""
-    return scores(block, *factors) if block.shape[0] else np.zeros((0, factors[0].shape[1]))
-
-
 def products_of_scores(
     X: Any, loadings: AnyArray, mean: AnyArray | None, scale: AnyArray | None,
     weight: Array | None,
 ) -> Array:  # fmt: skip
     """T' diag(weight) T of the scores T, in float64; of data in blocks of rows where these are."""
     if not is_row_blocks(X):
-        return squares_of_scores(X, weight, loadings, mean, scale)[0]
-    from . import partition
-
-    blocks = partition.matching_blocks(X, len(loadings))
-    return partition.summed(blocks, weight, squares_of_scores, loadings, mean, scale)
+        return squares_of_scores(X, weight, loadings, mean, scale)
+    blocks = matching_blocks(X, len(loadings))
+    return summed(blocks, weight, squares_of_scores, loadings, mean, scale)
 
 
-def squares_of_scores(X: Any, weight: Array | None, *factors: Any) -> tuple[Array]:
+def squares_of_scores(X: Any, weight: Array | None, *factors: Any) -> Array:
     """T' diag(weight) T of some rows."""
-    T = scores_of(X, *factors).astype(np.float64, copy=False)
-    return (T.T @ (T if weight is None else T * weight[:, None]),)
+    T = scores(X, *factors).astype(np.float64, copy=False)
+    return np.asarray(T.T @ (T if weight is None else T * weight[:, None]))
 
 
 def _dense_scores(a: AnyArray, used: Index, about: AnyArray, V: AnyArray) -> AnyArray:

@@ -17,7 +17,7 @@ from .._validation import check_choice, check_sample_weight, column_names, defau
 from ..clustering.columns import WeightedResult, renumbered
 from ..clustering.dissimilarity import sparse_dissimilarity
 from ..clustering.kmeans import nearest_clusters, sparse_kmeans
-from ..operators.partition import column_means
+from ..operators.moments import column_means
 from .base import TakesSparse, as_rng, checked_input, estimator, options_of
 
 Linkage = Literal["average", "complete", "single", "weighted"]

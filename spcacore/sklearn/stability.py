@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._types import AnyArray, Array, Assumption, Mask, MatrixLike, ModelLike, RandomState, Resampling
-from .._validation import default_cardinality, float_type, is_row_blocks
+from .._types import AnyArray, Array, Assumption, Index, Mask, MatrixLike, ModelLike, RandomState, Resampling
+from .._validation import as_dense, default_cardinality, float_type, is_row_blocks
 from ..models.components import sparse_pca
-from ..operators.block_tasks import columns
+from ..operators.blocks import as_kernel_input
 from ..selection.model import NamedArray, takes_model
 from ..selection.stability_result import Stability
 from ..selection.stable_variables import RESAMPLED, stability
@@ -133,12 +133,16 @@ class StabilitySelector(SelectorMixin, TakesSparse):
             some = super().transform(X)
             return some
         rows, index = checked_input(self, X, reset=False), np.flatnonzero(self.get_support())
-        some = rows.mapped(columns, (len(index),), float_type(rows.dtype), index)
+        some = rows.mapped(_some_columns, (len(index),), float_type(rows.dtype), index)
         return some
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return np.logical_or.reduce(self.result_.stable, axis=1)
+
+
+def _some_columns(block: Any, index: Index) -> AnyArray:
+    return np.asarray(as_dense(as_kernel_input(block)[:, index]))
 
 
 _advised = takes_model(*RESAMPLED)

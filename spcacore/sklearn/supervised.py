@@ -21,7 +21,7 @@ from ..generalized.cca import SparseCCAResult, sparse_cca
 from ..generalized.lda import sparse_lda
 from ..linalg.orthogonal import unit_columns
 from ..methods import RatioSearch
-from ..operators.block_tasks import backward, sum_parts
+from ..operators.blocks import sum_parts
 from ..operators.transform import scores
 from ..selection.model import by_place
 from .base import Invertible, Transformer, estimator, options_of, second_side
@@ -328,9 +328,9 @@ class SparseCCA(Invertible):
         T, mean = np.asarray(result.scores_x, np.float64), np.asarray(result.mean_y)
         W = T if weight is None else T * weight[:, None]
         if is_row_blocks(other):
-            products, _ = other.reduced(sum_parts, backward, each=other.split(W))
+            products = other.reduced(sum_parts, _transposed_product, each=other.split(W))
         else:
-            products = np.asarray(other.T @ W)
+            products = _transposed_product(other, W)
         together = products.T - np.outer(W.sum(axis=0), mean)
         self._regression = np.linalg.pinv(T.T @ W) @ together
         return self
@@ -416,3 +416,8 @@ class SparseCCA(Invertible):
         U, V = (unit_columns(S - S.mean(axis=0)) for S in pairs)
         found = (U * V).sum(axis=0)
         return float(found.mean()) if len(found) else 0.0
+
+
+def _transposed_product(rows: Any, W: Array) -> Array:
+    """X'W."""
+    return np.asarray(rows.T @ W)

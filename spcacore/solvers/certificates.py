@@ -49,8 +49,9 @@ from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out, symmetrized
 from ..linalg.scaling import EPS, eps_of, largest_magnitude
 from ..operators.deflation import DeflatedOperator
-from ..operators.inputs import as_problem, is_indefinite
+from ..operators.inputs import as_problem
 from ..operators.problem import Problem
+from ..operators.sparse import is_indefinite
 from ..operators.submatrix import columns_cost, product_error, symmetric_submatrix
 from ..progress import Callback
 from ..readable import Listing, Tabular

@@ -30,6 +30,7 @@ from .._records import record
 from .._types import AnyArray, Array, Index
 from ..linalg.scaling import descending, roots
 from ..operators.deflation import DeflatedOperator
+from ..operators.field import with_others
 from ..supports.admissible import Supports
 from .refitting import Steps
 from .solution import Report
@@ -141,9 +142,7 @@ class Columns:
             every = np.arange(p)
             return cls(state.submatrix(every) if state.matrix is None else state.matrix, every)
         largest = _core.select_largest(np.ascontiguousarray(state.diagonal), order // 2)
-        rest = np.setdiff1d(np.flatnonzero(state.diagonal > 0), largest)
-        rng = np.random.default_rng([*state.seed, order])
-        among = np.union1d(largest, rng.choice(rest, min(len(rest), order - len(largest)), replace=False))
+        among = with_others(state.diagonal, largest, order, state.seed)
         return cls(state.submatrix(among), among)
 
     def neighbors(self, promise: Promise, count: int) -> Index:

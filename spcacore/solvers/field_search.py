@@ -57,8 +57,7 @@ from .._limits import (
 from .._records import record, replaced
 from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
-from ..operators.field import Field, Ground
-from ..operators.neighbors import variances_tie
+from ..operators.field import Field, Ground, variances_tie
 from ..operators.submatrix import largest_submatrix, rows_of
 from .base import IterativeSolver
 from .matrix_search import End, can_be_swapped, ends_on_field

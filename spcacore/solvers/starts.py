@@ -25,8 +25,7 @@ from .._validation import require_entries
 from ..linalg.eigen import largest_eigenpairs, products_of
 from ..linalg.scaling import below_range, descending
 from ..operators.deflation import DeflatedOperator
-from ..operators.field import Field, can_be_formed
-from ..operators.neighbors import variances_tie
+from ..operators.field import Field, can_be_formed, variances_tie
 from ..operators.statistics import extreme_rows
 from ..operators.submatrix import largest_submatrix
 from .refitting import leading_vector

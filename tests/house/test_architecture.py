@@ -21,9 +21,7 @@ FLOORS = (
 # Imports inside functions, of what is seldom needed: blocks of rows, dask, tables, pictures, file formats.
 LATE = {
     ("readable", "_rendering"),
-    ("operators.inputs", "operators.partition"),
     ("operators.partition", "operators.dask"),
-    ("operators.transform", "operators.partition"),
     ("cli", "cli.options"),
     ("cli.report", "plot"),
 }

@@ -10,7 +10,7 @@ from in_turn import each_dtype
 from row_block_tools import METHODS, N, P, Rows, data
 
 import spcacore
-from spcacore.operators.block_tasks import _keys, _sums, _words, fingerprint
+from spcacore.operators.row_sources import _keys, _sums, _words, fingerprint
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:scale=True leaves"),  # the one column that is constant

@@ -260,7 +260,7 @@ def test_on_a_cluster(name, dtype, client):
 def test_scattered_blocks_are_aligned_once(client):
     import dask.array as da
 
-    from spcacore.operators.block_tasks import statistics
+    from spcacore.operators.moments import statistics
     from spcacore.operators.statistics import merged
 
     X = data()

@@ -17,8 +17,8 @@ from spcacore import _core, sparse_pca, tpower
 from spcacore._limits import NEIGHBOR_LARGEST
 from spcacore.operators import field as fields
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
+from spcacore.operators.field import norms_among_neighbors
 from spcacore.operators.inputs import as_problem
-from spcacore.operators.neighbors import norms_among_neighbors
 from spcacore.solvers import field_search, starts
 from spcacore.solvers.field_search import rises_above_noise
 from spcacore.solvers.solution import Solution
