@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -113,11 +112,13 @@ class Gram:
         self._forget()
         self.formed: bool = False  # whether these are all
         self.stored: float = float(p)  # entries of a row
-        self.keeping: bool = True  # whether columns are kept that products ask for,
-        self.alone: bool = False  # but for the next one
-        kept = min(max(1, LIKELY_BYTES // (p * dtype.itemsize)), RECENT_PRODUCTS)
+        self.alone: int = 0  # how many products bring no columns to keep
+        column = p * dtype.itemsize
+        self.capacity: int = min(p, KEPT_BYTES // column)
+        self.few: int = min(FETCHED_NONZEROS, self.capacity)  # variables whose columns may be kept
+        self.likely: int = LIKELY_BYTES // column  # columns that cost little beside what is asked for
+        kept = min(max(1, self.likely), RECENT_PRODUCTS)
         self.recent: deque[tuple[Index, AnyArray, AnyArray]] = deque(maxlen=kept)
-        self.capacity: int = min(p, KEPT_BYTES // (p * dtype.itemsize))
         self.cost: float = 0.0  # of the passes so far, in columns of A
         self.debt: int = 0  # products that kept columns would have saved
 
@@ -128,16 +129,6 @@ class Gram:
             np.full(self.p, -1, np.intp),
             np.empty((0, 0), self.dtype),
         )
-
-    @contextmanager
-    def by_products(self) -> Iterator[None]:
-        """No columns are kept meanwhile, but the last products: those of a working set are seldom of the same
-        variables, though what it ends with is asked for again."""
-        self.keeping = False
-        try:
-            yield
-        finally:
-            self.keeping, self.alone = True, True
 
     def forward(self, v: AnyArray) -> AnyArray:
         """A v, as the kernels ask for it."""
@@ -158,11 +149,11 @@ class Gram:
         for known, values, Y in self.recent if V.shape[1] == 1 else ():
             if np.array_equal(known, index) and np.abs(values - V).max() <= apart:
                 return Y.copy()
-        keeping, self.alone = self.keeping and not self.alone, False
-        if self.known[index].all() or (keeping and self.ensure_columns(index)):
+        keep, self.alone = self.alone == 0, max(self.alone - 1, 0)
+        if self.known[index].all() or (keep and self.ensure_columns(index)):
             return (V.T @ self._rows(index)).T
         self.cost += PASS_COLUMNS * V.shape[1]
-        if keeping and V.shape[1] == 1 and len(index) <= min(FETCHED_NONZEROS, self.capacity):
+        if keep and V.shape[1] == 1 and len(index) <= self.few:
             return self._with_heaviest(index, V)
         Y = self._times(index, V)
         for c in range(V.shape[1]) if V.shape[1] <= RECENT_PRODUCTS else ():
@@ -172,7 +163,7 @@ class Gram:
 
     def _with_heaviest(self, index: Index, v: AnyArray) -> AnyArray:
         """A[:, index] v; columns of its largest entries, where a step of a solver leads to, come along."""
-        count = min(COLUMNS_AT_A_TIME - 1, len(index), LIKELY_BYTES // (self.p * self.dtype.itemsize))
+        count = min(COLUMNS_AT_A_TIME - 1, len(index), self.likely)
         chosen = index[_core.select_largest(np.ascontiguousarray(v[:, 0]), count)] if count else index[:0]
         joining = chosen[~self.known[chosen]]
         Y = self._times(index, np.hstack((v, (index[:, None] == joining).astype(self.dtype))))
@@ -204,7 +195,7 @@ class Gram:
             return True
         if self.maybe_form_gram():
             return True
-        if len(index) > min(FETCHED_NONZEROS, self.capacity):
+        if len(index) > self.few:
             return False
         if len(missing) > COLUMNS_AT_A_TIME + 16 * self.debt:
             self.debt += 1
@@ -247,7 +238,7 @@ class Gram:
 
     def _fetch(self, index: Index, missing: Index) -> None:
         """Keep the missing columns of these variables, and some more while they cost little."""
-        more = min(-len(missing) % COLUMNS_AT_A_TIME, LIKELY_BYTES // (self.p * self.dtype.itemsize))
+        more = min(-len(missing) % COLUMNS_AT_A_TIME, self.likely)
         free = np.setdiff1d(np.flatnonzero(~self.known), missing)
         if 0 < more <= min(len(free), self.capacity - len(index)):
             likely = _core.select_largest(self.promise[free], more)
@@ -299,7 +290,7 @@ class Gram:
             else self.p <= FETCH_ALL_ORDER and self.maybe_form_gram()
         ):  # fmt: skip
             return True
-        few = len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= min(FETCHED_NONZEROS, self.capacity)
+        few = len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= self.few
         field = FIELD_PROBE < len(index) <= self.capacity and self.races
         field = field and (self.noise or 2 * len(index) > self.p)
         if not few and not (field and self.blocks.has_room(8 * self.p * len(missing))):
@@ -470,8 +461,8 @@ class BlocksWorkingSet(WorkingSet):
         V = np.zeros((operator.p, len(vectors)), operator.dtype, order="F")
         for c, (index, entries, _) in enumerate(vectors):
             V[index, c] = entries
-        with self.operator.gram.by_products():
-            Y = operator.apply_block(V)
+        self.operator.gram.alone = 2  # the next variables are seldom the same; deflation asks once
+        Y = operator.apply_block(V)
         large = [np.flatnonzero(np.abs(y) > level) for y, (*_, level) in zip(Y.T, vectors, strict=True)]
         return [(index, Y[index, c]) for c, index in enumerate(large)]
 

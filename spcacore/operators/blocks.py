@@ -1,9 +1,9 @@
 """Data read a block of rows at a time: from a file, or where a cluster holds them.
 
 A solver sees the p x p operator `A = F'F factor`, F the scaled centered data, and no vector of length n:
-block b answers with `X_b'(X_b W - 1 s)` and its sums, for W = weight V and s = mean'W, so the means are
-subtracted where the rows are and one pass over the data serves all columns of V. What comes back is added in
-double, in the order of the rows, whatever ran where.
+block b answers with `F_b'F_b V factor`, by the operator of data in memory, so the means are subtracted where
+the rows are and one pass over the data serves all columns of V. What comes back is added in double, in the
+order of the rows, whatever ran where.
 
 A pass costs more than its arithmetic, and that of 32 columns little more than that of one. So columns of A
 are fetched for the variables that a solver has in use, with some that are likely to follow, and are kept:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from .._messages import refuse_no_array
-from .._types import Array, MatrixLike
+from .._types import MatrixLike
 from .._validation import check_shape, integer
-from .blocks import RowBlocks, SlicedRows, naming_not_finite, sum_parts
+from .blocks import RowBlocks, SlicedRows
 from .row_sources import as_sliced, own_names
 
 
@@ -100,9 +98,3 @@ def matching_blocks(X: Any, p: int) -> RowBlocks:
     blocks = row_blocks(X)
     check_shape(blocks, "X", "m", p)
     return blocks
-
-
-def summed(blocks: RowBlocks, weight: Array | None, task: Callable[..., Any], *arguments: Any) -> Array:
-    """The sum of what the task makes of each block and its weights."""
-    with naming_not_finite(blocks):
-        return np.asarray(blocks.reduced(sum_parts, task, *arguments, each=blocks.split(weight)))

@@ -19,8 +19,9 @@ from .._validation import (
     refuse_not_finite,
 )
 from ..linalg.scaling import beyond_range
+from .blocks import naming_not_finite, sum_parts
 from .dense import has_blas_layout, is_small
-from .partition import matching_blocks, summed
+from .partition import matching_blocks
 from .problem import Problem
 from .sparse import compressed
 
@@ -99,7 +100,9 @@ def products_of_scores(
     if not is_row_blocks(X):
         return squares_of_scores(X, weight, loadings, mean, scale)
     blocks = matching_blocks(X, len(loadings))
-    return summed(blocks, weight, squares_of_scores, loadings, mean, scale)
+    with naming_not_finite(blocks):
+        factors = loadings, mean, scale
+        return np.asarray(blocks.reduced(sum_parts, squares_of_scores, *factors, each=blocks.split(weight)))
 
 
 def squares_of_scores(X: Any, weight: Array | None, *factors: Any) -> Array:
