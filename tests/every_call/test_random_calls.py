@@ -30,7 +30,7 @@ def the_table_of_calls():
     vars(soak.calls).update(kept)
 
 
-@pytest.mark.parametrize(("task", "n"), [("declared_options", 2000), ("estimator", 75), ("commands", 100)])
+@pytest.mark.parametrize(("task", "n"), [("declared_options", 1400), ("estimator", 75), ("commands", 100)])
 def test_random_calls(task, n):
     """A fifth of them by default; the seed of a call is [7, its number], which the message has."""
     heard = []

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from spcacore import _core, get_num_threads, set_num_threads
 
 HUGE = 2.0**80  # its last place is above any sum of ones, in single precision too
-N, PAIRS = 4500, 120  # observations of several blocks; of more than four megabytes, which threads share
+N, PAIRS = 4500, 72  # observations of several blocks; of more than four megabytes, which threads share
 MOST = 17  # vectors that a block is multiplied by
 # In these a product and its sum are rounded together where the processor can: other bits, in the same order
 FUSED = {"product", "product, few", "gram, C", "gram, F", "gram, csr", "gram, csc", "scores, C"}

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import row_block_tools
 import scipy.sparse as sp
-from in_turn import each_dtype
 from row_block_tools import METHODS, N, P, dask_array, data, same
 
 import spcacore
@@ -239,21 +238,6 @@ def made_by_workers(X, rows=105):
     return da.concatenate(
         [da.from_delayed(make(start), (rows, P), X.dtype) for start in range(0, N, rows)]
     ).persist()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["tpower", "tpower, many variables", "tpower, scaled", "gpower", "pmd"])
-@each_dtype
-def test_on_a_cluster(name, dtype, client):
-    if dtype == np.float32 and name == "tpower, many variables":
-        pytest.skip("most of 60 variables are noise, whose choice float32 does not decide")
-    X = data(dtype=dtype)
-    result = flat.sparse_pca(made_by_workers(X), 2, **METHODS[name])
-    same(
-        result,
-        flat.sparse_pca(X, 2, **METHODS[name]),
-        1e-12 if dtype == np.float64 else 1e-6,
-    )
 
 
 @pytest.mark.slow

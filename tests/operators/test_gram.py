@@ -12,7 +12,6 @@ import spcacore
 from spcacore import _core, sparse_pca
 from spcacore.operators import gram
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers.table import SOLVERS
 
 P = 24
 
@@ -273,28 +272,6 @@ def test_refusals():
 
 
 # ---- the same components
-
-
-SPARSITY = {"cardinality": 5, "l1_bound": 2.0, "penalty": 0.3}
-
-
-@pytest.mark.share(8)
-@pytest.mark.parametrize("method", SOLVERS)
-@pytest.mark.parametrize("deflation", spcacore.operators.deflation.DEFLATIONS)
-def test_every_method_and_deflation(method, deflation):
-    if method == "least_squares" and "hotelling" in deflation:
-        pytest.skip("refused")
-    X = planted(600)
-    options = {SOLVERS[method].sparsity: SPARSITY[SOLVERS[method].sparsity], "method": method}
-    if method == "gpower":
-        options["relative"] = True
-    formed, plain = (
-        flat.sparse_pca(X, 3, deflation=deflation, screening=m, **options) for m in ("gram", "none")
-    )
-    assert formed.screening.mode == "gram"
-    assert ((formed.loadings != 0) == (plain.loadings != 0)).all()
-    assert_allclose(formed.loadings, plain.loadings, atol=2e-5 if method == "dspca" else 1e-6)
-    assert_allclose(formed.explained_variance, plain.explained_variance, rtol=1e-8)
 
 
 @each_dtype

@@ -4,16 +4,11 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 
 import calls
-import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 from processes import output_of
-
-from spcacore import sparse_pca
 
 
 @pytest.fixture(autouse=True)
@@ -266,29 +261,3 @@ def test_ctrl_c_kills_an_unhandled_process_properly():
     _, errors = process.communicate(timeout=30)
     assert process.returncode == -signal.SIGINT
     assert "KeyboardInterrupt" in errors
-
-
-@pytest.mark.slow
-def test_signal_handler_that_returns_does_not_stop_the_call():
-    seen = []
-    old = signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
-    stop = threading.Event()
-    main = threading.main_thread().ident
-
-    def shoot():
-        while not stop.is_set():
-            signal.pthread_kill(main, signal.SIGUSR1)
-            time.sleep(0.005)
-
-    X = np.random.default_rng(3).standard_normal((400, 8000))
-    expected = sparse_pca(X, 2, cardinality=20).loadings
-    thread = threading.Thread(target=shoot)
-    thread.start()
-    try:
-        out = sparse_pca(X, 2, cardinality=20)
-    finally:
-        stop.set()
-        thread.join()
-        signal.signal(signal.SIGUSR1, old)
-    assert seen
-    assert_allclose(out.loadings, expected, atol=1e-12)

@@ -140,15 +140,6 @@ def test_transform_copies_the_columns_in_use_alone(setup, tmp_path):
     assert peak < 0.2 * size
 
 
-@pytest.mark.slow
-@linux
-def test_deflation_in_place_needs_no_second_matrix(tmp_path):
-    for setup, kind in ((SETUPS["covariance"], "covariance"), (SETUPS["C"], "data")):
-        call = f"x = np.zeros(X.shape[1]); x[:9] = 1; deflate(X, x, kind={kind!r}, overwrite=True)"
-        peak, size, _ = measure(setup, call, tmp_path)
-        assert peak < 0.2 * size
-
-
 @linux
 def test_not_finite_is_found_without_a_mask_of_the_whole(tmp_path):
     call = """
