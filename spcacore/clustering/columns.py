@@ -27,8 +27,9 @@ from ..linalg.eigen import interruptible
 from ..linalg.orthogonal import matrix_product
 from ..linalg.scaling import below_range, descending, roots
 from ..linalg.threads import Report, in_threads
+from ..operators.moments import statistics
 from ..operators.sparse import as_finite, permuted_columns, squared_norms
-from ..operators.statistics import Statistics, statistics_of
+from ..operators.statistics import Statistics
 from ..readable import Listing, Tabular, labels
 
 Labels = Index
@@ -365,7 +366,7 @@ def as_columns(X: Any, sample_weight: Any = None) -> Columns:
     names, a = column_names(X), as_finite(X, form="csc")
     weight, kept = split_weight(sample_weight, a.shape[0])
     a = a if kept is None else a[kept]
-    return Columns(a, *centering(statistics_of(a, weight), a.shape[0]), names, weight=weight, kept=kept)
+    return Columns(a, *centering(statistics(a, weight), a.shape[0]), names, weight=weight, kept=kept)
 
 
 def centering(found: Statistics | None, n: int) -> tuple[Array, int]:
