@@ -133,7 +133,8 @@ time_limit S
 include NAMES
 exclude NAMES
 groups FILE
-  the group of each variable, one per line: a group is in or out as a whole, and -k counts groups
+  the group of each variable, one per line, or lines of name,group: a group is in or out as a whole, and -k
+  counts groups
 count NAME
   requires --groups; what -k counts (default: groups); variables: whole groups, with at most that many
   variables together

@@ -304,19 +304,21 @@ def symmetric(matrix: Any) -> bool:
         return not any((abs(1.0 * part - part.T) > 1e-5 * abs(part)).sum() for part in parts)
 
 
-def read_lines(args: Arguments, option: str, count: int) -> tuple[str, ...]:
+def read_lines(args: Arguments, option: str, count: int) -> Any:
     """A name, or a group, for each variable. Of several cells with tabs between them, as 10x Genomics writes
-    them, it is the second."""
+    them, it is the second; the group belongs to the variable that the first names, before a tab or comma."""
     path = getattr(args, option)
     with refusing(path):
         text = source_of(path).lines().read().rstrip()
-    lines = [line.split("\t") for line in re.split(r"\r\n?|\n", text)]
+    grouped = option == "groups"
+    lines = [re.split("[\t,]" if grouped else "\t", line) for line in re.split(r"\r\n?|\n", text)]
     if len(lines) != count:
         raise UserError(
             f"argument --{option}: {path} has {len(lines)} {option} for {counted(count, 'variable')}"
         )
     several = min(map(len, lines)) > 1
-    return tuple(cells[several].strip() for cells in lines)
+    pairs = [(cells[0].strip(), cells[several].strip()) for cells in lines]
+    return dict(pairs) if several and grouped else tuple(value for _, value in pairs)
 
 
 # ---- loadings, as `fit -o` and other programs write them --------------------------------------------

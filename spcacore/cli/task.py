@@ -13,7 +13,7 @@ from typing import Any
 from .._messages import counted
 from .._records import replaced
 from ..choice import Choice
-from ..supports.admissible import variables_of
+from ..selection.model import by_place
 from .options import SPARSITY, call_of, in_flags, refusal
 from .reading import adopt, read, read_lines, read_saved
 from .report import Draw, Files, check_outputs, print_json, write_all
@@ -47,11 +47,8 @@ class Task:
 
     def choice(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is known of the variables, by their places, as an argument."""
-        known = dict(given)
-        for name in {"include", "exclude"} & known.keys():
-            known[name] = variables_of(known[name], name, self.p, tuple(self.names))
-        if "groups" in known:
-            known["groups"] = read_lines(self.args, "groups", self.p)
+        groups = {"groups": read_lines(self.args, "groups", self.p)} if "groups" in given else {}
+        known = by_place({**given, **groups}, tuple(self.names), self.p)
         return {"choice": Choice(**known)} if known else {}
 
     def run(self, default: int, runs: Any = None, *more: Any, **options: Any) -> Any:

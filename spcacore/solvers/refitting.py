@@ -180,8 +180,8 @@ def leading_vector(
         eigenvalue, vector = _core.leading_eigenvector(np.ascontiguousarray(G))
         if span is not None:
             return _feasible(span, vector, unused, eigenvalue)
-        vector[unused] = 0
-        return vector, eigenvalue
+        used = np.where(unused, 0, vector)
+        return (used if used.any() else value if unused.all() else vector), eigenvalue
     from scipy.sparse.linalg import LinearOperator
 
     def product(z: AnyArray) -> AnyArray:

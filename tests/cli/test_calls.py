@@ -185,7 +185,7 @@ def known(count, **more):
 )  # fmt: skip
 def test_fits_scores_and_transforms_as_the_function(run, tmp_path, monkeypatch, X, argv, call):
     monkeypatch.chdir(tmp_path)
-    Path("groups.txt").write_text("\n".join(LABELS))
+    Path("groups.txt").write_text("\n".join(f"x{j + 1},{LABELS[j]}" for j in range(9)[::-1]))
     np.save("m.npy", X)
     expected, x = call(X), X.astype(np.float32) if "--float32" in argv else X
     status, out, _ = run("fit", "m.npy", "-n2", *argv, "-o", "r.npz", "--scores", "s.npz", "--json")

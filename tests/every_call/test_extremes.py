@@ -115,7 +115,8 @@ def test_smallest_shapes(form, shape, dtype):
             assert x.value == pytest.approx(best, rel=10 * tolerance(dtype))
             assert out.explained_variance[0] == pytest.approx(best, rel=10 * tolerance(dtype))
     assert np.isfinite(explained_variance(Y, np.ones((p, 1)))).all()
-    assert renormalize(Y, np.ones(p)).shape == (p,)
+    x = renormalize(Y, np.ones(p)).astype(float)
+    assert [x @ x, x @ C @ x] == pytest.approx([1, top], rel=10 * tolerance(dtype))
     if form[0] in "CF":
         assert deflate(Y, np.ones(p), kind="data").shape == shape
         assert deflate(Y, np.ones(p), "schur", kind="data").shape == shape

@@ -79,7 +79,7 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
         {
             "explained_variance": spcacore.explained_variance,
             "renormalize": spcacore.renormalize,
-            "refine": partial(spcacore.refine, n_restarts=0),
+            "refine": spcacore.refine,
             "from_loadings": lambda X, v: spcacore.from_loadings(v, X),
             "compare": lambda X, v: spcacore.compare({"a": v, "b": V}, X),
             "sca, start": lambda X, v: spcacore.sca(X, 2, l1_bound=2, start=v),
@@ -102,7 +102,6 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
         {
             "tpower, start": lambda X, v: spcacore.tpower(X, 2, options=spcacore.TPower(start=v)),
             "gpower, start": lambda X, v: spcacore.gpower(X, 0.1, options=spcacore.GPower(start=v)),
-            "pmd, start": lambda X, v: spcacore.pmd(X, 1.2, options=spcacore.PMD(start=v, renormalize=False)),
             "scotlass, start": lambda X, v: spcacore.scotlass(
                 X, 1.2, options=spcacore.SCoTLASS(start=v, renormalize=False)
             ),
@@ -162,9 +161,6 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
             "optimality_bound": lambda X, g: spcacore.optimality_bound(
                 X, 1, choice=spcacore.Choice(groups=g)
             ),
-            "SparsePCA, groups": lambda X, g: fit("SparsePCA", cardinality=1)(
-                X, choice=spcacore.Choice(groups=g)
-            ),
             "StabilitySelector": lambda X, g: fit("StabilitySelector", n_resamples=4)(
                 X, model=partial(pca, cardinality=1, choice=spcacore.Choice(groups=g))
             ),
@@ -202,7 +198,6 @@ LABELED = [  # another table, how it is labeled, and calls of X and that table
             ),
             "SparseCCA": fit("SparseCCA"),
             "SparseCCA, score": fitted("SparseCCA", "score"),
-            "SparseCCA, transform": fitted("SparseCCA", "transform"),
         },
     ),
     (

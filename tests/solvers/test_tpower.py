@@ -162,6 +162,7 @@ def test_swaps_from_a_largest_eigenvalue_of_zero(dtype):
         A = np.random.default_rng(seed).integers(-2, 3, (3, 3)).astype(dtype)
         A = np.tril(A) + np.tril(A, -1).T
         A[:2, :2] = np.diag([0, -1 - seed % 2])
+        assert spcacore.renormalize(A, [0.6, 0.8, 0], kind="covariance").tolist() == [1, 0, 0]
         index, _, value, ended = swap(A, np.array([0, 1]))
         if ended:
             assert exchanges(A.astype(float), index, np.setdiff1d(np.arange(3), index)).max() <= value + 1e-3
