@@ -341,8 +341,8 @@ def exchange(const floating[:, ::1] C, const Py_ssize_t[::1] leaving, const Py_s
 
 
 def largest_norms(const floating[:, ::1] A, const Py_ssize_t[::1] rows, Py_ssize_t k):
-    """The norm of the k largest entries of each of these rows of a square matrix (spca_proto.h)."""
-    cdef Py_ssize_t p = A.shape[0], count = rows.shape[0]
+    """The norm of the k largest entries of each of these rows of a matrix (spca_proto.h)."""
+    cdef Py_ssize_t p = A.shape[1], count = rows.shape[0]
     dtype = np.float32 if floating is float else np.float64
     cdef floating[::1] work = np.empty(p, dtype), norm = np.empty(count, dtype)
     cdef Py_ssize_t[::1] iwork = np.empty(k, np.intp)

@@ -257,12 +257,12 @@ class Ground:
         key = (state.p, False) if whole else (most, by_variance)
         field = self._fields.get(key)
         if field is None or field.full(state):
-            index = np.arange(state.p) if whole else self._some(state, most, by_variance)
+            index = np.arange(state.p) if whole else self.some(state, most, by_variance)
             self._fields.clear()  # memory holds one
             field = self._fields[key] = Field(state.problem, index)
         return field if field.without(state) else None
 
-    def _some(self, state: DeflatedOperator, count: int, by_variance: bool) -> Index:
+    def some(self, state: DeflatedOperator, count: int, by_variance: bool) -> Index:
         """So many variables, and those of the components found."""
         promise, most = state.problem.variances, count // 2
         if variances_tie(promise, count):
@@ -272,15 +272,15 @@ class Ground:
                 promise, most = self._norms, int(NEIGHBOR_SHARE * count)
         some = _core.select_largest(promise, count if by_variance else most)
         if not by_variance:
-            some = with_others(state.problem.variances, some, count, state.seed[:1])
+            rest = np.setdiff1d(np.flatnonzero(state.problem.variances > 0), some)
+            rng = np.random.default_rng([*state.seed[:1], count])
+            some = np.append(some, rng.choice(rest, min(len(rest), count - len(some)), replace=False))
         return np.unique(np.concatenate([some, *(variables for variables, _ in _directions(state))]))
 
 
-def with_others(variances: AnyArray, some: Index, count: int, seed: tuple[int, ...]) -> Index:
-    """These and so many variables in all, the others at random of those that vary; ascending."""
-    rest = np.setdiff1d(np.flatnonzero(variances > 0), some)
-    rng = np.random.default_rng([*seed, count])
-    return np.union1d(some, rng.choice(rest, min(len(rest), count - len(some)), replace=False))
+def ground_of(state: DeflatedOperator) -> Ground:
+    """That of its call, or a new one."""
+    return Ground() if state.problem.ground is None else state.problem.ground
 
 
 def can_be_formed(state: DeflatedOperator) -> bool:

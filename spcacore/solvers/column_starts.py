@@ -21,16 +21,17 @@ from .._limits import (
     COLUMN_STARTS_LEAST,
     COLUMN_WORK,
     SAME_ENDS,
+    SOLVER_TOL,
     START_WORK,
     WORKING_SET_FACTOR,
     WORKING_SET_PROBES,
     WORKING_SET_START,
 )
 from .._records import record
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, DType, Index
 from ..linalg.scaling import descending, roots
 from ..operators.deflation import DeflatedOperator
-from ..operators.field import with_others
+from ..operators.field import can_be_formed, ground_of
 from ..supports.admissible import Supports
 from .refitting import Steps
 from .solution import Report
@@ -45,9 +46,7 @@ class LargestEntries:
 
     def values(self, Y: Array) -> Array:
         """The bound on the objective from each row of Y."""
-        k = min(self.count, Y.shape[1])
-        largest = np.partition(np.abs(Y), Y.shape[1] - k, axis=1)[:, Y.shape[1] - k :]
-        return np.einsum("ij,ij->i", largest, largest)
+        return np.square(_core.largest_norms(Y, np.arange(len(Y)), min(self.count, Y.shape[1])))
 
     def reached(self, y: Array) -> Index:
         """The variables to which a step leads."""
@@ -127,23 +126,28 @@ class Columns:
 
     matrix: Array
     among: Index
+    dtype: DType  # of the operator
 
     @classmethod
     def of(cls, state: DeflatedOperator) -> Columns | None:
         """Of all variables, or of so many as A is quickly formed of; None where only products are known.
 
-        Half of these have the largest variance, the other half are random.
+        Those of all columns are in single precision, and formed once in a call, unless A is known already.
         """
         op, p = state.operator, state.p
         if state.diagonal is None or op.by_passes or state.problem.filled is not None:
             return None
-        order = COLUMN_ORDER if op.symmetric_form else min(COLUMN_ORDER, int((COLUMN_WORK / op.m) ** 0.5))
-        if p <= order:
+        formed = op.dense and not op.symmetric_form
+        order = min(COLUMN_ORDER, int((COLUMN_WORK / op.m) ** 0.5)) if formed else COLUMN_ORDER
+        ground = ground_of(state)
+        if p <= order and op.symmetric_form:
             every = np.arange(p)
-            return cls(state.submatrix(every) if state.matrix is None else state.matrix, every)
-        largest = _core.select_largest(np.ascontiguousarray(state.diagonal), order // 2)
-        among = with_others(state.diagonal, largest, order, state.seed)
-        return cls(state.submatrix(among), among)
+            return cls(state.submatrix(every) if state.matrix is None else state.matrix, every, op.dtype)
+        field = ground.field(state, order, False) if can_be_formed(state) else None
+        if field is not None:
+            return cls(field.matrix, field.index, op.dtype)
+        among = np.arange(p) if p <= order else ground.some(state, order, False)
+        return cls(state.submatrix(among), among, op.dtype)
 
     def neighbors(self, promise: Promise, count: int) -> Index:
         """The variables to which a step from each of these leads."""
@@ -158,7 +162,6 @@ class Columns:
         count: int,
         steps: Steps,
         max_iter: int,
-        tol: float,
         hook: Report | None = None,
     ) -> list[tuple[Index, AnyArray]]:
         """Where steps from there end, in this matrix alone, the best first: variables and entries of each.
@@ -166,19 +169,22 @@ class Columns:
         Data are then read for few runs.
         """
         operator = _core.dense(np.ascontiguousarray(self.matrix), True)
+        limits = max_iter, SOLVER_TOL.of(operator.dtype), hook
         found: dict[bytes, tuple[Index, AnyArray, float]] = {}
         times: Counter[bytes] = Counter()
         for j in promising_columns(self.matrix, promise, count):
             side = np.full(1, 1 if steps.supports.sides(self.matrix[j]) else -1, operator.dtype)
-            x, objective = steps.ascend(operator, np.array([j]), side, max_iter, tol, hook)
+            x, objective = steps.ascend(operator, np.array([j]), side, *limits)
             if x is None or len(x.index) == 0:
                 continue
-            found.setdefault(x.index.tobytes(), (x.index, x.entries, objective))
+            variables, entries = self.among[x.index], x.entries.astype(self.dtype)
+            order = np.argsort(variables)
+            found.setdefault(x.index.tobytes(), (variables[order], entries[order], objective))
             times[x.index.tobytes()] += 1
             if times[max(found, key=lambda key: found[key][2])] > SAME_ENDS:
                 break
         best = sorted(found.values(), key=lambda end: -end[2])
-        return [(self.among[index], entries) for index, entries, _ in best]
+        return [(index, entries) for index, entries, _ in best]
 
 
 def fewest_nonzeros(l1_bound: float) -> int:

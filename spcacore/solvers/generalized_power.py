@@ -128,7 +128,7 @@ class GeneralizedPower(IterativeSolver):
                 samples = state.problem.degrees
                 exponent = state.problem.exponent if l0 else state.problem.exponent // 2
                 gamma = np.ldexp(given / (samples if l0 else math.sqrt(samples)), -exponent)
-        ceiling = math.sqrt(np.finfo(state.operator.dtype).max)  # so that its products stay finite
+        ceiling = math.sqrt(np.finfo(np.float32).max)  # so that products stay finite, on a field too
         return np.minimum(gamma, ceiling)
 
     def _starts(self, state: DeflatedOperator, gamma: float) -> Iterator[Start]:
@@ -152,7 +152,7 @@ class GeneralizedPower(IterativeSolver):
                 yield from ((np.array([j]), np.ones(1, op.dtype), ()) for j in promising)
             elif columns is not None:
                 steps = self._steps(Supports.any_of(len(columns.among)), gamma)
-                ends = columns.ends(promise, GPOWER_STARTS, steps, self.max_iter, self.tolerance(op))
+                ends = columns.ends(promise, GPOWER_STARTS, steps, self.max_iter)
                 yield from ((index, entries, ()) for index, entries in ends[:COLUMN_ENDS])
         if diagonal is None:
             yield everything, power_start(op, rng), ()

@@ -36,7 +36,7 @@ from ..linalg.orthogonal import fix_sign
 from ..linalg.scaling import descending
 from ..methods import Greedy
 from ..operators.deflation import DeflatedOperator
-from ..operators.field import Ground, can_be_formed
+from ..operators.field import can_be_formed, ground_of
 from ..operators.problem import Problem
 from ..operators.submatrix import KeptRows, kept_rows
 from ..progress import Callback
@@ -284,7 +284,7 @@ def _begins(state: DeflatedOperator, K: int) -> list[int]:
     """
     if K == 1 or state.constrained or state.quotient or not can_be_formed(state):
         return []
-    ground = Ground() if state.problem.ground is None else state.problem.ground
+    ground = ground_of(state)
     most = FIELD_ORDER if state.p <= FIELD_ORDER else FIELD_SOME
     field = ground.field(state, most, False)
     if field is None:

@@ -20,7 +20,6 @@ from .._limits import (
     CONTINUATION,
     PMD_ITERATIONS,
     REFIT_RISE,
-    SOLVER_TOL,
 )
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Kind, Names, OperatorLike, Switch, Weights
@@ -60,8 +59,8 @@ class BoundedSolver(IterativeSolver):
         columns = Columns.of(state) if usual and p > COLUMN_LEAST else None
         if columns is not None:
             steps = Steps(Supports.any_of(len(columns.among)), Step.L1_BOUND, level=l1_bound)
-            limits = min(self.max_iter, PMD_ITERATIONS), SOLVER_TOL.of(op.dtype)
-            ends = columns.ends(LargestEntries(k), COLUMN_STARTS, steps, *limits)
+            limit = min(self.max_iter, PMD_ITERATIONS)
+            ends = columns.ends(LargestEntries(k), COLUMN_STARTS, steps, limit)
             yield from ((index, entries, (k,)) for index, entries in ends[:COLUMN_ENDS])
             n_starts = 1 if ends else None
         width = p if isinstance(start, np.ndarray) else k

@@ -30,7 +30,7 @@ from .._validation import require_entries
 from ..choice import Choice
 from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
-from ..operators.field import Ground, can_be_formed
+from ..operators.field import can_be_formed, ground_of
 from ..operators.problem import Problem
 from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
@@ -86,7 +86,7 @@ class TruncatedPower(IterativeSolver):
                 ends.setdefault(x.index.tobytes(), []).append(x)
             return x
 
-        best = best_run(state, self._begin(state, cardinality, tol), run, tol if self.renormalize else 0)
+        best = best_run(state, self._begin(state, cardinality), run, tol if self.renormalize else 0)
         if best is None:
             return None
         few = [[best] * best.tally.best]
@@ -108,7 +108,7 @@ class TruncatedPower(IterativeSolver):
         last = drop_zeros(brief_search(state, x, cardinality))
         return None if last is None else replaced(last, tally=tally)
 
-    def _begin(self, state: DeflatedOperator, k: int, tol: float) -> Iterator[Start]:
+    def _begin(self, state: DeflatedOperator, k: int) -> Iterator[Start]:
         """By default, where something is known of few variables, also where runs from A in memory end."""
         known = state.supports.shapes or state.supports.positive
         few = known and state.p <= CHOICE_COLUMNS and self._starts_are_ours()
@@ -118,7 +118,7 @@ class TruncatedPower(IterativeSolver):
             return
         supports = state.supports.on(columns.among).within(k)
         steps = Steps(supports, Step.TRUNCATION, k)
-        ends = columns.ends(AllowedEntries(supports), CHOICE_STARTS, steps, self.max_iter, tol, state.hook)
+        ends = columns.ends(AllowedEntries(supports), CHOICE_STARTS, steps, self.max_iter, state.hook)
         yield from ((index, entries, (k,)) for index, entries in ends[:CHOICE_ENDS])
 
     def matrix(self, state: DeflatedOperator) -> AnyArray | None:
@@ -165,7 +165,7 @@ class TruncatedPower(IterativeSolver):
         blocks: Any = problem.operator
         if blocks.by_passes and blocks.formed:  # all variables are searched, as in memory
             state = state.with_problem(working_set=None)
-        ground = Ground() if problem.ground is None else problem.ground
+        ground = ground_of(state)
         wide = ground.wide
         near = state if self.among_some(state, sparsity) else state.with_problem(working_set=None)
         search, best, working_set = (
