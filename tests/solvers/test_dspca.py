@@ -248,8 +248,8 @@ def test_the_bound_allows_for_rounding_of_the_products(monkeypatch, one_sided):
         assert min(bounds.values()) >= best
 
 
-class EndsTheSecondTime:
-    """A progress hook that is heard at once, and once more some time later."""
+class EndsOnceItMoves:
+    """A progress hook that is heard at once, and ends the search when it hears of an iteration."""
 
     ended = True
 
@@ -258,7 +258,7 @@ class EndsTheSecondTime:
 
     def __call__(self, n_iter):
         self.heard.append(n_iter)
-        return len(self.heard) == 2
+        return n_iter > 0 or len(self.heard) == 9999
 
 
 def test_what_a_hook_has_ended_is_whole():
@@ -274,12 +274,12 @@ def test_what_a_hook_has_ended_is_whole():
         (lambda hook: op.truncated_power(np.arange(400), start, 300, 20_000, 0.0, hook), 4),
         (lambda hook: op.unit_ascend(rule, start, 20_000, 0.0, hook), 5),
     ):
-        hook = EndsTheSecondTime()
+        hook = EndsOnceItMoves()
         found = call(hook)
-        assert (len(hook.heard), found[0]) == (2, 1)  # not converged
+        assert (hook.heard[0], found[0]) == (0, 1)  # not converged
         assert found[at] - hook.heard[-1] in (0, 1)  # of the iteration that it ends
         assert hook.heard[-1] > 0
         if found[1].shape == A.shape:
             assert_array_equal(found[1], found[1].T)
             assert np.trace(found[1]) == pytest.approx(1)
-    assert found[3] > 3.8 > start @ slow @ start / (start @ start)
+    assert found[3] > start @ slow @ start / (start @ start)
