@@ -64,6 +64,8 @@ class Request:
         bounded, seconds = _bounded(certify)
         totals = [integer(one.count, "Total", 1) for one in sparsities if isinstance(one, Total)]
         start = getattr(record, "start", None)
+        if start is not None and not isinstance(start, str):
+            raise TypeError(f"start must be a word here: vectors are for the function {record.name}")
         if start is not None:
             check_choice(start, "start", ("diagonal", "eigenvector"))
         new = cls(

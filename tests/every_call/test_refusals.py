@@ -66,6 +66,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     (sparse, {
         "'naive', 'orthogonal', 'uncorrelated', not": {"cardinality": 3, "deflation": "none"},
         "renormalize": {"cardinality": 3, "constraint": "orthogonal", "renormalize": False},
+        "vectors are for the function tpower": {"cardinality": 3, "start": V0[:, 0]},
         "given signs": {"cardinality": 3, "constraint": "orthogonal", "nonnegative": True},
         r"l1_bound\[1\] must be in \[1, 3.4641\]": {"method": "pmd", "l1_bound": [1, np.nan]},
         "needs renormalize=True": {"method": "pmd", "l1_bound": 2, "deflation": "orthogonal",
