@@ -334,6 +334,7 @@ def machine():
             {
                 f"{i['internal_api']} {i['version']} ({i.get('architecture')})"
                 for i in threadpoolctl.threadpool_info()
+                if i["version"]
             }
         )
     )

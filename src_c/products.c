@@ -8,10 +8,10 @@ enum { FEWEST = SPCA_LEAST(24), LANES = sizeof(lanes_t) / sizeof(real) };
 #define SLAB ((spca_int)1 << 16) /* of the depth: stop is asked between them */
 
 typedef struct {
-    int across;
+    int across, symmetric; /* C, where b is a */
     spca_int m, n, depth, lda, ldb, ldc;
-    const real *a, *b; /* b == a: C is symmetric */
-    int keep, ends;    /* with this slab: what follows the sums is left to the last one */
+    const real *a, *b;
+    int keep, ends; /* with this slab: what follows the sums is left to the last one */
     real factor;
     real *C, *turned; /* A, and then B, by groups; or NULL */
 } products_t;
@@ -35,7 +35,7 @@ static void end_tile(const products_t *s, int half, spca_int m, spca_int n, real
     spca_int r = 0;
     for (spca_int i = 0; i < m; i++)
         for (spca_int c = half ? i : 0; c < n; c++) C[i * s->ldc + c] *= s->factor;
-    if (s->a != s->b) return;
+    if (!s->symmetric) return;
     for (; !half && r + TOGETHER <= m; r += TOGETHER)
         turn_together(n, C + r * s->ldc, s->ldc, mirror + r, s->ldc);
     for (; r < m; r++)
@@ -48,10 +48,10 @@ static void tile_part(void *context, spca_int part)
     spca_int tiles = tiles_of(s->n), i = part / tiles * TILE, j = part % tiles * TILE;
     spca_int m = min_int(TILE, s->m - i), n = min_int(TILE, s->n - j);
     real *C = s->C + i * s->ldc + j, *mirror = s->C + j * s->ldc + i;
-    spca_int of_b = s->a == s->b ? j : j + filled(s->m); /* rows of what is turned */
-    int half = s->a == s->b && i == j;
-    if (s->a == s->b && j < i) return;
-    for (spca_int c = 0; s->ends && s->a == s->b && c < n; c++)
+    spca_int of_b = s->symmetric ? j : j + filled(s->m); /* rows of what is turned */
+    int half = s->symmetric && i == j;
+    if (s->symmetric && j < i) return;
+    for (spca_int c = 0; s->ends && s->symmetric && c < n; c++)
         for (spca_int r = 0; r < m; r += TOGETHER) FETCH_TO_WRITE(mirror + c * s->ldc + r);
     if (s->turned)
         SPCA(add_tile)(IN_GROUPS, half, m, n, s->depth, s->turned + i * s->depth, s->depth,
@@ -82,13 +82,20 @@ spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int de
                                  spca_run run, spca_stop stop, void *ctx, spca_int room, real *work,
                                  real *C, spca_int ldc)
 {
-    spca_int rows = filled(m) + (A == B ? 0 : filled(n));
+    int symmetric = A == B && m == n && lda == ldb; /* else B has more rows than A, or fewer */
+    spca_int rows = filled(m) + (symmetric ? 0 : filled(n));
     spca_int turned = min_int(SPCA_TURNED, (room - TOGETHER) / (rows > 0 ? rows : 1));
     int turning = !across && min_int(m, n) >= FEWEST && turned >= FEWEST;
     spca_int slab = turning ? turned : SLAB, tiles = tiles_of(m) * tiles_of(n);
     spca_status status = SPCA_OK;
     for (spca_int l = 0; l < depth && status >= 0; l += slab) {
-        products_t s = {.across = across, .m = m, .n = n, .lda = lda, .ldb = ldb, .ldc = ldc};
+        products_t s = {.across = across,
+                        .symmetric = symmetric,
+                        .m = m,
+                        .n = n,
+                        .lda = lda,
+                        .ldb = ldb,
+                        .ldc = ldc};
         double reads = (double)rows * (double)min_int(slab, depth - l) * sizeof(real);
         s.depth = min_int(slab, depth - l);
         s.a = A + l * (across ? lda : 1);
@@ -99,8 +106,8 @@ spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int de
         s.C = C;
         s.turned = turning ? cache_line(work) : NULL;
         if (turning)
-            status = do_parts(run, reads, turn_part, &s, tiles_of(m) + (A == B ? 0 : tiles_of(n)),
-                              stop, ctx);
+            status = do_parts(run, reads, turn_part, &s,
+                              tiles_of(m) + (symmetric ? 0 : tiles_of(n)), stop, ctx);
         if (status >= 0)
             status = do_parts(run, reads + as_bytes((double)m * (double)n * (double)s.depth),
                               tile_part, &s, tiles, stop, ctx);

@@ -58,11 +58,17 @@ def test_product_of_two(m, dtype):
 @each_dtype
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_product_with_itself(depth, dtype):
+    """And of all rows but one with all."""
     rng = np.random.default_rng(depth)
     for m in EVERY:
         A, out = integers(rng, (m, depth), dtype), np.full((m, m + 3), np.nan, dtype)
         _core.matrix_product(A, None, 1.0, out[:, :m])
         assert (out[:, :m] == exact(A, A)).all(), m
+        assert np.isnan(out[:, m:]).all(), m
+        out[:] = np.nan
+        _core.matrix_product(A[1:], A, 1.0, out[1:, :m])
+        _core.matrix_product(A[:-1], A, 1.0, out[:-1, :m])
+        assert (out[:, :m] == exact(A, A)).all() or m == 1, m
         assert np.isnan(out[:, m:]).all(), m
 
 
