@@ -210,9 +210,9 @@ spca_status SPCA(keep_columns)(const SPCA(operator) * A, spca_int count, const s
                                spca_stop stop, void *ctx);
 
 /* C_ij = factor sum_l a_il b_jl, or factor (C_ij + sum_l ...) to add (m x n, at C[i ldc + j]),
- * where a_il is A[i lda + l] or, across, A[i + l lda], and likewise b.  B == A, m == n: symmetric, to
- * the bit.  The same bits for any number of threads (products.c).  work (room): faster where room is
- * SPCA_TURNED (m + n + SPCA_SPARE), without n if B == A; across: none. */
+ * where a_il is A[i lda + l] or, across, A[i + l lda], and likewise b.  B == A, m == n: symmetric,
+ * to the bit.  The same bits for any number of threads (products.c).  work (room): faster where
+ * room is SPCA_TURNED (m + n + SPCA_SPARE), without n if B == A; across: none. */
 spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int depth, const REAL *A,
                                  spca_int lda, const REAL *B, spca_int ldb, REAL factor, int add,
                                  spca_run run, spca_stop stop, void *ctx, spca_int room, REAL *work,
