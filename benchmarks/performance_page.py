@@ -8,15 +8,15 @@ N = 500  # samples of the data of most rows
 
 # Why a row is missed, for the document; by row
 WHY: dict[int, str] = {
-    3: "Most of the time of noise, and half of that of genes, goes into races for what one start misses. "
+    3: "Most of the time of noise, and half of the time of genes, goes into races for what one start misses. "
     "The bytes read would allow a shorter time. In C order, the statistics and the quantized copy go "
     "through each panel of X twice. The starts take ten Gram matrices of 400 columns. The rest is "
     "reading the quantized copy, which one core does. With two BLAS threads, g itself is shorter.",
     4: "The loops add in an order that does not depend on the number of threads. Their threads sleep "
-    "between loops. Those of OpenMP, which spin, made calls far slower beside BLAS with two threads.",
+    "between loops. Threads of OpenMP, which spin, made calls far slower beside BLAS with two threads.",
     5: "The kernel meets the target. The public function also looks for the nonzeros of the loading, p "
     "numbers that are not in cache, in NumPy.",
-    6: "Removing the component takes two products with it, each of which reads 100 columns. A product "
+    6: "Removing the component takes two products with it, and each reads 100 columns. A product "
     "afterwards costs nothing measurable.",
     8: "Three passes are made (start, one quasi-Newton step, rotation). Each takes as long as several "
     "reads, because the sums over the pairs of ten columns are limited by arithmetic. A tensor of "
@@ -25,7 +25,7 @@ WHY: dict[int, str] = {
     "longer than the read: multiplications and additions are kept apart, so that results do not "
     "depend on the processor. In Fortran order a block of rows of a wide matrix does not fit in "
     "cache, and X is read twice.",
-    10: "The quantized copy takes 50 MB here, and other numbers of each column some 20 MB. Parts of A in "
+    10: "The quantized copy takes 50 MB here, and other numbers of each column about 20 MB. Parts of A in "
     "which searches race take up to 38 MB each, whatever the size of X.",
     11: "About half of it goes into making the classes of some ninety records.",
 }
