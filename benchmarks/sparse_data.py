@@ -174,8 +174,8 @@ were asked whether another one should enter it, and "columns" how many it had at
 
 ## Other methods
 
-Other methods search in a working set as well. The column "times faster" says what it saves: little on the
-small matrix of blogs, where many words enter the set.
+Other methods search in a working set as well. The column "times faster" says what it saves: least on the
+small matrix of blogs, where many words enter the set, and nothing for "greedy", which has none.
 
 Each row finds five components twice: with `screening="none"`, and with the working set, which is the default
 for sparse data and `screening="working_set"` for dense data. "gpower" maximizes the variance less a penalty,
