@@ -302,6 +302,9 @@ def renormalize(
     for t, (index, entries) in enumerate(nonzeros_of(V)):
         if len(index):
             value, _ = leading_vector(op, index, entries.astype(op.dtype))
+            if not value.any():  # what has no covariance is best
+                value = np.where(op.submatrix(index).any(axis=0), 0, entries)
+                value = value / np.linalg.norm(value)
             out[index, t] = fix_sign(value)
     return out[:, 0] if np.ndim(loadings_in(as_result(loadings))) == 1 else out
 

@@ -169,6 +169,8 @@ def leading_vector(
 ) -> tuple[AnyArray, float]:
     """Leading eigenvector of A[index, index], and its eigenvalue; `value` starts the large case.
 
+    It is zero where it would be that of a variable without any covariance.
+
     With a span, the unit vector W z for the leading eigenvector z of W A[index, index] W.
     """
     k = len(index)
@@ -180,8 +182,8 @@ def leading_vector(
         eigenvalue, vector = _core.leading_eigenvector(np.ascontiguousarray(G))
         if span is not None:
             return _feasible(span, vector, unused, eigenvalue)
-        used = np.where(unused, 0, vector)
-        return (used if used.any() else value if unused.all() else vector), eigenvalue
+        vector[unused] = 0
+        return vector, eigenvalue
     from scipy.sparse.linalg import LinearOperator
 
     def product(z: AnyArray) -> AnyArray:
