@@ -123,16 +123,18 @@ class Judged(Result):
 
     result: Any
 
-    def transform(self, X: MatrixLike) -> AnyArray:
+    def transform(self, X: MatrixLike, Y: MatrixLike | None = None) -> AnyArray:
         """Scores of the rows of X by the components, `result`.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (m, p)
+        Y : array-like or sparse matrix of shape (m, q), optional
+            The other side, of canonical pairs.
 
         Returns
         -------
-        ndarray of shape (m, r)
+        ndarray of shape (m, r); of canonical pairs a tuple of two
 
         Raises
         ------
@@ -149,7 +151,7 @@ class Judged(Result):
         """
         if self.result is None:
             raise ValueError("no component was chosen, so that there are no scores")
-        scores: AnyArray = self.result.transform(X)
+        scores: AnyArray = self.result.transform(X, **({} if Y is None else {"Y": Y}))
         return scores
 
 

@@ -170,6 +170,20 @@ def test_no_scores_where_no_component_is_chosen():
         found.transform(X)
 
 
+def test_scores_of_both_sides_of_what_is_stable():
+    """By the sums of products; rows of one side are no scores of pairs."""
+    Y = X[:, :3] + np.sin(X[:, :3])
+    pairs = spcacore.stability(
+        X, partial(spcacore.sparse_cca, n_components=1, cardinality=(2, 2)), Y=Y, n_resamples=4
+    )
+    x, y = pairs.result.loadings_x, pairs.result.loadings_y
+    for side, V, scores in zip((X, Y), (x, y), pairs.transform(X, Y), strict=True):
+        Z = side - side.mean(axis=0)
+        np.testing.assert_allclose(scores, Z / Z.std(axis=0, ddof=1) @ V, atol=1e-10)
+    with pytest.raises(TypeError, match="'Y'"):
+        pairs.transform(X)
+
+
 # ---- shares of ordinary components ----------------------------------------------------------------------
 
 
