@@ -87,10 +87,12 @@ VALGRIND = "valgrind", "valgrind"
 
 
 def wheel_of(session):
-    """The package, built once for the sessions of one Python that ask for no options."""
-    place = WORK / f"wheel{session.python}"
+    """The package, built once, by the oldest Python here, for all sessions that ask for no options."""
+    place = WORK / "wheel"
     if not list(place.glob("*.whl")):
-        session.run("pip", "wheel", "--no-deps", "--wheel-dir", place, ROOT)
+        session.run(f"python{OLDEST}", "-m", "venv", WORK / "build", external=True)
+        pip = WORK / "build" / "bin" / "pip"
+        session.run(pip, "wheel", "--no-deps", "--wheel-dir", place, ROOT, external=True)
     return str(next(place.glob("*.whl")))
 
 
