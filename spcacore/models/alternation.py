@@ -30,12 +30,11 @@ from ..solvers.base import (
 )
 from ..solvers.certificates import upper_bounds
 from ..solvers.exact import ExactSearch, solve_to_optimality
-from ..solvers.explained_share import fewest_variables
 from ..solvers.l1_bounded import left_vector
 from ..solvers.refitting import same_support
 from ..solvers.semidefinite import own_bound
 from ..solvers.solution import Ended, Solution, Tally, ended
-from ..solvers.solver import Solver
+from ..solvers.solver import Solver, fewest_variables
 from .joint_supports import check_sizes, search_together, tell_found
 from .refinement import (
     NOT_CONVERGED,

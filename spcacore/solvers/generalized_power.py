@@ -35,12 +35,20 @@ from ..progress import Callback
 from ..results import SparseComponent
 from ..supports.admissible import Supports
 from .base import IterativeSolver, run_one, shared_parameters
-from .column_starts import Columns, ThresholdedEntries, promising_columns
 from .greedy_search import greedy_or
 from .refitting import Step, Steps, refit
 from .solution import ProgressClock, ProgressHook, Report, Solution, Tally, drop_zeros, ended
 from .solver import Needs, Solver
-from .starts import Start, largest_alone, power_start, search_starts, variance_alone
+from .starts import (
+    Columns,
+    Start,
+    ThresholdedEntries,
+    largest_alone,
+    power_start,
+    promising_columns,
+    search_starts,
+    variance_alone,
+)
 
 
 @record

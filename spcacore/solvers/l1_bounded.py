@@ -35,11 +35,10 @@ from ..progress import Callback
 from ..results import PMDComponent, SparseComponent
 from ..supports.admissible import Supports
 from .base import IterativeSolver, begun, run_one, shared_parameters
-from .column_starts import Columns, LargestEntries, fewest_nonzeros
 from .refitting import Step, Steps, best_of_bounded, penalty_continuation
 from .solution import Solution
 from .solver import Needs, Solver
-from .starts import Start, search_starts
+from .starts import Columns, LargestEntries, Start, fewest_nonzeros, search_starts
 
 
 @record

@@ -40,9 +40,8 @@ from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, backward, growing, swap
 from ..supports.tree import prove
 from .base import refuse_costly, run_one, shared_parameters
-from .explained_share import bisect, least_share
 from .solution import Ended, ProgressClock, ProgressHook, Report, Solution, drop_zeros, ended
-from .solver import Needs, Solver
+from .solver import Needs, Solver, bisect, least_share
 
 
 @record

@@ -36,13 +36,12 @@ from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, run_one, shared_parameters
-from .column_starts import AllowedEntries, Columns
 from .field_search import FieldSearch, noise_of, rises_above_noise
 from .matrix_search import best_supports
 from .refitting import Step, Steps, best_run, fitted_on, is_better, penalty_continuation, refit
 from .solution import Solution, Tally, drop_zeros, ended
 from .solver import Solver
-from .starts import Start, search_starts
+from .starts import AllowedEntries, Columns, Start, search_starts
 from .swaps import swap_search
 from .variance import brief_search
 

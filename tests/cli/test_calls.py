@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from in_turn import each_dtype, of_examples
 
 import spcacore
-from spcacore.cli import options, report, task
+from spcacore.cli import options, report, runs
 from spcacore.cli.options import FIT, RESAMPLED, call_of, takes
 from spcacore.methods import METHODS
 from spcacore.selection import stable_variables
@@ -477,7 +477,7 @@ def test_wrong_arguments(run, tmp_path, monkeypatch, X, command, argv, words):
 
 
 def test_what_is_written_is_checked_before_the_work(run, tmp_path, file, monkeypatch):
-    monkeypatch.setattr(task, "read", None)
+    monkeypatch.setattr(runs, "read", None)
     with monkeypatch.context() as patch:
         patch.setattr(os, "access", lambda *_: False)
         assert "permission is denied" in one_error_line(run("fit", file, "-o", tmp_path / "r.csv"))

@@ -15,7 +15,7 @@ from spcacore.operators import block_operator, inputs, working_set
 from spcacore.operators import blocks as blocks_module
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers import column_starts, truncated_power
+from spcacore.solvers import starts, truncated_power
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -23,7 +23,7 @@ def small_sets(never_formed):
     """Working sets for small matrices too, which begin with few variables."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inputs, "WORKING_SET_COST", 0)
-        for module in (column_starts, truncated_power):
+        for module in (starts, truncated_power):
             patch.setattr(module, "WORKING_SET_FACTOR", 2)
         yield
 

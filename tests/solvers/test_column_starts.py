@@ -6,7 +6,7 @@ import pytest
 from oracles import covariance
 
 from spcacore import pmd, scotlass
-from spcacore.solvers.column_starts import LargestEntries, ThresholdedEntries, promising_columns
+from spcacore.solvers.starts import LargestEntries, ThresholdedEntries, promising_columns
 
 
 def topics(seed, p=260, sizes=(3, 5, 12), n=400):

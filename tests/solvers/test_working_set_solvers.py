@@ -21,10 +21,10 @@ from spcacore import _limits
 from spcacore.operators import inputs, working_set
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.solvers import (
-    column_starts,
     generalized_power,
     l1_bounded,
     solver,
+    starts,
     truncated_power,
 )
 from spcacore.supports.admissible import Supports
@@ -49,9 +49,9 @@ def small_sets(never_formed):
     """Working sets for small matrices too, which begin with few variables."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inputs, "WORKING_SET_COST", 0)
-        patch.setattr(column_starts, "WORKING_SET_START", 4)
-        patch.setattr(column_starts, "WORKING_SET_PROBES", 1)
-        for module in (column_starts, truncated_power):
+        patch.setattr(starts, "WORKING_SET_START", 4)
+        patch.setattr(starts, "WORKING_SET_PROBES", 1)
+        for module in (starts, truncated_power):
             patch.setattr(module, "WORKING_SET_FACTOR", 2)
         yield
 
@@ -210,8 +210,8 @@ FAST = ("l0", "sparse"), ("scotlass", "noise")  # of seconds, not of many
 def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch):
     """By what the solver maximizes, with sets as large as they are."""
     for name in ("WORKING_SET_START", "WORKING_SET_PROBES"):
-        monkeypatch.setattr(column_starts, name, getattr(_limits, name))
-    monkeypatch.setattr(column_starts, "WORKING_SET_FACTOR", _limits.WORKING_SET_FACTOR)
+        monkeypatch.setattr(starts, name, getattr(_limits, name))
+    monkeypatch.setattr(starts, "WORKING_SET_FACTOR", _limits.WORKING_SET_FACTOR)
     values = []
     for seed in (2, 3):
         X = draw(np.random.default_rng(seed), 60, 4000 if kind == "sparse" else 3000, kind)
@@ -274,7 +274,7 @@ def test_variables_that_are_not_used_make_room(method, monkeypatch, no_search_of
     """Correlated columns, of which some have less variance than the others, enter a set that is full."""
     no_search_of_all(SOLVERS[method], 200)
     room_for(monkeypatch, 46, 40)
-    monkeypatch.setattr(column_starts, "WORKING_SET_START", 20)
+    monkeypatch.setattr(starts, "WORKING_SET_START", 20)
     given = {"l1": {"penalty": 0.45}, "l0": {"penalty": 0.3}}.get(method, {"l1_bound": 2.6})
     dropped = []
     keep = working_set.WorkingSet._keep
@@ -293,7 +293,7 @@ def test_variables_that_are_not_used_make_room(method, monkeypatch, no_search_of
 def test_variables_that_are_not_used_make_room_for_a_cardinality(factor, room, monkeypatch, no_search_of_all):
     """With room for all that enter, and for three of them."""
     no_search_of_all(truncated_power.TruncatedPower, 100)
-    monkeypatch.setattr(column_starts, "WORKING_SET_FACTOR", factor)
+    monkeypatch.setattr(starts, "WORKING_SET_FACTOR", factor)
     room_for(monkeypatch, room, 40)
     for seed in range(10):
         X = draw(np.random.default_rng(seed), 40, 100, "noise")
