@@ -454,7 +454,7 @@ def coverage_c(session):
     run_suites(session, build, "--suite", "turns")
     names = (
         "operator block screening deflation threshold tpower gpower pmd scotlass greedy exact dspca rotation "
-        "rotated spca clustering structured kernel variance methods"
+        "rotated spca clustering structured kernel variance methods gram choice_count"
     )
     late = (
         "--deselect=tests/solvers/test_exact.py::test_time_limit",
