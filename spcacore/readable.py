@@ -140,6 +140,8 @@ class Judged(Result):
         ------
         ValueError
             If no component was chosen.
+        TypeError
+            For canonical pairs without Y, or Y with other components.
 
         Examples
         --------
@@ -151,7 +153,9 @@ class Judged(Result):
         """
         if self.result is None:
             raise ValueError("no component was chosen, so that there are no scores")
-        scores: AnyArray = self.result.transform(X, **({} if Y is None else {"Y": Y}))
+        if (Y is None) == hasattr(self.result, "loadings_y"):
+            raise TypeError("Y must be given, as the other side, for canonical pairs and only for them")
+        scores: AnyArray = self.result.transform(*(side for side in (X, Y) if side is not None))
         return scores
 
 

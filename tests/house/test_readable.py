@@ -180,8 +180,9 @@ def test_scores_of_both_sides_of_what_is_stable():
     for side, V, scores in zip((X, Y), (x, y), pairs.transform(X, Y), strict=True):
         Z = side - side.mean(axis=0)
         np.testing.assert_allclose(scores, Z / Z.std(axis=0, ddof=1) @ V, atol=1e-10)
-    with pytest.raises(TypeError, match="'Y'"):
-        pairs.transform(X)
+    for found, sides in ((pairs, (X,)), (TABLES["stability"](), (X, Y))):
+        with pytest.raises(TypeError, match="Y must be given, as the other side, for canonical"):
+            found.transform(*sides)
 
 
 # ---- shares of ordinary components ----------------------------------------------------------------------
