@@ -14,13 +14,12 @@ from .._limits import FRONTIER_BYTES, NODE_CHILDREN, TREE_PENALTY
 from .._types import AnyArray, Array, Index
 from ..linalg.scaling import EPS, largest_magnitude
 from ..operators.deflation import DeflatedOperator
+from ..supports.tree import OpenNodes
 from .refitting import fitted_on
 from .solution import Solution
 
-_Node = tuple[float, int, float, NDArray[np.uint8]]  # its order, when it came, what none exceeds, its row
 
-
-class Search:
+class Search(OpenNodes):
     """A tree whose nodes are rows of a byte a variable (branch_and_bound.c).
 
     It begins with what is known of a support, given by positions in A, whose variables are `kept`.
@@ -29,7 +28,6 @@ class Search:
     that their number stops growing.
     """
 
-    pruning_level: float
     tol: float
     k: int
     index: Index
@@ -48,13 +46,13 @@ class Search:
         self.gain: float = 1.0 if self.plain else np.inf  # of a bound by what exceeds the level
         root = np.ones(q, np.uint8)
         bound = self._root_bound(check_limits)
-        self.heap: list[_Node] = [(-bound, 0, bound, root)]
+        self.heap = []
+        self.queue(bound, root)
         if state is not None:
             wanted = np.searchsorted(self.kept, state.supports.wanted)
             root[wanted] = 2
             if len(wanted) == self.k:  # there is nothing to divide
                 self.heap = []
-        self.turn: int = 0
         self.work: Array = np.empty(_core.branch_work(q, self.k))
         self.index, self.vector, self.value = self.kept[support], np.zeros(len(support)), -np.inf
         self._update_incumbent(support)
@@ -69,24 +67,8 @@ class Search:
             self.value = value
             self._set_level()
 
-    def open(self) -> bool:
-        """Whether a node is left that may hold something better."""
-        return bool(self.heap and -self.heap[0][0] > self.pruning_level)
-
-    def upper(self) -> float:
-        """No support has a larger value."""
-        return max([self.pruning_level, *(bound for _, _, bound, _ in self.heap)])
-
-    def run(self, nodes: float, stop: Callable[[int], object] | None = None, at_a_time: int = 16) -> int:
-        """Divide up to so many nodes, some at a time, before which `stop` may end it; how many there were."""
-        done = 0
-        while done < nodes and self.open() and not (stop is not None and stop(done)):
-            done += self.step(int(min(at_a_time, nodes - done)))
-        return done
-
-    def step(self, count: int, check_limits: Callable[[int], object] = lambda _: None) -> int:
-        """Divide up to `count` nodes; how many there were."""
-        nodes: list[_Node] = []
+    def step(self, count: int = 1, check_limits: Callable[[int], object] = lambda _: None) -> int:
+        nodes: list[tuple[Any, ...]] = []
         while len(nodes) < count and self.heap:
             node = heapq.heappop(self.heap)
             if node[2] > self.pruning_level:
@@ -121,9 +103,8 @@ class Search:
             if e < 0:
                 improved |= self._update_incumbent(np.flatnonzero(row == 2))
                 continue
-            self.turn -= 1
             above = min(bound, self.pruning_level + e * self.gain) if self.gain < np.inf else bound
-            heapq.heappush(self.heap, (-np.inf if many else -above, self.turn, above, row))
+            self.queue(above, row, first=many)
         return improved
 
     def _update_incumbent(self, support: Index) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import heapq
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 
@@ -39,76 +41,81 @@ def prove(
     `clock` is told the number of nodes.
     """
     tree = Tree(objective, begin, tol)
-    while tree.open() and tree.n_nodes < node_limit and not clock(tree.n_nodes):
-        tree.step()
-    return Proof(tree.units, tree.value, tree.upper(), not tree.open(), tree.n_nodes)
+    n_nodes = tree.run(node_limit, clock, 1)
+    return Proof(tree.units, tree.value, tree.upper(), not tree.open(), n_nodes)
 
 
-@record
-class _Node:
-    """Supports that hold the units inside and some of the free ones; `bound` is known once it was asked."""
+class OpenNodes(ABC):
+    """Nodes in a heap, the largest bound first: what none exceeds comes third, and then the node."""
 
-    key: float  # minus what none exceeds
-    turn: int
-    inside: Units
-    free: Units
-    bound: Bound | None
+    heap: list[tuple[Any, ...]]
+    pruning_level: float  # what a bound must exceed
+    turn: int = 0
 
-    def __lt__(self, other: _Node) -> bool:
-        return (self.key, self.turn) < (other.key, other.turn)
+    @abstractmethod
+    def step(self, count: int = 1, check_limits: Callable[[int], object] = lambda _: None) -> int:
+        """Take up to so many nodes; how many there were. What `check_limits` raises ends them."""
+
+    def open(self) -> bool:
+        """Whether a node is left that may hold something better."""
+        return bool(self.heap and -self.heap[0][0] > self.pruning_level)
+
+    def upper(self) -> float:
+        """No support has a larger value."""
+        return max([self.pruning_level, *(node[2] for node in self.heap)])
+
+    def run(self, nodes: float, stop: Callable[[int], object] | None = None, at_a_time: int = 16) -> int:
+        """Take up to so many nodes, some at a time, before which `stop` may end it; how many there were."""
+        done = 0
+        while done < nodes and self.open() and not (stop is not None and stop(done)):
+            done += self.step(int(min(at_a_time, nodes - done)))
+        return done
+
+    def queue(self, bound: float, *node: object, first: bool = False) -> None:
+        """Let a node wait; ties: the newest first."""
+        self.turn -= 1
+        heapq.heappush(self.heap, (-np.inf if first else -bound, self.turn, bound, *node))
 
 
-class Tree:
-    """The nodes that are open, and the best units so far with their value."""
+class Tree(OpenNodes):
+    """The nodes that are open, and the best units so far with their value.
+
+    A node is of supports that hold the units inside and some of the free ones; its `Bound` is known once it
+    was asked.
+    """
 
     objective: Objective
     supports: Supports
     tol: float
     units: Units
     value: float
-    turn: int
-    n_nodes: int
 
     def __init__(self, objective: Objective, begin: Units, tol: float):
         self.objective, self.supports, self.tol = objective, objective.supports, max(tol, objective.slack)
-        self.units, self.value = begin, objective.value(begin) if begin.any() else -np.inf
-        self.heap: list[_Node] = []
-        self.turn, self.n_nodes = 0, 0
+        self.heap = []
+        self._improve(begin, objective.value(begin) if begin.any() else -np.inf)
         self._push(np.inf, self.supports.included, self.supports.allowed & ~self.supports.included)
 
-    @property
-    def level(self) -> float:
-        """What a bound must exceed."""
-        return self.value + self.tol * abs(self.value)
-
-    def open(self) -> bool:
-        return bool(self.heap) and -self.heap[0].key > self.level
-
-    def upper(self) -> float:
-        """No support has a larger value."""
-        return max(self.level, -self.heap[0].key) if self.open() else self.level
-
     def step(self, count: int = 1, check_limits: Callable[[int], object] = lambda _: None) -> int:
-        """Take up to so many steps; how many there were. What `check_limits` raises ends them."""
-        before = self.n_nodes
-        while self.n_nodes < before + count and self.open():
+        done = 0
+        while done < count and self.open():
             check_limits(0)
             self._step()
-        return self.n_nodes - before
+            done += 1
+        return done
 
     def _step(self) -> None:
         """Bound the node of the largest bound, or divide it if that is known."""
-        node = heapq.heappop(self.heap)
-        self.n_nodes += 1
-        if node.bound is not None:
-            return self._divide(node.inside, node.free, -node.key, node.bound)
-        bound = self.objective.bound(node.inside, node.free)
-        self._complete(node.inside, node.free, bound)
-        return self._push(min(-node.key, bound.value), node.inside, node.free, bound)
+        _, _, value, inside, free, bound = heapq.heappop(self.heap)
+        if bound is not None:
+            return self._divide(inside, free, value, bound)
+        bound = self.objective.bound(inside, free)
+        self._complete(inside, free, bound)
+        return self._push(min(value, bound.value), inside, free, bound)
 
     def _push(self, value: float, inside: Units, free: Units, bound: Bound | None = None) -> None:
         """A node that may hold something better; what is one support, or one unit short of it, is tried."""
-        if not value > self.level:
+        if not value > self.pruning_level:
             return
         if bound is None:
             free = free & self.supports.joining(inside)
@@ -117,14 +124,13 @@ class Tree:
                 return self._try(inside | free)
             if int(size[:2].sum()) > left:
                 return self._try_each(inside, np.flatnonzero(free))
-        self.turn -= 1  # ties: the newest first
-        heapq.heappush(self.heap, _Node(-value, self.turn, inside, free, bound))
+        self.queue(value, inside, free, bound)
 
     def _divide(self, inside: Units, free: Units, value: float, bound: Bound) -> None:
         """The j-th child lacks the j-th unit and has those before it; the last one has them all."""
         without = np.full(len(free), value) if bound.without is None else np.minimum(bound.without, value)
         if bound.without is not None:
-            forced = free & (without <= self.level)
+            forced = free & (without <= self.pruning_level)
             inside, free = inside | forced, free & ~forced
             if self.supports.left(inside) < 0:
                 return
@@ -151,13 +157,17 @@ class Tree:
     def _try(self, units: Units) -> None:
         value = self.objective.value(units) if units.any() else -np.inf
         if value > self.value:
-            self.units, self.value = units, value
+            self._improve(units, value)
+
+    def _improve(self, units: Units, value: float) -> None:
+        self.units, self.value = units, value
+        self.pruning_level = value + self.tol * abs(value)
 
     def _try_each(self, inside: Units, others: Index) -> None:
         """The units inside with each other one, of which only those are asked that may be better."""
         values = self.objective.with_each(inside, others)
         for i in descending(values):
-            if not values[i] > self.level:
+            if not values[i] > self.pruning_level:
                 return
             self._try(with_unit(inside, add=others[i]))
             if self.objective.exact:
