@@ -76,6 +76,8 @@ class SparsePCAResult(VariancesResult):
         With ``certify=True``: no loading of this cardinality has more variance in the deflated matrix (with
         deflation "generalized": more additional variance). Compare by `gap`: `explained_variance` may be
         more than the bound, as it is of the whole matrix.
+        Where branch and bound ends, it is the variance that was found, as the precision of X rounds it (of
+        float32 by a few millionths). `optimality_bound` adds what rounding may hide.
     gap : ndarray of shape (r,) or None
         How far each component may be below its upper bound, as a proportion of the bound. 0 is a proof.
     method, deflation, kind : str
