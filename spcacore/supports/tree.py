@@ -161,7 +161,7 @@ class Tree(OpenNodes):
 
     def _improve(self, units: Units, value: float) -> None:
         self.units, self.value = units, value
-        self.pruning_level = value + self.tol * abs(value)
+        self.pruning_level = value + self.tol * abs(value) if value > -np.inf else value
 
     def _try_each(self, inside: Units, others: Index) -> None:
         """The units inside with each other one, of which only those are asked that may be better."""

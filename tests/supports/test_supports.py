@@ -209,9 +209,11 @@ def test_searches_against_enumeration(seed, known, objective):
     begin = forward(given)
     if not monotone:
         return
-    proof = prove(given, begin)
-    assert proof.complete
-    assert best * (1 - 1e-12) <= proof.upper <= best * (1 + 1e-9)
+    for first in (begin, np.zeros_like(begin)):  # of no units, nothing is known
+        proof = prove(given, first)
+        assert proof.complete
+        assert value(tuple(proof.units.tolist())) == pytest.approx(best, rel=1e-9)
+        assert best * (1 - 1e-12) <= proof.upper <= best * (1 + 1e-9)
     for limit in (0, 1, 3):
         assert prove(given, begin, node_limit=limit).upper >= best * (1 - 1e-12)
 
