@@ -23,7 +23,7 @@ except ImportError as _error:
     from importlib.util import find_spec
     from pathlib import Path
 
-    source = (Path(__file__).parents[1] / "meson.build").exists()  # no file of what is installed
+    source: bool = (Path(__file__).parents[1] / "meson.build").exists()  # no file of what is installed
     if source and find_spec(f"{__name__}._core") is None:
         raise ImportError(
             f"this is the source of spcacore, in {Path(__file__).parents[1]}, which has no compiled core and "

@@ -44,6 +44,7 @@ from .source import Arguments, Table, UserError, say
 class Task:
     """A file that was read, and what is to be done with it."""
 
+    args: Arguments
     table: Table
     names: list[str]
     matrix: Any
@@ -55,7 +56,7 @@ class Task:
         self.call: Any = call_of(args) if args.methods else None
         if args.covariance and args.scores:
             raise UserError("argument --scores: a covariance has no samples to score")
-        self.saved = [read_saved(path) for path in args.loadings]
+        self.saved: list[Arguments] = [read_saved(path) for path in args.loadings]
         adopt(args, self.saved)
         check_outputs(args)
         self.args, self.table = args, read(args)

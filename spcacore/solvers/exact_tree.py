@@ -28,6 +28,8 @@ class Search(OpenNodes):
     that their number stops growing.
     """
 
+    heap: list[tuple[Any, ...]]
+    pruning_level: float
     tol: float
     k: int
     index: Index

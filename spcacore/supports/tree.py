@@ -84,6 +84,8 @@ class Tree(OpenNodes):
     was asked.
     """
 
+    heap: list[tuple[Any, ...]]
+    pruning_level: float
     objective: Objective
     supports: Supports
     tol: float
