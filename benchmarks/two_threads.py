@@ -1,6 +1,6 @@
 """Two threads against one: the targets, and how loops go on with more; of docs/measured/threads.md.
 
-python benchmarks/two_threads.py [--quick] [--write]: some four minutes on a machine that does nothing else.
+python benchmarks/two_threads.py [--quick] [--write]: over ten minutes on a machine that does nothing else.
 With --write the measured parts of the page are written anew. Times are wall times, alternately in one
 process, minima; BLAS has one thread unless said.
 """
