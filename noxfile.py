@@ -192,7 +192,7 @@ def bare(session):
 def docs(session):
     """The documentation, with warnings as errors, and the examples that the default run leaves out."""
     work = environment(session, ".[all,test]", groups=["docs"])
-    session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", work / "html")
+    session.run("sphinx-build", "-j", "auto", "-q", "-W", "--keep-going", "-b", "html", "docs", work / "html")
     session.run(
         "pytest",
         "-n",

@@ -138,7 +138,7 @@ void SPCA(check_screened)(trial_t *t)
     double length = 0; /* what the reference leaves of the others, by Pythagoras */
     for (spca_int i = 0; i < n; i++) length += pow(s->direction[s->newest * n + i], 2);
     for (spca_int j = 0; j < p; j++) {
-        double norm = s->norm[j], far = 1e-3 * norm + 2 * (double)s->slack[j] + 1e-20,
+        double norm = (double)s->norm[j], far = 1e-3 * norm + 2 * (double)s->slack[j] + 1e-20,
                along = fabs((double)s->product[s->newest * p + j]) / sqrt(length), left;
         if (!(norm < 1e15)) continue; /* squares of floats leave the range */
         left = sqrt(fmax(norm * norm - along * along, 0));
