@@ -31,11 +31,11 @@ from ..linalg.scaling import below_range
 from ..operators.base import Affine
 from ..operators.blocks import RowBlocks, as_kernel_input, dense_rows, sum_parts
 from ..operators.deflation import LowRank
+from ..operators.gram import symmetric_submatrix
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
 from ..operators.sparse import as_finite
-from ..operators.submatrix import symmetric_submatrix
 from ..operators.transform import scores
 from ..supports.admissible import Supports
 from .pencil import Form

@@ -48,7 +48,7 @@ from .canonical_sides import (
 )
 from .cca_alternation import Alternation, PenalizedDecomposition
 from .eigen import DEFLATIONS
-from .ratio_bounds import refuse_many
+from .pencil import refuse_many
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -39,12 +39,12 @@ from .._limits import (
 )
 from .._records import record
 from .._types import Array, Index
+from ..linalg.eigen import whitening
 from ..linalg.orthogonal import orthogonal_part
-from ..linalg.pencil import whitening
 from ..linalg.scaling import descending, divisor, roots, with_entries
 from ..objectives.ratio import Regression
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
-from ..operators.submatrix import KeptRows
+from ..operators.gram import KeptRows
 from ..solvers.refitting import Step, Steps
 from ..solvers.solution import ProgressHook, Report, Solution, ended
 from ..supports.admissible import Supports, Units
@@ -59,8 +59,7 @@ from .canonical_sides import (
     max_abs_per_column,
 )
 from .eigen import best_pairs, ratio_of
-from .pencil import Form, Pencil
-from .ratio_bounds import pair_bounds
+from .pencil import Form, Pencil, pair_bounds
 
 
 @record

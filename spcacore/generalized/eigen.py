@@ -61,8 +61,7 @@ from ..solvers.solution import ProgressHook, Solution, ended
 from ..supports.admissible import Supports, Units, knowledge, with_unit
 from ..supports.search import Clock, Steps, backward, forward, forward_ways, never, swap
 from ..supports.tree import prove
-from .pencil import Form, Pencil, Unbounded
-from .ratio_bounds import pencil_bounds, refuse_many
+from .pencil import Form, Pencil, Unbounded, pencil_bounds, refuse_many
 
 
 @frozen_record(kw_only=True)

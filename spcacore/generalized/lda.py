@@ -31,7 +31,7 @@ from .._validation import (
     without_label,
 )
 from ..choice import Choice
-from ..linalg.pencil import whitening
+from ..linalg.eigen import whitening
 from ..linalg.scaling import beyond_range
 from ..methods import RatioSearch
 from ..operators.transform import scores

@@ -43,8 +43,8 @@ from ..linalg.orthogonal import fix_sign
 from ..linalg.scaling import roots, with_entries
 from ..objectives.eigenvalue_sum import LeadingSum, Partition
 from ..operators.deflation import DeflatedOperator
+from ..operators.gram import symmetric_submatrix
 from ..operators.problem import Problem, of_matrix
-from ..operators.submatrix import symmetric_submatrix
 from ..progress import Progress
 from ..solvers.base import hook_of_component
 from ..solvers.certificates import joint_bounds, may_be_formed

@@ -40,8 +40,8 @@ from ..linalg.eigen import interruptible
 from ..linalg.orthogonal import symmetrized
 from ..linalg.scaling import EPS, TINY, divisor
 from ..objectives.ratio import Regression
+from ..operators.gram import KeptRows
 from ..operators.sparse import Covariance
-from ..operators.submatrix import KeptRows
 from ..supports.admissible import Supports
 from ..supports.search import forward_ways
 

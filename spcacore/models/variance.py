@@ -19,10 +19,9 @@ from .._types import AnyArray, Array, Definition, Index, Kind, Names, OperatorLi
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, symmetrized, unit_columns
 from ..linalg.scaling import eps_of, with_entries
-from ..operators.gram import shares_when_asked
+from ..operators.gram import largest_submatrix, shares_when_asked
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import largest_submatrix
 from ..operators.transform import fitted_scores, used_variables
 from ..readable import as_result, loadings_in, when_asked
 from ..results import LoadingsResult, check_names

@@ -33,7 +33,7 @@ from .. import _core
 from .._limits import ACROSS_BISECTIONS, ACROSS_ENTERING, ACROSS_WORK, CHOICE_SWAPS
 from .._records import record
 from .._types import Array, Index
-from ..linalg.pencil import signed_vector
+from ..linalg.eigen import signed_vector
 from ..linalg.scaling import beyond_range, descending
 from ..supports.admissible import Supports, Units, with_unit
 from ..supports.objective import Bound, Objective, kept, of_each_size

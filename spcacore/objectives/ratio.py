@@ -4,7 +4,7 @@ Of least squares components the ratio is max x'A^2 x / x'Ax, what a score explai
 
 A and its square are asked for by rows, two products each, and only where the search comes to them. On a
 support S let W have `W'G_S W = I` and `W'M_S W = diag(lambda)`; what a variable more makes of lambda is the
-root of one equation (`linalg.pencil.border`). The value is monotone in the support. Where A is too large to
+root of one equation (`linalg.eigen.border`). The value is monotone in the support. Where A is too large to
 be formed, of the diagonal of A^2, which that equation needs, at first only a bound is known: entries are
 computed for the variables that the bound does not rule out.
 
@@ -35,12 +35,20 @@ from .._limits import (
 )
 from .._records import record
 from .._types import AnyArray, Array, DType, Index, Mask
-from ..linalg.eigen import all_eigenpairs, leading_eigenpairs, leading_eigenvectors
+from ..linalg.eigen import (
+    PencilBasis,
+    all_eigenpairs,
+    border,
+    bordered_values,
+    leading_eigenpairs,
+    leading_eigenvectors,
+    signed_ratio,
+    whitening,
+)
 from ..linalg.orthogonal import symmetrized
-from ..linalg.pencil import PencilBasis, border, bordered_values, signed_ratio, whitening
 from ..linalg.scaling import with_entries
 from ..operators.deflation import DeflatedOperator
-from ..operators.submatrix import KeptRows, rows_of, symmetric_submatrix
+from ..operators.gram import KeptRows, rows_of, symmetric_submatrix
 from ..supports.admissible import Supports, Unit, Units, with_unit
 from ..supports.objective import Objective, kept, of_each_size
 

@@ -15,8 +15,8 @@ from .._types import AnyArray, Array, Index
 from ..linalg.orthogonal import orthogonal_part, orthonormal_basis
 from ..linalg.scaling import eps_of, with_entries
 from ..supports.admissible import Supports
+from .gram import largest_submatrix
 from .problem import Problem
-from .submatrix import largest_submatrix
 
 
 @record

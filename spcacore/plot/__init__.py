@@ -8,11 +8,10 @@ zero, blue below, with limits of the same magnitude.
 from collections.abc import Callable
 
 from .._records import filled
+from .curves import comparison, path, scree, stability
 from .drawing import PARAGRAPHS
 from .loadings import bars, heatmap, images
 from .scores import biplot
-from .selection import path, stability
-from .variances import comparison, scree
 
 __all__ = ["bars", "biplot", "comparison", "heatmap", "images", "path", "scree", "stability"]
 __dir__: Callable[[], list[str]] = __all__.copy

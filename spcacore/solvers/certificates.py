@@ -49,19 +49,25 @@ from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out, symmetrized
 from ..linalg.scaling import EPS, eps_of, largest_magnitude
 from ..operators.deflation import DeflatedOperator
+from ..operators.gram import columns_cost, product_error, symmetric_submatrix
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.sparse import is_indefinite
-from ..operators.submatrix import columns_cost, product_error, symmetric_submatrix
 from ..progress import Callback
 from ..readable import Listing, Tabular
 from ..supports.admissible import Supports, knowledge
 from .base import progress_hook, shared_parameters
-from .covariance_blocks import block_bound, large_entries, threshold_bound
-from .elimination import knapsack, row_sums, strong_variables_bound
 from .joint_bound import most_together, relaxed_bound
 from .semidefinite import dual_bound, shaped_bound
 from .solution import ProgressHook, Report
+from .wide_bounds import (
+    block_bound,
+    knapsack,
+    large_entries,
+    row_sums,
+    strong_variables_bound,
+    threshold_bound,
+)
 
 
 @dataclass(frozen=True, repr=False)

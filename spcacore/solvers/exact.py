@@ -37,9 +37,9 @@ from ..choice import Choice
 from ..linalg.scaling import EPS, descending, eps_of, largest_magnitude
 from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
+from ..operators.gram import columns_cost, rows_of, symmetric_submatrix
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
-from ..operators.submatrix import columns_cost, rows_of, symmetric_submatrix
 from ..progress import Callback
 from ..results import ExactComponent
 from ..supports.admissible import Supports
@@ -50,13 +50,12 @@ from .base import (
     shared_parameters,
 )
 from .certificates import bounds_without_search, by_strong_variables
-from .covariance_blocks import BlockSearch, large_entries
-from .exact_tree import Search, best_on_support
-from .matrix_search import best_supports
+from .matrix_search import Search, best_on_support, best_supports
 from .solution import ProgressClock, Report, Solution, drop_zeros, ended
 from .solver import Needs, Solver
 from .truncated_power import TruncatedPower
 from .variance import UnitTree
+from .wide_bounds import BlockSearch, large_entries
 
 
 @record

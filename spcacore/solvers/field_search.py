@@ -58,14 +58,14 @@ from .._records import record, replaced
 from .._types import Array, Index
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground, variances_tie
-from ..operators.submatrix import largest_submatrix, rows_of
+from ..operators.gram import largest_submatrix, rows_of
 from .base import IterativeSolver
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import fitted_on, is_better
 from .solution import Begin, Solution, Tally, drop_zeros, ended
 from .solver import found_from_each
 from .starts import extreme_samples
-from .swaps import swap_search
+from .variance import swap_search
 
 Race = tuple[list[End], int, int]  # its ends, the best first, starts, and steps to the best
 

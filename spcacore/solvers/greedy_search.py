@@ -37,8 +37,8 @@ from ..linalg.scaling import descending
 from ..methods import Greedy
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import can_be_formed, ground_of
+from ..operators.gram import KeptRows, kept_rows
 from ..operators.problem import Problem
-from ..operators.submatrix import KeptRows, kept_rows
 from ..progress import Callback
 from ..results import GreedyComponent
 from ..supports.admissible import Units, knowledge, with_unit
@@ -52,8 +52,7 @@ from .matrix_search import ends_on_field
 from .refitting import is_better, refit
 from .solution import ProgressClock, Solution, drop_zeros, ended
 from .solver import Needs, Solver
-from .swaps import swap_search
-from .variance import LeadingEigenvalue, Slopes, Variance, brief_search
+from .variance import LeadingEigenvalue, Slopes, Variance, brief_search, swap_search
 
 _ALL = -1
 

@@ -48,8 +48,7 @@ from .._limits import (
 from .._records import record
 from .._types import Array, Index
 from ..linalg.scaling import EPS, descending, largest_magnitude
-from .exact_tree import Search
-from .matrix_search import best_supports
+from .matrix_search import Search, best_supports
 from .solution import ProgressClock, Report
 
 Matrix = Array

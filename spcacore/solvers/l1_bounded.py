@@ -29,8 +29,8 @@ from ..linalg.orthogonal import unit_columns
 from ..linalg.scaling import below_range, with_entries
 from ..methods import PMD, SCoTLASS
 from ..operators.deflation import DeflatedOperator
+from ..operators.gram import largest_submatrix
 from ..operators.problem import Problem
-from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import PMDComponent, SparseComponent
 from ..supports.admissible import Supports

@@ -27,8 +27,7 @@ from .._records import record
 from .._types import Index, Kind, MatrixLike, Switch, Weights
 from .._validation import require_entries
 from ..choice import Choice, Explained
-from ..linalg.eigen import all_eigenpairs
-from ..linalg.pencil import PencilBasis
+from ..linalg.eigen import PencilBasis, all_eigenpairs
 from ..linalg.scaling import eps_of
 from ..methods import LeastSquares
 from ..objectives.ratio import Ratio, RatioOfUnits, Support

@@ -15,11 +15,10 @@ from .. import _core
 from .._limits import CONTINUATION, QUOTIENT_NULL, REFIT_RISE
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Mask
-from ..linalg.eigen import largest_eigenpairs
-from ..linalg.pencil import raised_ratio, signed_vector
+from ..linalg.eigen import largest_eigenpairs, raised_ratio, signed_vector
 from ..linalg.scaling import with_entries
 from ..operators.deflation import DeflatedOperator
-from ..operators.submatrix import largest_submatrix
+from ..operators.gram import largest_submatrix
 from ..supports.admissible import Supports
 from .solution import Report, Solution, Tally, ended
 

@@ -31,8 +31,8 @@ from ..choice import Choice
 from ..linalg.scaling import beyond_range, largest_magnitude
 from ..methods import DSPCA
 from ..operators.deflation import DeflatedOperator
+from ..operators.gram import formed_error, largest_submatrix, product_error, rows_of, symmetric_submatrix
 from ..operators.inputs import as_problem
-from ..operators.submatrix import formed_error, largest_submatrix, product_error, rows_of, symmetric_submatrix
 from ..progress import Callback
 from ..results import DSPCAComponent
 from ..supports.admissible import Supports, refuse_count

@@ -35,7 +35,7 @@ from ..supports.admissible import Supports
 from .refitting import refit
 from .solution import Begin, ProgressHook, Report, Solution, drop_zeros, ended
 from .starts import begin_among
-from .swaps import swap_search
+from .variance import swap_search
 
 
 class Needs(NamedTuple):

@@ -44,8 +44,8 @@ from ..linalg.eigen import largest_eigenpairs, products_of
 from ..linalg.scaling import below_range, descending, roots
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, can_be_formed, ground_of, variances_tie
+from ..operators.gram import largest_submatrix
 from ..operators.statistics import extreme_rows
-from ..operators.submatrix import largest_submatrix
 from ..supports.admissible import Supports
 from .refitting import Steps, leading_vector
 from .solution import Report, Solution

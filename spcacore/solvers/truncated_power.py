@@ -31,8 +31,8 @@ from ..choice import Choice
 from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import can_be_formed, ground_of
+from ..operators.gram import largest_submatrix
 from ..operators.problem import Problem
-from ..operators.submatrix import largest_submatrix
 from ..progress import Callback
 from ..results import SparseComponent
 from .base import IterativeSolver, run_one, shared_parameters
@@ -42,8 +42,7 @@ from .refitting import Step, Steps, best_run, fitted_on, is_better, penalty_cont
 from .solution import Solution, Tally, drop_zeros, ended
 from .solver import Solver
 from .starts import AllowedEntries, Columns, Start, search_starts
-from .swaps import swap_search
-from .variance import brief_search
+from .variance import brief_search, swap_search
 
 
 @record

@@ -16,7 +16,7 @@ import numpy as np
 from .._limits import CHOICE_STARTS, CHOICE_SWAPS, RISE, TIE
 from .._records import record
 from .._types import Array, Index
-from ..linalg.pencil import ties
+from ..linalg.eigen import ties
 from ..linalg.scaling import descending
 from .admissible import Supports, Units, with_unit
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._types import Array
-from ..linalg.pencil import ties
+from ..linalg.eigen import ties
 from ..linalg.scaling import descending, roots
 from .admissible import Units, with_unit
 from .objective import Objective

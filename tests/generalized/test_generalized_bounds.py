@@ -7,7 +7,8 @@ import pytest
 from generalized.test_generalized import optimum, value_on
 
 from spcacore import sparse_cca, sparse_cca_bound, sparse_eigen, sparse_eigen_bound, sparse_lda
-from spcacore.generalized import eigen, ratio_bounds
+from spcacore.generalized import eigen
+from spcacore.generalized import pencil as pencils
 
 
 def pencil(rng):
@@ -54,14 +55,14 @@ def test_no_support_has_a_ratio_above_the_bound(seeds):
 @pytest.mark.parametrize("unit", [1, 2.0**-10])
 def test_no_ratio_exceeds_the_bound_of_a_tree_that_is_cut_off(unit, monkeypatch):
     """From any support; the smaller B, the more a ratio may exceed what the form of a node says."""
-    monkeypatch.setattr(ratio_bounds, "_relaxed", lambda A, B, k, known, bound, *_: bound)
-    monkeypatch.setattr(ratio_bounds, "CERTIFIED_TREES", 0)
+    monkeypatch.setattr(pencils, "_relaxed", lambda A, B, k, known, bound, *_: bound)
+    monkeypatch.setattr(pencils, "CERTIFIED_TREES", 0)
     for seed in range(8):
         rng = np.random.default_rng([seed, 7])
         H, G = rng.standard_normal((10, 7)), rng.standard_normal((7, 7))
         A, B, begin = G @ G.T, H.T @ H * unit, np.sort(rng.permutation(7)[:3])
         for nodes in (1, 2, 4, 8, 16):
-            bounds = ratio_bounds._bounds(A, B, 3, None, begin, nodes, None, None)
+            bounds = pencils._bounds(A, B, 3, None, begin, nodes, None, None)
             assert min(bounds.values()) >= optimum(A, B, 3) * (1 - 1e-10), (seed, nodes)
 
 
@@ -74,12 +75,12 @@ def test_no_rounding_lowers_a_ratio_that_is_attained():
         for A, best in ((whole, k * c), (-c * np.eye(k + 1) - np.outer(v, v), -c)):
             for nodes, unit in product((1, 2000), (2.0**-20, 2.0**20)):
                 args = (A, unit * np.eye(len(A)), k, None, None, nodes, None, None)
-                more = min(ratio_bounds._bounds(*args).values()) * unit - best
+                more = min(pencils._bounds(*args).values()) * unit - best
                 assert k * (k + 1) * eps * c <= more <= 1e-9 * c, (c, k)  # no less than Cholesky may lose
         poor = np.kron(np.diag([1.0, 0.0]), np.full((k, k), c)), np.eye(2 * k), k, np.arange(k, 2 * k), k * c
         many = np.full((200, 200), c), np.eye(200), 200, None, 200 * c
         for (A, B, m, begin, best), nodes in product((poor, many), (1, 2000)):  # poor: from the value 0
-            more = min(ratio_bounds._bounds(A, B, m, None, begin, nodes, None, None).values()) - best
+            more = min(pencils._bounds(A, B, m, None, begin, nodes, None, None).values()) - best
             assert more >= m * (m + 1) * eps * c, (c, m)
         u, singular = np.array([c, c, k]) / 3, np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 1]])
         for A, best in ((c * singular, c), (-np.outer(u, u), 0.0)):
@@ -94,17 +95,17 @@ def test_eigenvalues_are_off_by_all_that_is_allowed(monkeypatch):
         values, vectors = np.linalg.eigh(B)
         return values + len(B) * eps * values[-1], vectors
 
-    class Tree(ratio_bounds._Tree):
+    class Tree(pencils._Tree):
         def open(self):
             known.append(self.least)
 
-    monkeypatch.setattr(ratio_bounds, "all_eigenpairs", off)
-    monkeypatch.setattr(ratio_bounds, "_Tree", Tree)
+    monkeypatch.setattr(pencils, "all_eigenpairs", off)
+    monkeypatch.setattr(pencils, "_Tree", Tree)
     for top, most in ((2.0**-10, 2.0**10), (2.0**10, 2.0**10)):
         B = np.diag([1 / most, *np.full(p - 2, min(2 / most, top)), top])
         lost = p * eps * most * (1.5 * p + top * most)
-        monkeypatch.setattr(ratio_bounds, "largest_value", lambda A, T, v=most - lost: v)
-        bounds = ratio_bounds._bounds(np.eye(p), B, 1, None, np.array([0]), 0, None, None)
+        monkeypatch.setattr(pencils, "largest_value", lambda A, T, v=most - lost: v)
+        bounds = pencils._bounds(np.eye(p), B, 1, None, np.array([0]), 0, None, None)
         assert bounds["spectral"] >= most
         assert 0.999 <= known[-1] * most <= 1
 
@@ -193,7 +194,7 @@ def test_a_singular_b_has_the_spectral_bound_alone():
     A, B = np.diag([2.0, 1.0, 0.0]), np.diag([1.0, 1.0, 0.0])
     assert 2 <= sparse_eigen_bound(A, B, 1).bound <= 2 * (1 + 1e-12)
     for value in (1e6, -1e6):  # off by as much as LAPACK's may be
-        bound = ratio_bounds._bounds(A, B, 1, value, None, 1, None, None)["spectral"]
+        bound = pencils._bounds(A, B, 1, value, None, 1, None, None)["spectral"]
         assert value + 6 * np.finfo(float).eps * 1e6 <= bound <= value + 1e-6
     w = np.array([[1.0, 1.0, 1.0]])
     result = sparse_eigen_bound(w.T @ w, w.T @ w, 2)
@@ -208,8 +209,8 @@ def test_a_singular_b_has_the_spectral_bound_alone():
 
 def test_many_variables_are_refused(monkeypatch):
     A, B, X = np.eye(4), np.eye(4), np.random.default_rng(0).standard_normal((9, 3))
-    monkeypatch.setattr(ratio_bounds, "CERTIFIED_ORDER", 3)
-    assert eigen.refuse_many is ratio_bounds.refuse_many
+    monkeypatch.setattr(pencils, "CERTIFIED_ORDER", 3)
+    assert eigen.refuse_many is pencils.refuse_many
     for call in (
         lambda: sparse_eigen_bound(A, B, 2),
         lambda: sparse_eigen(A, B, 1, 2, certify=True),

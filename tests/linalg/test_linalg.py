@@ -9,7 +9,7 @@ from in_turn import each_dtype
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import LinearOperator
 
-from spcacore.linalg import eigen, orthogonal, pencil, scaling
+from spcacore.linalg import eigen, orthogonal, scaling
 
 
 def symmetric(p, values, rng):
@@ -226,7 +226,7 @@ def test_pencil_basis_is_that_of_lapack():
     A = symmetric(7, rng.standard_normal(7), rng)[0]
     B = symmetric(7, rng.uniform(0.5, 2, 7), rng)[0]
     mu, U = np.linalg.eigh(B)
-    basis = pencil.PencilBasis.of(A, mu, U, mu > 0)
+    basis = eigen.PencilBasis.of(A, mu, U, mu > 0)
     assert_allclose(basis.eigenvalues, scipy.linalg.eigh(A, B)[0][::-1], atol=1e-12)
     assert_allclose(basis.W.T @ B @ basis.W, np.eye(7), atol=1e-12)
     assert_allclose(basis.W.T @ A @ basis.W, np.diag(basis.eigenvalues), atol=1e-12)
@@ -245,11 +245,11 @@ def test_directions_that_count_for_nothing():
     A = np.diag([0.0, 0, 3, 1])
     A[:2, :2] = 2
     mu, U = np.linalg.eigh(B)
-    basis = pencil.PencilBasis.of(A, mu, U, mu > 1e-12)
+    basis = eigen.PencilBasis.of(A, mu, U, mu > 1e-12)
     assert_allclose(basis.eigenvalues, [3, 2, 1], atol=1e-14)
     assert basis.in_null_space.tolist() == [True, True, False, False]
     assert_allclose(basis.without_each(), [3, 3, 2, 3], atol=1e-12)
-    nothing = pencil.PencilBasis.empty(3)
+    nothing = eigen.PencilBasis.empty(3)
     assert_array_equal(nothing.without_each(), 0)
 
 

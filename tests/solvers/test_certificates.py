@@ -19,9 +19,9 @@ from oracles import covariance, data_arrays, deflations, optimum
 import spcacore
 from spcacore import optimality_bound, sparse_pca, tpower
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
+from spcacore.operators.gram import product_error
 from spcacore.operators.inputs import as_problem
-from spcacore.operators.submatrix import product_error
-from spcacore.solvers import certificates, covariance_blocks, elimination
+from spcacore.solvers import certificates, wide_bounds
 from spcacore.supports.admissible import Supports, knowledge
 
 PATHS = {  # how bounds come about beyond so many variables, here none
@@ -100,11 +100,10 @@ def test_no_answer_is_above_any_bound(seeds, monkeypatch):
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 150), marks=pytest.mark.slow)], ids=str)
 def test_no_bound_is_below_the_optimum(kind, way, dtype, seeds, monkeypatch):
     bounds_by(way, monkeypatch, BOUND_VECTORS=2)
-    monkeypatch.setattr(elimination, "STRONG_VARIABLES", (2,))
-    monkeypatch.setattr(elimination, "THRESHOLD_COLUMNS", 2)
-    monkeypatch.setattr(covariance_blocks, "THRESHOLD_COLUMNS", 3)
+    monkeypatch.setattr(wide_bounds, "STRONG_VARIABLES", (2,))
+    monkeypatch.setattr(wide_bounds, "THRESHOLD_COLUMNS", 2)
     if way == "samples":
-        monkeypatch.setattr(covariance_blocks, "THRESHOLD_ENTRIES", 12)
+        monkeypatch.setattr(wide_bounds, "THRESHOLD_ENTRIES", 12)
     tight, strong = [], 0
     for seed in seeds:
         rng = np.random.default_rng([seed, len(kind)])

@@ -15,8 +15,8 @@ from oracles import covariance, optimum, samples
 import spcacore
 from spcacore import _core, dspca
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
+from spcacore.operators.gram import symmetric_submatrix
 from spcacore.operators.inputs import as_problem
-from spcacore.operators.submatrix import symmetric_submatrix
 from spcacore.supports.admissible import Supports
 
 MODULE = importlib.import_module("spcacore.solvers.semidefinite")
@@ -234,7 +234,7 @@ def test_the_bound_allows_for_rounding_of_the_products(monkeypatch, one_sided):
 
     Of equal numbers all roundings of a sum may have one sign: those of sparse rows then reach m roundings.
     """
-    monkeypatch.setattr("spcacore.operators.submatrix.SUBMATRIX_ENTRIES", 4000)
+    monkeypatch.setattr("spcacore.operators.gram.SUBMATRIX_ENTRIES", 4000)
     for seed in range(20):
         rng, dtype = np.random.default_rng(seed), np.float32 if seed % 2 or one_sided else np.float64
         X = rng.standard_normal((200, 4)) * [1, 2, 3, 10]

@@ -22,7 +22,7 @@ import spcacore
 from spcacore import branch_and_bound, optimality_bound, sparse_pca, tpower
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers import certificates, elimination, exact, exact_tree, solution, truncated_power
+from spcacore.solvers import certificates, exact, matrix_search, solution, truncated_power, wide_bounds
 
 KINDS = ("wishart", "rounded", "duplicated", "scaled", "correlation", "indefinite", "shifted", "zeros")
 
@@ -307,7 +307,7 @@ def test_callback(clock):
 
 def test_a_crowded_frontier_is_searched_depth_first(monkeypatch):
     A = hard()[0][:14, :14]
-    monkeypatch.setattr(exact_tree, "FRONTIER_BYTES", 0)
+    monkeypatch.setattr(matrix_search, "FRONTIER_BYTES", 0)
     start = np.arange(14.0)
     check(A, 6, branch_and_bound(A, 6, kind="covariance", start=start), optimum(A, 6))
     for limit in (1, 3, 6):
@@ -323,7 +323,7 @@ def test_variables_ruled_out_without_their_columns(monkeypatch):
     monkeypatch.setattr(exact, "EXACT_ORDER", 13)
     monkeypatch.setattr(exact, "STRONG_VARIABLES", (2, 5))
     monkeypatch.setattr(exact, "THRESHOLD_WORK", 0)  # not by all columns
-    monkeypatch.setattr(elimination, "STRONG_NODES", 0)  # nor by a proof among the strong ones
+    monkeypatch.setattr(wide_bounds, "STRONG_NODES", 0)  # nor by a proof among the strong ones
     surviving, left, refused, n = exact.surviving_variables, [], 0, 2 * examples(60)
 
     def note(*arguments):

@@ -15,7 +15,7 @@ from scipy.sparse.linalg import LinearOperator
 
 import spcacore
 from spcacore import _core, explained_variance, greedy, sparse_pca
-from spcacore.operators import submatrix
+from spcacore.operators import gram
 from spcacore.solvers import greedy_search
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -135,10 +135,10 @@ def test_backward_is_the_loop_and_bidirectional_the_better(seed, p, kind):
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_array, blocks], ids=["dense", "csr", "blocks"])
 def test_searches_share_the_rows_of_the_matrix(store, room, monkeypatch):
     """Each row is computed once by all searches of a component, if there is room for it."""
-    monkeypatch.setattr(submatrix, "ROWS_ENTRIES", room)
-    rows, asked = submatrix.rows_of, []
+    monkeypatch.setattr(gram, "ROWS_ENTRIES", room)
+    rows, asked = gram.rows_of, []
     monkeypatch.setattr(
-        submatrix, "rows_of", lambda op, S: (asked.extend(S) if op.p == 300 else 0, rows(op, S))[1]
+        gram, "rows_of", lambda op, S: (asked.extend(S) if op.p == 300 else 0, rows(op, S))[1]
     )
     X = np.random.default_rng(2).standard_normal((30, 300))
     X[:, ::40] += 2 * np.random.default_rng(3).standard_normal((30, 1))

@@ -13,10 +13,10 @@ from oracles import (
 
 import spcacore
 from spcacore import _core, tpower
-from spcacore.linalg.pencil import PencilBasis
+from spcacore.linalg.eigen import PencilBasis
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers.swaps import within_reach
+from spcacore.solvers.variance import within_reach
 
 load_wine = optional("sklearn.datasets", "load_wine")
 PITPROPS = spcacore.datasets.load_pitprops()

@@ -16,8 +16,8 @@ from spcacore.generalized.pencil import Form, Pencil
 from spcacore.objectives.eigenvalue_sum import LeadingSum, Partition
 from spcacore.objectives.ratio import Ratio, RatioOfUnits, Regression
 from spcacore.operators.deflation import DeflatedOperator
+from spcacore.operators.gram import KeptRows
 from spcacore.operators.inputs import as_problem
-from spcacore.operators.submatrix import KeptRows
 from spcacore.supports.admissible import Supports
 from spcacore.supports.search import ascend, backward, best_of, forward, growing, swap
 from spcacore.supports.tree import enumerated, prove, splits_of
