@@ -173,6 +173,8 @@ class SparseComponent(LoadingsResult):
         How many entries of X were NaN.
     mean, scale : ndarray of shape (p,) or None
         What was subtracted from each column, and what then divided it. None if not applied.
+    given : tuple of str
+        Which of "center" and "scale" were vectors of the caller, so that `mean` or `scale` repeats them.
 
     Examples
     --------
@@ -198,6 +200,7 @@ class SparseComponent(LoadingsResult):
     n_best: int = 1
     mean: AnyArray | None = None
     scale: AnyArray | None = None
+    given: tuple[str, ...] = ()
 
     @property
     def gap(self) -> float | None:
@@ -302,6 +305,7 @@ class GreedyComponent(SparseComponent):
         return SparseComponent(
             loading, float(self.path_value[k - 1]), int(np.count_nonzero(loading)), self.n_iter,
             self.converged, self.method, self.screening, names=self.names, mean=self.mean, scale=self.scale,
+            given=self.given,
         )  # fmt: skip
 
     def _facts(self) -> list[str]:

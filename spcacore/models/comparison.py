@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._labels import columns_of, reordered
 from .._limits import ALL_VECTORS_ORDER, READ_COMPONENTS
 from .._messages import brief, counted, few
 from .._records import NO_PANDAS, filled, frozen_record
@@ -248,8 +249,8 @@ def compare(
     reference : int or str, default 0
         The place or the label of the result that the others are matched with.
     kind, center, scale : optional
-        How to read X, as in `sparse_pca`. Default: as in the calls that made the results, where a vector
-        counts as True: give it here again. If the results do not say, "data", True and False.
+        How to read X, as in `sparse_pca`. Default: as in the calls that made the results, by the same
+        vectors where these were given. If the results do not say, "data", True and False.
     sample_weight
         As in `sparse_pca`.
 
@@ -297,7 +298,7 @@ def compare(
     labels, given = _labeled(results)
     place = _place_of(reference, labels)
     options: dict[str, Any] = {
-        name: _common_option(name, labels, given) if value is None else value
+        name: _common_option(name, labels, given, columns_of(X)) if value is None else value
         for name, value in (("kind", kind), ("center", center), ("scale", scale))
     }
     problem = as_problem(X, sample_weight=sample_weight, definite=False, **options)
@@ -371,18 +372,19 @@ def _unit_loadings(result: Any, label: str, p: int, names: Names) -> Array:
         raise type(error)(f"results[{label!r}]: {error}") from None
 
 
-def option_of(result: Any, name: str) -> Any:
-    """How the result took its data: `kind`, `center` or `scale`."""
+def _option_of(result: Any, name: str, names: Names) -> Any:
+    """How the result took its data: `kind`, `center` or `scale`, a vector in the order of these names."""
     if name == "kind":
         return getattr(result, "kind", "data")
-    if name == "center":
-        return not (hasattr(result, "mean") and result.mean is None)
-    return getattr(result, "scale", None) is not None
+    used: Any = getattr(result, "mean" if name == "center" else name, None)
+    if name in getattr(result, "given", ()):
+        return reordered(used, result.names, names, name)
+    return used is not None or (name == "center" and not hasattr(result, "mean"))
 
 
-def _common_option(name: str, labels: tuple[str, ...], given: list[Any]) -> Any:
+def _common_option(name: str, labels: tuple[str, ...], given: list[Any], names: Names) -> Any:
     """What all results say that say it."""
-    found: dict[Any, str] = {}
+    found: list[tuple[Any, str]] = []
     for label, result in zip(labels, given, strict=True):
         if getattr(result, "row_shift", None) is not None:
             raise ValueError(
@@ -391,12 +393,17 @@ def _common_option(name: str, labels: tuple[str, ...], given: list[Any]) -> Any:
         says = hasattr(result, "loadings") and hasattr(result, "mean")
         if says and not hasattr(result, "kind"):  # one component: without means it may be of a covariance
             says = result.mean is not None or (name == "scale" and result.scale is not None)
-        if says and not (name == "center" and option_of(result, "kind") == "covariance"):
-            found.setdefault(option_of(result, name), label)
-    if len(found) > 1:
-        (a, first), (b, second), *_ = found.items()
-        raise ValueError(f"say how to read X: result {first!r} has {name}={a!r}, and {second!r} {name}={b!r}")
-    return next(iter(found), {"kind": "data", "center": True, "scale": False}[name])
+        if says and not (name == "center" and getattr(result, "kind", "data") == "covariance"):
+            found.append((_option_of(result, name, names), label))
+    if not found:
+        return {"kind": "data", "center": True, "scale": False}[name]
+    common, first = found[0]
+    for value, label in found:
+        if not np.array_equal(value, common):
+            a, b = (repr(x) if np.ndim(x) == 0 else "a vector" for x in (common, value))
+            b = "another vector" if a == b else b
+            raise ValueError(f"say how to read X: result {first!r} has {name}={a}, and {label!r} {name}={b}")
+    return common
 
 
 # ---- how far they agree ---------------------------------------------------------------------------------

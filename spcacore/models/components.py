@@ -65,6 +65,8 @@ class SparsePCAResult(VariancesResult):
         Number of nonzeros of each loading.
     mean, scale : ndarray of shape (p,) or None
         What was subtracted from each column, and what then divided it. None if not applied.
+    given : tuple of str
+        Which of "center" and "scale" were vectors of the caller, so that `mean` or `scale` repeats them.
     n_iter : ndarray of shape (r,), int
     n_starts, n_ends, n_best : ndarray of shape (r,), int
         How many starts the search of each component made, how many of their runs it carried to their ends,

@@ -65,6 +65,8 @@ class SPCAResult(VariancesResult):
         After each iteration; without the constant `Tr X'X` if that is unknown. With ``ridge=inf`` in the
         squared units of X'X.
     mean, scale : ndarray of shape (p,) or None
+    given : tuple of str
+        As in `SparsePCAResult`.
     n_iter : int
     converged : bool
     method, kind : str

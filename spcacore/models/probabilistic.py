@@ -81,6 +81,8 @@ class PPCAResult(LoadingsResult):
     mean : ndarray of shape (p,) or None
         None for a covariance, or if no mean was subtracted.
     scale : ndarray of shape (p,) or None
+    given : tuple of str
+        As in `SparsePCAResult`.
     explained_variance : ndarray of shape (r,)
         Variance of x along each direction, noise included.
     log_likelihood : float or None
@@ -123,6 +125,7 @@ class PPCAResult(LoadingsResult):
     names: Names
     method: str
     scores: AnyArray | None = None
+    given: tuple[str, ...] = ()
 
     @property
     def directions(self) -> AnyArray:
@@ -533,6 +536,7 @@ def _result(problem: Problem, X: Any, fit: Fit, method: str, center: bool) -> PP
         n_samples=n,
         names=problem.names,
         method=method,
+        given=problem.given,
     )
     if problem.n_samples is None or is_row_blocks(X):
         return result

@@ -66,6 +66,8 @@ class RotatedResult(VariancesResult):
         For `sma`: B = Z'XY.
     mean, scale : ndarray of shape (p,) or None
         What was subtracted from each column, and what then divided it. None if not applied.
+    given : tuple of str
+        As in `SparsePCAResult`.
     total_variance : float
         Trace of the covariance matrix of the centered and scaled data.
     row_shift : float or None

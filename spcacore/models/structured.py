@@ -102,6 +102,8 @@ class StructuredPCAResult(VariancesResult):
     cardinality : ndarray of shape (r,), int
     mean, scale : ndarray of shape (p,) or None
         What was subtracted from each column, and what then divided it. None if not applied.
+    given : tuple of str
+        As in `SparsePCAResult`.
     n_iter, converged : ndarray of shape (r,), int and bool
     method : {"oppca", "soppca"}
     deflation, kind : str

@@ -326,6 +326,7 @@ class VariancesResult(LoadingsResult):
     n_samples: int | None
     names: Names
     method: str
+    given: tuple[str, ...] = ()
     scores: AnyArray | None = None
 
     @classmethod
@@ -339,8 +340,8 @@ class VariancesResult(LoadingsResult):
             "loadings": V, "explained_variance": problem.reported(variances),
             "explained_variance_ratio": ratio, "total_variance": problem.total_variance,
             "cardinality": np.array([np.count_nonzero(v) for v in V.T], np.intp), "mean": problem.mean,
-            "scale": problem.scale, "n_samples": problem.n_samples, "names": problem.names,
-            "kind": "covariance" if problem.n_samples is None else "data",
+            "scale": problem.scale, "given": problem.given, "n_samples": problem.n_samples,
+            "names": problem.names, "kind": "covariance" if problem.n_samples is None else "data",
             "scores": None if rows is None else fitted_scores(rows, problem, V),
         }  # fmt: skip
         if hasattr(cls, "missing_entries"):
@@ -360,7 +361,7 @@ class GivenLoadings(VariancesResult):
         At unit length, or zero, in the order and with the signs that were given.
     method : str
         The label that the caller gave.
-    explained_variance, explained_variance_ratio, total_variance, cardinality, mean, scale, kind
+    explained_variance, explained_variance_ratio, total_variance, cardinality, mean, scale, given, kind
         As in `SparsePCAResult`.
     n_samples, names, dense_ratio, scores
         As in `SparsePCAResult`.

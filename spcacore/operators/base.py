@@ -108,6 +108,7 @@ class Storage(ABC):
             row_weight=affine.row_weight,
             range=affine.range,
             total_weight=treatment.total_weight if data else None,
+            given=treatment.given,
             **known,
         )
 

@@ -222,7 +222,7 @@ def degree_problem(X: Any, *, center: bool) -> Problem:
     weight = _weight(data, rows, float(rows.mean()))
     root = np.sqrt(columns + columns.mean())
     problem = _scaled(data, weight).problem(Standardization(len(rows), center, True, deviation=root))
-    return replace(problem, degree_weight=weight, compressed=None, names=column_names(X))
+    return replace(problem, degree_weight=weight, compressed=None, names=column_names(X), given=())
 
 
 def row_shift(problem: Problem) -> float | None:

@@ -82,6 +82,8 @@ class Problem:
         Where there are no entries: variance that rounding alone may leave.
     mean, scale : ndarray of shape (p,) or None
         What is subtracted from, then divides, each column.
+    given : tuple of str
+        Which of "center" and "scale" the caller gave as a vector.
     names : tuple of str or None
     cost : int
         Multiplications of one product, for deciding how many starts to afford.
@@ -127,6 +129,7 @@ class Problem:
     floor: float = 0.0
     mean: AnyArray | None = None
     scale: AnyArray | None = None
+    given: tuple[str, ...] = ()
     weight: AnyArray | None = None
     row_weight: AnyArray | None = None
     degree_weight: AnyArray | None = None

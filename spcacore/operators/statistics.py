@@ -60,6 +60,12 @@ class Standardization:
         weight = check_sample_weight(sample_weight, n)
         return cls(n, center is not False, scale is not False, vectors["center"], vectors["scale"], weight)
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Which of `center` and `scale` the caller gave as a vector."""
+        vectors = {"center": self.mean, "scale": self.deviation}
+        return tuple(name for name, vector in vectors.items() if vector is not None)
+
     @cached_property
     def total_weight(self) -> float:
         """Samples that the rows stand for: n, or the sum of the weights."""

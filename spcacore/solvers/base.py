@@ -267,7 +267,7 @@ class Run:
             loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, self.solver.name,
             problem.screening(), names=problem.names, missing_entries=problem.missing_entries,
             n_starts=found.tally.starts, n_ends=found.tally.ends, n_best=found.tally.best,
-            mean=problem.mean, scale=problem.scale,
+            mean=problem.mean, scale=problem.scale, given=problem.given,
         )  # fmt: skip
 
     def _with_variance(self) -> Solution:

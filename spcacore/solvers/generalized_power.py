@@ -306,7 +306,7 @@ def gpower(
         nothing = np.zeros(problem.p, problem.operator.dtype)
         return SparseComponent(
             nothing, 0.0, 0, 0, True, "gpower", problem.screening(), names=problem.names, mean=problem.mean,
-            scale=problem.scale,
+            scale=problem.scale, given=problem.given,
         )  # fmt: skip
     return run.component()
 

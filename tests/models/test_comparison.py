@@ -18,6 +18,7 @@ from spcacore import compare, explained_variance, from_loadings, row_blocks
 from spcacore.models.variance import VARIANCE_DEFINITIONS
 
 pd = optional("pandas")
+NINE = tuple("abcdefghi")
 PROPS = spcacore.datasets.load_pitprops()
 A = PROPS.correlation
 RNG = np.random.default_rng(11)
@@ -218,6 +219,52 @@ def test_options_are_those_of_the_results():
     assert c.kind == "covariance"
     assert c.total_variance == pytest.approx(13)
     assert c.labels == ("tpower 1", "sca", "spca", "tpower 2")
+
+
+ABOUT, UNITS = np.linspace(-1, 1, 9), np.linspace(1, 3, 9)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda *X, **how: spcacore.sparse_pca(*X, 2, 4, **how),
+        lambda *X, **how: spcacore.spca(*X, 2, 4, **how),
+        lambda *X, **how: spcacore.sma(*X, 2, **how),
+        lambda *X, **how: spcacore.ppca(*X, 2, **how),
+        lambda *X, **how: spcacore.greedy(*X, 4, **how),
+        lambda *X, **how: spcacore.greedy(*X, 4, **how).at(3),
+        lambda *X, **how: spcacore.gpower(*X, 1e9, **how),
+        lambda *X, **how: from_loadings(sparse(3), *X, **how),
+        lambda *X, **how: spcacore.sparse_pca(Columns(X[0], NINE), 2, 4, **how),
+    ],
+    ids=["sparse_pca", "spca", "sma", "ppca", "greedy", "at", "nothing", "from_loadings", "named"],
+)
+@pytest.mark.filterwarnings("ignore:the penalty is too large")
+def test_vectors_that_were_given_are_used_again(call):
+    """Of other rows, too, and in the order of the columns of X, against NumPy."""
+    result, Y = call(X, center=ABOUT, scale=UNITS), X[:40] + 1
+    c = compare([result], Y)
+    assert_allclose(c.total_variance, np.sum(((Y - ABOUT) / UNITS) ** 2) / 39)
+    about = call(X, center=ABOUT, scale=True)
+    Z = Y - ABOUT
+    assert_allclose(compare([about], Y).total_variance, 9)
+    assert_allclose(compare([about], Y, scale=False).total_variance, np.sum(Z**2) / 39)
+    if result.names is not None:
+        c = compare([result], Columns(Y[:, ::-1], NINE[::-1]))
+        assert_allclose(c.total_variance, np.sum((Z / UNITS) ** 2) / 39)
+    in_units = call(X, center=True, scale=UNITS)
+    assert_allclose(compare([in_units], Y).total_variance, ((Y / UNITS).var(axis=0, ddof=1)).sum())
+
+
+def test_vectors_of_a_covariance_and_vectors_that_differ():
+    halves = spcacore.tpower(A, 4, kind="covariance", scale=np.full(13, 2.0))
+    assert_allclose(compare([halves, halves], A, kind="covariance").total_variance, 13 / 4)
+    given = [spcacore.tpower(X, 4, center=center) for center in (ABOUT, 2 * ABOUT, True)]
+    with pytest.raises(ValueError, match="'tpower 1' has center=a vector, and 'tpower 2' center=another"):
+        compare(given[:2], X)
+    with pytest.raises(ValueError, match="'tpower 1' has center=a vector, and 'tpower 2' center=True"):
+        compare(given[::2], X)
+    assert_allclose(compare(given, X, center=ABOUT).total_variance, np.sum((X - ABOUT) ** 2) / 59)
 
 
 def test_options_that_differ_must_be_said():
