@@ -20,6 +20,7 @@ _NUMBERS = (int, float, np.floating, np.integer)
 _NO_NUMBERS = (complex, np.complexfloating, np.ndarray, np.datetime64, np.timedelta64)
 _KINDS = {"U": "strings", "S": "strings", "T": "strings", "M": "dates", "m": "durations", "V": "records"}
 LARGEST = sys.maxsize
+_EXACT = 2**53  # up to it every integer is a double
 TAKES_MISSING = "NaN is missing for sparse_pca ('tpower', 'pmd'), spca, sca and ppca, of dense data"
 
 
@@ -100,8 +101,9 @@ def real_array(
 ) -> AnyArray:  # fmt: skip
     """Return `x` as an aligned native float array, by reference wherever the dtype allows it.
 
-    float32 and float64 stay; float16 becomes float32; every other real dtype becomes float64. Where the
-    variables of X have `labels`, so may the rows of `x`, which are then taken in that order.
+    float32 and float64 stay; float16 becomes float32; every other real dtype becomes float64, and integers
+    that this would round are refused. Where the variables of X have `labels`, so may the rows of `x`, which
+    are then taken in that order.
     """
     x = matched(x, labels, name)
     if type(x) is not np.ndarray:
@@ -133,9 +135,7 @@ def real_array(
         raise ValueError(f"{name} must have {needed}, not shape {a.shape}{advice}")
     if a.size == 0 and not empty:
         raise ValueError(f"{name} is empty: shape {a.shape}")
-    if a.dtype != float_type(a.dtype) or not a.flags.aligned:
-        with np.errstate(over="ignore", under="ignore"):  # of long doubles
-            a = np.require(a, float_type(a.dtype), ["A"])
+    a = as_floats(a, name)
     if finite:
         refuse_not_finite(a, name)
     if shape is not None:
@@ -221,11 +221,41 @@ def _from_objects(x: Any, a: AnyArray, name: str) -> Array:
         a = a.copy()
         a.flat[odd] = math.nan
     try:
-        return a.astype(np.float64)
+        found = a.astype(np.float64)
     except OverflowError:
         raise ValueError(f"{name} has integers beyond the number range of float64") from None
     except (TypeError, ValueError):
         raise TypeError(f"{name} holds objects that are not numbers") from None
+    far = np.abs(found) >= _EXACT
+    if far.any():
+        whole = [isinstance(one, numbers.Integral) and int(one) != int(float(one)) for one in a[far]]
+        _refuse_rounded(np.argwhere(far)[whole], a, name)
+    return found
+
+
+def as_floats(a: AnyArray, name: str) -> AnyArray:
+    """Numbers in the type that they are computed in, aligned; integers that it would round are refused."""
+    dtype = float_type(a.dtype)
+    if a.dtype == dtype and a.flags.aligned:
+        return a
+    wide = a.dtype.kind in "iu" and a.dtype.itemsize == 8 and a.size > 0
+    if wide and (a.max() > _EXACT or a.min() < -_EXACT):
+        far = (a > _EXACT) | (a < -_EXACT)
+        some = a[far]
+        spare = np.maximum(np.frexp(some.astype(np.float64))[1] - 53, 0).astype(a.dtype)  # bits beyond 53
+        _refuse_rounded(np.argwhere(far)[(some >> spare) << spare != some], a, name)
+    with np.errstate(over="ignore", under="ignore"):  # of long doubles
+        return np.require(a, dtype, ["A"])
+
+
+def _refuse_rounded(where: Index, a: AnyArray, name: str) -> None:
+    """Refuse the integers of an array that no double is equal to."""
+    if len(where):
+        at = tuple(map(int, where[0]))
+        raise ValueError(
+            f"{name} has {counted(len(where), 'integer')} beyond 2**53 that float64 would round, the first "
+            f"{a[at]} at {at[0] if len(at) == 1 else at}: subtract what they share, or round by astype(float)"
+        )
 
 
 def _is_number(word: str) -> bool:

@@ -250,6 +250,15 @@ BAD = [
     ("string", lambda a: "X", TypeError, "is the string"),
     ("name of a file", lambda a: "data.csv", TypeError, "'data.csv'; read the file"),
     ("beyond float64", lambda a: a.astype(np.longdouble) * np.longdouble("1e4000"), ValueError, "infinite"),
+    *[
+        (
+            f"too many digits, {kind.__name__}",
+            lambda a, kind=kind: with_object(abs(a), 2**53 + 1).astype(kind),
+            ValueError,
+            r"1 integer beyond 2\*\*53 that float64 would round, the first 9007199254740993 at",
+        )
+        for kind in (np.int64, np.uint64, object)
+    ],
     ("huge integer", lambda a: np.full(a.shape, 10**400, object).tolist(), ValueError, "number range"),
     ("sparse, complex", lambda a: sp.csr_array(np.atleast_2d(a).astype(complex)), TypeError, None),
     ("sparse, no rows", lambda a: sp.csr_array((0, a.shape[-1])), (ValueError, TypeError), None),

@@ -21,8 +21,8 @@ from .._limits import (
     slices,
 )
 from .._types import AnyArray, Array, DType, Names
-from .._validation import as_dense, column_names, float_type, is_sparse, real_array, refuse_not_finite
-from ..linalg.scaling import below_range, beyond_range
+from .._validation import as_dense, as_floats, column_names, is_sparse, real_array, refuse_not_finite
+from ..linalg.scaling import below_range
 from .base import CovarianceStorage, DataInMemory, InMemory, refuse_oblong
 from .dense import DenseData, blas_layout
 from .gram import pairs_of
@@ -40,8 +40,7 @@ def in_memory(X: Any, called: str = "X", turn: bool = False) -> Any:
     if not is_sparse(X):
         return blas_layout(real_array(X, called, ndim=2, finite=False))
     X = compressed(X, called, turn)
-    with beyond_range():  # of long doubles
-        data = np.require(X.data, float_type(X.dtype), ["C", "A"])
+    data = np.ascontiguousarray(as_floats(X.data, f"{called}.data"))
     arrays = data, *_indices_of(X)
     same = all(a is b for a, b in zip(arrays, (X.data, X.indices, X.indptr), strict=True))
     return X if same else type(X)(arrays, shape=X.shape)
@@ -85,7 +84,8 @@ def as_finite(X: Any, name: str = "X", form: str = "csr") -> Any:
         return real_array(X, name, ndim=2)
     a = compressed(X, name).asformat(form)
     refuse_not_finite(a.data, f"{name}.data")
-    return a.astype(float_type(a.dtype), copy=False)
+    data = as_floats(a.data, f"{name}.data")
+    return a if data is a.data else type(a)((data, a.indices, a.indptr), shape=a.shape)
 
 
 def squared_norms(M: Any, axis: int = 0) -> Array:

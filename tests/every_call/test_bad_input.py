@@ -145,6 +145,36 @@ def test_sparse_not_finite(call, dtype):
 # ---- what has no answer, or hardly one ------------------------------------------------------------------
 
 
+def whole_numbers(dtype):
+    """Of as many bits as a double has and more, odd and with zeros at the end; both ends of the range."""
+    rng, wide = np.random.default_rng(5), 64 - (dtype is np.int64)
+    odd = [int(rng.integers(2**50)) << bits - 51 | 1 << bits - 1 | 1 for bits in range(51, wide + 1)]
+    ends = [2**53 - 1, 2**53, 2**53 + 1, 2**54 - 2, 2**wide - 1, 2**wide - 2**11]
+    some = [one >> zeros << zeros for one in odd for zeros in (0, 5, 9)] + ends
+    return some if dtype is np.uint64 else [*some, *(-one for one in some), -(2**63)]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_integers_that_a_double_would_round(dtype):
+    """Python compares integers with doubles exactly."""
+    forms = itertools.cycle(
+        [
+            lambda X: X,
+            lambda X: X.astype(object),
+            lambda X: X.astype(X.dtype.newbyteorder()),
+            sp.coo_array,
+            lambda X: spcacore.row_blocks(X, block_bytes=16),
+        ]
+    )
+    for one, form in zip(whole_numbers(dtype), forms, strict=False):
+        X = form(np.array([[0, 1], [one, 0], [3, 4]], dtype))
+        if one == float(one):
+            spcacore.explained_variance(X, np.eye(2))
+            continue
+        with pytest.raises(ValueError, match=rf"\bX(\.data)? has 1 integer beyond 2\*\*53 .* {one} at"):
+            spcacore.explained_variance(X, np.eye(2))
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("index", [-1, 10**6])
 def test_a_single_entry_outside_of_a_sparse_matrix(axis, index):
