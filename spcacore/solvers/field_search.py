@@ -50,7 +50,6 @@ from .._limits import (
     RACE_STARTS,
     RISE,
     SUBMATRIX_ORDER,
-    TALLY_TIE,
     WEAK_CORRELATION,
     WEAK_SWAP_WORK,
 )
@@ -62,7 +61,7 @@ from ..operators.gram import largest_submatrix, rows_of
 from .base import IterativeSolver
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import fitted_on, is_better
-from .solution import Begin, Solution, Tally, drop_zeros, ended
+from .solution import Begin, Solution, Tally, agreeing, drop_zeros, ended
 from .solver import found_from_each
 from .starts import extreme_samples
 from .variance import swap_search
@@ -253,8 +252,7 @@ class FieldSearch:
                 new = x
         if new is None:
             return None
-        reached = sum(count for value, count in runs if value >= new.objective * (1 - TALLY_TIE))
-        tally = Tally(tally.starts, tally.ends, reached)
+        tally = Tally(tally.starts, tally.ends, agreeing(runs, new.objective))
         return replaced(new, tally=tally, n_iter=new.n_iter if new is best else n_iter)
 
     def _ends(self, field: Field, count: int, most: int) -> Race:

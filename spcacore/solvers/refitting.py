@@ -20,7 +20,7 @@ from ..linalg.scaling import with_entries
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import largest_submatrix
 from ..supports.admissible import Supports
-from .solution import Report, Solution, Tally, ended
+from .solution import Report, Solution, Tally, agreeing, ended
 
 Run = Callable[[_core.Operator, Index, AnyArray], Solution | None]
 
@@ -77,22 +77,20 @@ def best_run(
     tol: float = 0,
 ) -> Solution | None:  # fmt: skip
     """The best of the runs from all starts, or from the first ones if the callback ends the search."""
-    best, same, total = None, 0, 0
+    best, values = None, list[float]()
     for start in starts:
         if best is not None and ended(state.hook):
             break
         new = run(*start)
         if new is None:
             continue
-        total += 1
-        if best is None or not same_support(new, best):
-            if best is None or is_better(state, new, best, tol):
-                best, same = new, 1
-            continue
-        same += 1
-        if is_better(state, new, best, tol):
+        values.append(new.objective)
+        if best is None or is_better(state, new, best, tol):
             best = new
-    return None if best is None else replaced(best, tally=Tally(total, total, same))
+    if best is None:
+        return None
+    same = agreeing(((value, 1) for value in values), best.objective)
+    return replaced(best, tally=Tally(len(values), len(values), same))
 
 
 def best_of_bounded(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from .._limits import CALLBACK_SECONDS
+from .._limits import CALLBACK_SECONDS, TALLY_TIE
 from .._records import record, replaced
 from .._types import AnyArray, Index
 from .._validation import Hook
@@ -73,6 +73,11 @@ class Tally(NamedTuple):
     starts: int = 1
     ends: int = 1
     best: int = 1
+
+
+def agreeing(runs: Iterable[tuple[float, int]], best: float) -> int:
+    """How many runs ended at the best value, of so many that ended at each value."""
+    return sum(count for value, count in runs if value >= best - TALLY_TIE * abs(best))
 
 
 @record

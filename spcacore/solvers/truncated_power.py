@@ -21,7 +21,6 @@ from .._limits import (
     SUBMATRIX_ORDER,
     SWAP_WORK,
     SWAPPED_ENDS,
-    TALLY_TIE,
     WORKING_SET_FACTOR,
 )
 from .._records import record, replaced
@@ -39,7 +38,7 @@ from .base import IterativeSolver, run_one, shared_parameters
 from .field_search import FieldSearch, noise_of, rises_above_noise
 from .matrix_search import best_supports
 from .refitting import Step, Steps, best_run, fitted_on, is_better, penalty_continuation, refit
-from .solution import Solution, Tally, drop_zeros, ended
+from .solution import Solution, Tally, agreeing, drop_zeros, ended
 from .solver import Solver
 from .starts import AllowedEntries, Columns, Start, search_starts
 from .variance import brief_search, swap_search
@@ -98,8 +97,7 @@ class TruncatedPower(IterativeSolver):
                 reached.append((y.objective, len(runs)))
         if x is None:
             return None
-        agreeing = sum(count for value, count in reached if value >= x.objective * (1 - TALLY_TIE))
-        tally = Tally(best.tally.starts, best.tally.ends, agreeing)
+        tally = Tally(best.tally.starts, best.tally.ends, agreeing(reached, x.objective))
         x = replaced(x, n_iter=best.n_iter, tally=tally)
         if self.swaps == 0:
             return x

@@ -117,6 +117,18 @@ def test_each_variable_leads_to_its_own_block():
     assert counts(whole) == (starts, ends, best)
 
 
+def test_runs_that_reach_the_same_value_on_different_variables_agree():
+    """The blocks are the same, so that each run ends at 2.9: so say they by every kind of step."""
+    options = {"kind": "covariance", "n_starts": 7}
+    A = two_blocks(other=0.95)
+    for found in (
+        flat.tpower(A, 3, **options),
+        flat.pmd(A, 1.7, **options),
+        flat.scotlass(A, 1.7, **options),
+    ):
+        assert counts(found) == (7, 7, 7)
+
+
 def test_eight_power_steps_lead_to_the_leading_eigenvector():
     """Those of an eigenvalue of 1 are 4^-8 of what they were beside that of 4."""
     V, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((30, 30)))
