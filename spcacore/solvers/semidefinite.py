@@ -245,7 +245,7 @@ def _loading(
     supports, vector = state.supports, np.zeros(state.p)
     vector[relaxed.kept] = _core.leading_eigenvector(relaxed.matrix.copy())[1]
     vector = supports.oriented(vector)
-    norms = supports.norms(vector)
+    norms = np.round(supports.norms(vector), 12)  # of equal variables the first
     used = supports.allowed & ((norms > NEGLIGIBLE_ENTRY * norms.max()) | supports.included)
     units = used if k is None else supports.largest(norms, k)
     index = supports.index(units if supports.shapes else units & used)
