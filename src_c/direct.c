@@ -421,6 +421,7 @@ static spca_status components(const operator_t *A, spca_int n, spca_int r, spca_
     components_room(&c, n, r, &room);
     *count = 0;
     for (spca_int a = 0; a < p * r; a++) V[a] = 0;
+    for (spca_int t = 0; t < r; t++) variance[t] = 0;
     status = copied(&c, A, unformed(n, p, r, plan) && deflation != SPCA_HOTELLING);
     if (status < 0) return status;
     for (; *count < r; ++*count) {
@@ -443,7 +444,6 @@ static spca_status components(const operator_t *A, spca_int n, spca_int r, spca_
         if (status < 0) return status;
     }
     status = explained(A, *count, V, c.work, variance);
-    for (spca_int t = *count; t < r; t++) variance[t] = 0;
     return status == SPCA_OK && late ? SPCA_NOT_CONVERGED : status;
 }
 

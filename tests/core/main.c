@@ -148,5 +148,6 @@ int main(int argc, char **argv)
         printf("%s: %" PRIu64 " trials\n", TABLE[i].name, some * (TABLE[i].check[0] ? 2 : 1));
         made += some;
     }
+    spca_pool_end();
     return made ? 0 : usage(); /* no such check */
 }
