@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._limits import TIE
 from .._messages import counted, few
 from .._records import frozen_record, record
 from .._types import (
@@ -549,9 +550,10 @@ class _Criterion:
 
 
 def _largest(score: Array, error: Array | None) -> tuple[int, int]:
-    """The best, and the sparsest within one standard error of it."""
-    best = int(np.argmax(score))
-    return best, best if error is None else int(np.argmax(score >= score[best] - error[best]))
+    """The best, and the sparsest within one standard error of it; of scores that tie, the first."""
+    most = score.max() - TIE.double * max(1.0, abs(score.max()))  # scores may be shares of a variance
+    best = int(np.argmax(score >= most))
+    return best, best if error is None else int(np.argmax(score >= most - error[best]))
 
 
 def _refuse_likelihood(plan: Plan) -> None:

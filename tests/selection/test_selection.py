@@ -115,6 +115,17 @@ def test_scores_by_number_of_components_are_those_of_separate_selections():
         assert_allclose(alone.scores[:, 0], counted.scores[:, r], atol=1e-9)
 
 
+@pytest.mark.parametrize("rule", ["one_se", "best"])
+def test_components_of_one_variable_tell_nothing_of_other_variables(rule):
+    """So that they predict no entry better than none, and rounding counts none of them."""
+    for seed in range(6):
+        X = np.random.default_rng(seed).standard_normal((20, 7))
+        for held in (X, scipy.sparse.csc_array(X)):
+            count = spcacore.select_n_components(held, pca(1, 1), 3, n_folds=3, rule=rule)
+            assert count.best == count.chosen == 0
+            assert count.result is None
+
+
 @pytest.mark.share(4)
 @pytest.mark.parametrize("criterion", ["cv", "permutation"])
 @pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
