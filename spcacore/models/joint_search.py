@@ -144,11 +144,11 @@ def searched(
     among, ended, told = promising(problem, start, max(sizes)), True, False
     for check in range(JOINT_CHECKS):
         A, given = np.ascontiguousarray(problem.operator.submatrix(among)), _inside(among, start)
-        best, most = given, 0.0
+        best, most, rough = given, 0.0, without_last_bits(A)
         supports = problem.supports.on(among)
         for attempt in range(1 if check else attempts):
-            starts = _starts(_rounded(A), supports, sizes, given, seed + attempt, constraint)
-            search = JointSearch(_rounded(A), supports, sizes, starts, seed + 1009 * attempt, constraint)
+            starts = _starts(rough, supports, sizes, given, seed + attempt, constraint)
+            search = JointSearch(rough, supports, sizes, starts, seed + 1009 * attempt, constraint)
             for n_iter, _ in enumerate(search.rounds()):
                 if search.best and search.best[0][0] > most:
                     most, best = search.best[0]
@@ -193,7 +193,7 @@ def _starts(
     return [given, *(x for _, x in free.best if all(len(index) for index, _ in x))]
 
 
-def _rounded(A: Array) -> Array:
+def without_last_bits(A: Array) -> Array:
     """A to 32 bits of the standard deviations of each pair.
 
     So last bits, which differ between processors, storages and threads, decide nothing in a search of many

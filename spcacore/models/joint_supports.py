@@ -3,7 +3,8 @@ number of nonzeros for all.
 
 All searches work on A of some variables: of all, where there are not many. Else they are at first those that
 components sought in turn promise (models/joint_search). Others join that would enter a loading, and the
-search goes on from there until there are none.
+search goes on from there until there are none. They see A without its last bits, which would decide among
+variables of equal variance; what is proved, and the values, are of A itself.
 """
 
 from __future__ import annotations
@@ -52,7 +53,16 @@ from ..solvers.solution import Solution
 from ..supports.admissible import Supports, Units
 from ..supports.search import Steps, best_of, forward, swap
 from ..supports.tree import Sets, enumerated, prove, splits_of
-from .joint_search import Loading, Loadings, Sizes, entrants, in_places, in_turn, promising
+from .joint_search import (
+    Loading,
+    Loadings,
+    Sizes,
+    entrants,
+    in_places,
+    in_turn,
+    promising,
+    without_last_bits,
+)
 from .refinement import quickly_refined, refined
 from .request import Request
 
@@ -62,17 +72,21 @@ from .request import Request
 def best_common(
     objective: LeadingSum, steps: Steps, starts: Iterable[Units] = (), rng: np.random.Generator | None = None
 ) -> tuple[float, Units]:
-    """The best set that swaps lead to, from a few starts or those given; of few variables, with `rng`, random
-    ones too."""
+    """The best set that swaps lead to, from a few starts or those given; with `rng` from random ones too."""
     A, r, p = objective.A, objective.r, len(objective.A)
     starts = [*starts]
     if not starts:
         values, V, _ = leading_eigenpairs(A.copy(), r, A if p > SMALL_ORDER and 2 * r < p else None)
         weights = [objective.diagonal, np.square(V) @ np.maximum(values, 0)]
-        if rng is not None and p <= SMALL_ORDER:
-            weights += [rng.random(p) for _ in range(ACROSS_RANDOM)]
+        if rng is not None:
+            weights += [rng.random(p) for _ in range(_restarts(p))]
         starts = [forward(objective), *(_largest(objective, weight) for weight in weights)]
     return best_of(objective, starts, steps)
+
+
+def _restarts(p: int) -> int:
+    """How many searches of p variables begin at random."""
+    return min(ACROSS_RANDOM if p <= SMALL_ORDER else ACROSS_RANDOM_MANY, ACROSS_RANDOM_WORK // p**2)
 
 
 def _largest(objective: LeadingSum, weight: Array) -> Units:
@@ -115,8 +129,7 @@ def best_disjoint(
         if more > value * (1 + RISE):
             value, best = more, search.sets(units)
     rng = np.random.default_rng(seed)
-    restarts = ACROSS_RANDOM if search.small else ACROSS_RANDOM_MANY
-    for _ in range(min(restarts, ACROSS_RANDOM_WORK // len(A) ** 2)):
+    for _ in range(_restarts(len(A))):
         if steps.over:
             break
         kept = [None if out else one for one, out in zip(best, rng.random(r) < 0.5, strict=True)]
@@ -130,9 +143,9 @@ def best_disjoint(
 
 class _Disjoint:
     def __init__(self, A: Array, supports: Supports, sizes: Sizes, steps: Steps, total: bool):
-        self.A, self.supports, self.steps = A, supports, steps
+        self.A, self.supports, self.steps = without_last_bits(A), supports, steps
         self.one = LeadingSum(A, supports.within(sum(sizes) if total else max(sizes)))
-        self.whole = Partition(self.one, sizes, total)
+        self.whole = Partition(LeadingSum(self.A, self.one.supports), sizes, total)
         self.small = len(A) <= SMALL_ORDER
 
     def sets(self, units: Units) -> Sets:
@@ -357,8 +370,8 @@ def search_together(
             supports = replaced(Supports.any_of(len(active)), allowed=supports.allowed[active])
         masks = [supports.mask(index) for index in begin]
         if request.support == "common":
-            objective = LeadingSum(A, supports.within(sizes[0]), r)
-            _, units = best_common(objective, steps, masks[:1], np.random.default_rng(request.seed))
+            room, rng = supports.within(sizes[0]), np.random.default_rng(request.seed)
+            _, units = best_common(LeadingSum(without_last_bits(A), room, r), steps, masks[:1], rng)
             if exact:
                 end = time.monotonic() + solver.time_limit
 
@@ -366,6 +379,7 @@ def search_together(
                     return time.monotonic() > end or steps.report(nodes)
 
                 limit = np.inf if solver.node_limit is None else solver.node_limit
+                objective = LeadingSum(A, room, r)
                 proof = prove(objective, units, tol=solver.tol, node_limit=limit, clock=clock)
                 units = proof.units
                 proved[:] = [proof.upper, float(proof.complete)]
@@ -384,8 +398,10 @@ def search_together(
                     proved[:] = [value, 1.0]
                 return [(S, x) for S, x in start if x.any()]
         assert total is not None
-        inside, seed = of_matrix(problem, A, supports), request.seed
-        return best_budget(inside, total, r, [start] if start else [], steps, seed, bool(before))[0]
+        inside, rough = (of_matrix(problem, x, supports) for x in (A, without_last_bits(A)))
+        starts = [start] if start else []
+        found, _ = best_budget(rough, total, r, starts, steps, request.seed, bool(before))
+        return quickly_refined(inside, found, tuple(supports.cardinality_with(S) for S, _ in found))[0]
 
     loadings = _among_some(problem, request, r, exact, of_some)
     done = not steps.over and (not exact or bool(proved[1]))

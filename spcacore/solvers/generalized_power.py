@@ -47,6 +47,7 @@ from .starts import (
     power_start,
     promising_columns,
     search_starts,
+    tied,
     variance_alone,
 )
 
@@ -419,7 +420,7 @@ def _block_starts(problem: Problem, m: int, solver: GeneralizedPower, seed: list
 
     def each() -> Iterator[Array]:
         if problem.diagonal is not None and solver.start != "eigenvector":
-            yield _columns(problem, m)
+            yield _columns(problem, m, rng)
         if solver.start != "diagonal":
             yield _eigenvectors(op, m, rng)
         while True:
@@ -429,14 +430,14 @@ def _block_starts(problem: Problem, m: int, solver: GeneralizedPower, seed: list
     yield from itertools.islice(each(), 1 if one else solver.n_starts or 1 + (problem.diagonal is not None))
 
 
-def _columns(problem: Problem, m: int) -> Array:
+def _columns(problem: Problem, m: int, rng: np.random.Generator) -> Array:
     """Unit vectors of the variables that explain most, given those taken before."""
     op, p = problem.operator, problem.p
-    index = _core.select_largest(problem.variances, min(p, 4 * m))
+    index = largest_alone(tied(problem.variances), min(p, 4 * m), lambda: rng)
     G = op.submatrix(index).astype(np.float64)
     W = np.zeros((p, m))
     for t in range(m):
-        j = int(np.argmax(np.diagonal(G)))
+        j = int(np.argmax(tied(np.diagonal(G))))
         W[index[j], t] = 1
         if G[j, j] > 0:
             G = G - np.outer(G[:, j], G[j]) / G[j, j]

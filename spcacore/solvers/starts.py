@@ -110,6 +110,11 @@ def variance_alone(state: DeflatedOperator) -> AnyArray | None:
         outside = 1 - sum(q**2 for q in state.basis)
         kept = outside > 1e-3
         promise = np.where(kept, promise / np.where(kept, outside, 1), 0)
+    return tied(promise)
+
+
+def tied(promise: AnyArray) -> AnyArray:
+    """As the largest of them, where they differ from it by no more than variances that tie."""
     largest = promise.max()
     return np.where(promise >= (1 - VARIANCE_TIE) * largest, largest, promise)
 
@@ -120,9 +125,9 @@ def largest_alone(promise: AnyArray, count: int, rng: Callable[[], np.random.Gen
     Of more than one, where more tie, any: the first of them may be neighbors, which tell the same.
     """
     chosen = _core.select_largest(promise, count)
-    tied = np.flatnonzero(promise == promise.max())
-    if 1 < count < len(tied):
-        return rng().choice(tied, count, replace=False)
+    equal = np.flatnonzero(promise == promise.max())
+    if 1 < count < len(equal):
+        return rng().choice(equal, count, replace=False)
     return chosen[descending(promise[chosen])]
 
 
@@ -135,7 +140,7 @@ def _leading_start(state: DeflatedOperator, promise: AnyArray | None, k: int) ->
     index = _core.select_largest(promise, width)
     multiply, diagonal = _products_inside(state, index)
     vector = np.zeros(width, diagonal.dtype)
-    vector[np.argmax(diagonal >= (1 - VARIANCE_TIE) * diagonal.max())] = 1  # the first of a tie
+    vector[np.argmax(tied(diagonal))] = 1  # the first of a tie
     with below_range():
         vector = multiply(vector)
         for _ in range(START_STEPS):  # a whole decomposition would cost several products

@@ -105,6 +105,28 @@ def test_variances_that_tie(seed):
             assert np.array_equal(spcacore.sparse_pca(held, 2, **options).loadings != 0, expected != 0)
 
 
+TOGETHER = {  # components that are found together: how many variables, and the seed of a case for each
+    "common": (66, 1, {"cardinality": 6, "support": "common"}),
+    "disjoint": (66, 3, {"cardinality": 6, "support": "disjoint"}),
+    "total": (66, 3, {"cardinality": spcacore.Total(8)}),
+    "block": (20, 3, {"method": spcacore.GPower(0.2, relative=True, block=True)}),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["common", "block", *(pytest.param(one, marks=pytest.mark.slow) for one in ("disjoint", "total"))]
+)
+def test_components_found_together_of_variances_that_tie(name):
+    """Of standardized noise, in which rounding would choose where a search begins."""
+    p, seed, options = TOGETHER[name]
+    X = np.random.default_rng(seed).standard_normal((60, p))
+    expected = spcacore.sparse_pca(np.corrcoef(X.T), 2, **options, kind="covariance")
+    for hold in (np.asarray, np.asfortranarray, sp.csr_array, HELD["blocks"]):
+        found = spcacore.sparse_pca(hold(X), 2, **options, scale=True)
+        assert np.array_equal(found.loadings != 0, expected.loadings != 0)
+        np.testing.assert_allclose(found.loadings, expected.loadings, atol=1e-6)
+
+
 @pytest.mark.parametrize("seed", [3, *(pytest.param(i, marks=pytest.mark.slow) for i in range(5))])
 def test_rare_counts(seed):
     """Dense data whose entries are few are searched as sparse data are, whose products cost less."""
