@@ -21,12 +21,14 @@ from .._limits import (
     SUBMATRIX_ORDER,
     SWAP_WORK,
     SWAPPED_ENDS,
+    TIE,
     WORKING_SET_FACTOR,
 )
 from .._records import record, replaced
 from .._types import AnyArray, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import require_entries
 from ..choice import Choice
+from ..linalg.eigen import ties
 from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import can_be_formed, ground_of
@@ -154,6 +156,8 @@ class TruncatedPower(IterativeSolver):
 
     def find(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
         state = state.formed()
+        if sparsity == 1 and self._chooses_starts(state) and (best := _largest_variance(state)) is not None:
+            return best
         by_default = self._chooses_starts(state) and sparsity < state.p
         if not (by_default and can_be_formed(state)):
             return super().find(state, sparsity)
@@ -265,6 +269,15 @@ class TruncatedPower(IterativeSolver):
                 return None
             index, entries = x.index, x.entries
         return None if x is None else penalty_continuation(state, x, steps)
+
+
+def _largest_variance(state: DeflatedOperator) -> Solution | None:
+    """The variable that explains most by itself, the first of a tie; None where that is not its variance."""
+    diagonal, other = state.diagonal, state.supports.shapes or state.constrained or state.quotient
+    if diagonal is None or other or state.problem.filled is not None or not diagonal.max() > 0:
+        return None
+    found = fitted_on(state, ties(diagonal, TIE.of(state.operator.dtype))[:1])
+    return replaced(found, proved=True)
 
 
 def _running(state: DeflatedOperator) -> _core.Operator:
