@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .. import _core
 from .._limits import (
@@ -46,6 +45,7 @@ from ..supports.admissible import Supports
 Loading = tuple[Index, AnyArray]
 Loadings = list[Loading]
 Sizes = tuple[int, ...]  # the cardinalities of several components
+ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
 _CONSTRAINTS = (None, "orthogonal", "uncorrelated")  # by their numbers in joint.h
 
 
@@ -57,10 +57,14 @@ def as_matrix(problem: Problem, loadings: Sequence[Loading]) -> Array:
     return V
 
 
-def in_places(variances: ArrayLike, sizes: Sequence[int]) -> list[int]:
-    """The order in which those of as many nonzeros descend in variance, in the places that these have."""
-    out = np.empty(len(sizes), np.intp)
-    out[np.argsort(sizes, kind="stable")] = np.lexsort((-np.asarray(variances), np.asarray(sizes)))
+def in_places(variances: Sequence[float], sizes: Sequence[int]) -> list[int]:
+    """The order in which those of as many nonzeros descend in variance, in the places that these have.
+
+    Those of equal variance stay in turn, so that rounding orders none.
+    """
+    share, out = np.asarray(variances) / (max(variances, default=0) or 1.0), np.empty(len(sizes), np.intp)
+    order = np.lexsort((-share.round(ORDER_DIGITS), np.asarray(sizes)))
+    out[np.argsort(sizes, kind="stable")] = order
     return out.tolist()
 
 

@@ -35,7 +35,6 @@ from .joint_search import Loading, Loadings, Sizes, as_matrix, ascended, in_plac
 from .request import CONSTRAINTS
 from .variance import checked_loadings, nonzeros_of, operator_variances
 
-_ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
 NOT_CONVERGED = "refinement not converged in {} rounds"
 
 
@@ -239,11 +238,9 @@ def refined_from(problem: Problem, starts: list[Loadings], sizes: Sizes) -> Load
 
 
 def _ordered(problem: Problem, loadings: Loadings, sizes: Sizes) -> Loadings:
-    """Loadings of as many nonzeros by decreasing variance, so that their order does not hang on rounding."""
+    """Loadings of as many nonzeros by decreasing variance."""
     state = DeflatedOperator.from_problem(problem)
-    variances = [state.quadratic(*x) for x in loadings]
-    share = np.array(variances) / (max(*variances, 0.0) or 1.0)
-    return [loadings[t] for t in in_places(share.round(_ORDER_DIGITS), sizes)]
+    return [loadings[t] for t in in_places([state.quadratic(*x) for x in loadings], sizes)]
 
 
 def _alone(problem: Problem, now: Loading, size: int, attempts: int, seed: int, hook: Hook) -> Loadings:

@@ -105,15 +105,24 @@ def test_variances_that_tie(seed):
             assert np.array_equal(spcacore.sparse_pca(held, 2, **options).loadings != 0, expected != 0)
 
 
-@pytest.mark.parametrize("method", ["tpower", "branch_and_bound"])
-def test_single_variables_of_variances_that_tie(method):
+SINGLE = {
+    "tpower": {},
+    "branch_and_bound": {"method": "branch_and_bound"},
+    "disjoint": {"support": "disjoint"},
+    "total": {"cardinality": spcacore.Total(2)},
+}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_single_variables_of_variances_that_tie(name):
     """One after another, as all are as good, whichever of them rounding makes larger."""
     for seed in (11, 24, 38):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((40, rng.integers(2, 9)))
         weight = rng.integers(1, 4, 40) * 1.0
         for hold in (np.asarray, sp.csc_array, lambda X: spcacore.row_blocks(X, block_bytes=2000)):
-            found = spcacore.sparse_pca(hold(X), 2, 1, method=method, scale=True, sample_weight=weight)
+            options = {"cardinality": 1, "scale": True, "sample_weight": weight} | SINGLE[name]
+            found = spcacore.sparse_pca(hold(X), 2, **options)
             assert np.array_equal(found.loadings, np.eye(X.shape[1])[:, :2])
 
 
