@@ -300,7 +300,8 @@ def wheel(session):
         leave_out(session, f"Python {', '.join(missing)} is not here")
 
 
-SANITIZED = "-Db_lundef=false", "-Dclones=false", "-Dbuildtype=debugoptimized"
+WITH_CLONES = "-Db_lundef=false", "-Dbuildtype=debugoptimized"
+SANITIZED = *WITH_CLONES, "-Dclones=false"
 HALT = {
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
@@ -309,7 +310,7 @@ HALT = {
 HARNESS = {  # what must be here; compiler; options of Meson; options of its tests
     "plain": ((), "gcc", ["-Dclones=false", "-Dharness=100"], ["--suite", "turns"]),
     "clones": ((), "gcc", ["-Dharness=100"], ["--suite", "turns"]),
-    "asan": ((), "gcc", [*SANITIZED, "-Db_sanitize=address,undefined", "-Dharness=50"],
+    "asan": ((), "gcc", [*WITH_CLONES, "-Db_sanitize=address,undefined", "-Dharness=50"],
              ["--suite", "turns", "--suite", "corpus"]),
     "ubsan": (CLANG, "clang-14", [*SANITIZED, "-Db_sanitize=undefined", "-Dharness=50",
               "-Dc_args=-fsanitize=float-cast-overflow,local-bounds"], ["--suite", "turns"]),
@@ -428,7 +429,7 @@ def fuzz(session):
 @nox.session(python=USUAL)
 def asan(session):
     """The tests with address and undefined behavior sanitizers; then leaks, of every public call."""
-    options = [NO_ABI3, *(f"-Csetup-args={x}" for x in SANITIZED if "clones" not in x)]
+    options = [NO_ABI3, *(f"-Csetup-args={x}" for x in WITH_CLONES)]
     work = environment(
         session, ".[test-all]", build=[*options, "-Csetup-args=-Db_sanitize=address,undefined"]
     )
