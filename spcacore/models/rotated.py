@@ -23,7 +23,7 @@ from .._validation import (
     real_array,
 )
 from ..linalg.orthogonal import inner_products, inverse_root, polar_factor, symmetrized
-from ..linalg.scaling import TINY, below_range, descending, divisor
+from ..linalg.scaling import EPS, TINY, below_range, descending, divisor
 from ..operators.gram import leading_vectors, negligible
 from ..operators.inputs import as_problem, degree_problem, degree_weight, row_shift
 from ..operators.problem import Problem
@@ -433,6 +433,7 @@ class _Shrinkage:
         elif Y.shape[1] > 1 and self.rotation == "l1":
             l1_rotate(Y, 1000, 1e-8, varimax=not self.rotated)
             self.rotated = True
+        Y[np.abs(Y) <= 8 * Y.shape[1] * EPS] = 0  # rounding: the columns have unit length
         return self.threshold_entries(Y)
 
     def threshold_entries(self, Y: Array) -> Array:

@@ -167,6 +167,13 @@ def test_a_graph_scaled_by_degrees_is_not_centered_by_default(blocks, lost, monk
     assert agreement(center=True) < lost
 
 
+def test_two_components_of_two_variables_are_the_variables():
+    """A rotation turns any orthogonal matrix to them; what it leaves beside is rounding, and no loading."""
+    for seed in range(40):
+        found = sca(np.random.default_rng(seed).standard_normal((12, 2)), 2)
+        assert_array_equal(found.cardinality, [1, 1])
+
+
 # ---- rotation by the l1 norm, starts -----------------------------------------------------------------
 
 
