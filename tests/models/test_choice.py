@@ -42,6 +42,18 @@ def test_the_searches_without_their_tree_are_good_too(monkeypatch):
     assert np.quantile(ratios, 0.05) > 0.99
 
 
+@pytest.mark.parametrize(("method", "included"), [("greedy", [0]), ("dspca", [0]), ("dspca", [])])
+def test_no_swap_of_one_variable_is_better(method, included):
+    """Of random matrices, by LAPACK."""
+    for seed, k in itertools.product(range(15), (3, 4, 5)):
+        A, choice = covariance(seed), spcacore.Choice(include=included) if included else None
+        x = sparse_pca(A, 1, k, method=method, kind="covariance", choice=choice).loadings[:, 0]
+        S = np.flatnonzero(x)
+        for out, new in itertools.product(np.setdiff1d(S, included), np.setdiff1d(np.arange(P), S)):
+            T = np.append(np.setdiff1d(S, out), new)
+            assert np.linalg.eigvalsh(A[np.ix_(T, T)])[-1] <= x @ A @ x * (1 + 1e-9)
+
+
 # ---- greedy search by groups and signs
 
 
