@@ -281,7 +281,7 @@ def joint_bounds(
         )
         if relaxation:
             bounds["relaxation"] = relaxed_bound(A, sizes, constraint, hook)
-    excess = r * _rounding(problem, whole, "spectral", K)
+    excess = r * rounding_of_bound(problem, whole, "spectral", K)
     return {name: bound + excess for name, bound in bounds.items()}
 
 
@@ -301,7 +301,8 @@ def bounds_without_search(state: DeflatedOperator, k: int, seconds: float) -> It
         yield min(upper_bounds(state, k, thresholds).values())
     if REDUCED_ORDER < p <= BOUND_ORDER and state.operator.t == 0:
         large = large_entries(op)
-        yield threshold_bound(state.diagonal, k, large) + _rounding(state.problem, True, "threshold", k)
+        bound = threshold_bound(state.diagonal, k, large)
+        yield bound + rounding_of_bound(state.problem, True, "threshold", k)
     if definite:
         share = 1 if p <= EXACT_ORDER else BOUND_SHARE  # of many variables, most must be left out by then
         work = RELAXATION_WORK if seconds == np.inf else seconds * RELAXATION_SPEED * share
@@ -340,9 +341,11 @@ def upper_bounds(state: DeflatedOperator, k: int, thresholds: bool = True) -> di
         bounds = _from_all_entries(A, k)
         if state.supports.shapes and not state.quotient:
             bounds = _with_choice(
-                state.supports, A, k, bounds, _rounding(state.problem, whole, "included", k)
+                state.supports, A, k, bounds, rounding_of_bound(state.problem, whole, "included", k)
             )
-    bounds = {name: bound + _rounding(state.problem, whole, name, k) for name, bound in bounds.items()}
+    bounds = {
+        name: bound + rounding_of_bound(state.problem, whole, name, k) for name, bound in bounds.items()
+    }
     return bounds | ({"strong variables": strong} if strong < np.inf else {})
 
 
@@ -369,7 +372,7 @@ def _with_choice(
     return bounds
 
 
-def _rounding(problem: Problem, whole: bool, name: str, k: int) -> float:
+def rounding_of_bound(problem: Problem, whole: bool, name: str, k: int) -> float:
     """No bound is off by more, in the operator's units.
 
     fl(F'(Fv)) differs from F'Fv by at most gamma ||F||_F^2 (Higham 2002, section 3.5), gamma not above m + 64
@@ -417,7 +420,7 @@ def by_strong_variables(state: DeflatedOperator, k: int, below: float, *search: 
     diagonal, problem = np.maximum(state.variances, 0).astype(np.float64), state.problem
     root, error = np.sqrt(np.abs(problem.known_moment)), product_error(state.operator, k)
     bound, kept = strong_variables_bound(state.operator, diagonal, root, k, error, below, state.hook, *search)
-    return bound + _rounding(problem, False, "strong variables", k), kept
+    return bound + rounding_of_bound(problem, False, "strong variables", k), kept
 
 
 def _from_few_vectors(state: DeflatedOperator, k: int, r: int = 1) -> dict[str, float]:
@@ -440,7 +443,7 @@ def _from_few_vectors(state: DeflatedOperator, k: int, r: int = 1) -> dict[str, 
     whole = float(np.linalg.norm(R, 2))
     largest = max(float(theta[-1]), tail) + whole
     if spectrum is not None:
-        off = whole + _rounding(state.problem, False, "spectral", k)
+        off = whole + rounding_of_bound(state.problem, False, "spectral", k)
         tail = min(tail, _largest_beyond(theta[::-1], spectrum, off))
         largest = float(spectrum[:r].sum()) + max(0, r - len(spectrum)) * float(spectrum[-1])
     else:

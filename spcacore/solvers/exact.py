@@ -49,7 +49,7 @@ from .base import (
     check_start,
     shared_parameters,
 )
-from .certificates import bounds_without_search, by_strong_variables
+from .certificates import bounds_without_search, by_strong_variables, rounding_of_bound
 from .matrix_search import Search, best_on_support, best_supports
 from .solution import ProgressClock, Report, Solution, drop_zeros, ended
 from .solver import Needs, Solver
@@ -166,7 +166,10 @@ def branch_and_bound(
         found = replace(found, converged=True, entries=entries)
     x = replace(run, found=found).component()
     complete = proof is None or proof.complete
-    upper = 0.0 if proof is None else float(problem.in_units(proof.upper))
+    upper = 0.0 if proof is None else proof.upper
+    if problem.diagonal is not None:  # what products in the precision of X may hide
+        upper += rounding_of_bound(problem.data or problem, True, "blocks", k)
+    upper = float(problem.in_units(upper))
     changes = {"converged": complete, "upper_bound": max(upper, x.value)}
     return ExactComponent(**vars(x) | changes, optimal=complete and solver.tol == 0, n_nodes=x.n_iter)
 

@@ -170,7 +170,7 @@ def test_margins_allow_for_all_that_products_and_decompositions_lose(monkeypatch
                 order = problem.p if whole else min(8, op.m)
                 order *= name != "blocks" and (symmetric or "strong" not in name)  # data are semidefinite
                 least = 4 * order * np.finfo(float).eps * moment.sum()
-                margin = certificates._rounding(problem, whole, name, k)
+                margin = certificates.rounding_of_bound(problem, whole, name, k)
                 assert least + lost * (1 - 1e-9) <= margin <= 2.2 * least + lost * (1 + 1e-9), (seed, name)
             bound, _ = certificates.by_strong_variables(DeflatedOperator.from_problem(problem), 1, np.inf)
             assert bound - moment.sum() == pytest.approx(margin, rel=0.1)  # of the last name

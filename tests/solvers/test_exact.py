@@ -115,6 +115,17 @@ def test_published_optima_are_found_and_proved(name, k, value, off):
 # ---- rounding ---------------------------------------------------------------------------------------
 
 
+def test_the_bound_is_above_the_optimum_of_single_precision():
+    """As enumeration in double precision finds it, of the same entries; and not by much."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = (rng.standard_normal((40, 9)) @ rng.standard_normal((9, 9))).astype(np.float32)
+        best = optimum(covariance(X.astype(np.float64)), 3)
+        x = spcacore.branch_and_bound(X, 3)
+        assert best <= x.upper_bound <= best * (1 + 1e-4)
+        assert (x.optimal, x.gap) == (True, 0)
+
+
 def above_by_extended_precision(A, x):
     """x'Ax of a unit x in extended precision: no more than the optimum, and nearer to it than a double."""
     x = np.asarray(x, np.longdouble)
