@@ -310,6 +310,37 @@ static void by_hand(trial_t *t)
         }
 }
 
+/* Of ends whose values nearly tie with the best, at any scale, the one whose variables come first;
+ * the others by their values. */
+static void first_of_ties(trial_t *t)
+{
+    const double tie = SINGLE ? 1e-3 : 1e-6;
+    spca_int p = between(t, 4, 9), k = between(t, 2, 3), first = 0, index[27];
+    spca_search_plan plan = {.starts = p, .max_iter = 60, .ends = 9, .tie = tie, .exact = 9};
+    spca_search_counts counts;
+    double A[81], value[9], best = 0, size = ldexp(1, (int)between(t, -8, 8));
+    for (spca_int i = 0; i < p; i++)
+        for (spca_int j = 0; j <= i; j++) {
+            double off = tie * ((double)below(t, 41) / 10 - 2);
+            A[i * p + j] = A[j * p + i] = size * (i == j ? 1 : 0.5) * (1 + off);
+        }
+    spca_int count = best_by(t, p, k, A, NULL, &plan, index, &counts);
+    for (spca_int e = 0; e < count; e++) {
+        value[e] = largest_eigenvalue(t, p, A, NULL, k, index + e * k);
+        best = fmax(best, value[e]);
+        CHECK(t, e < 2 || value[e] <= value[e - 1] * (1 + 1e-2 * tie));
+    }
+    for (spca_int e = 0; e < count; e++) {
+        const spca_int *a = index + first * k, *b = index + e * k;
+        spca_int at = 0;
+        double off = (best - value[e]) / (tie * best);
+        if (fabs(off - 1) < 1e-2) return; /* rounding may decide */
+        while (at < k && a[at] == b[at]) at++;
+        if (e > 0 && off < 1 && (at == k || b[at] < a[at])) first = e;
+    }
+    CHECK(t, first == 0 && value[0] >= best * (1 - tie * (1 + 1e-2)));
+}
+
 /* The search of a matrix in memory: different supports, the best first, and their eigenvalues;
  * where that is proved, the best of all. */
 static void searching(trial_t *t, spca_int p, const double *A, const double *B, double size,
@@ -365,6 +396,7 @@ static void searching(trial_t *t, spca_int p, const double *A, const double *B, 
                                        (SINGLE || p > plan.exact ? 1e-4 : 1e-8) * size * (double)p
                      : size == 0);
     by_hand(t);
+    first_of_ties(t);
     for (unsigned of = 0; counts.proved && p <= 10 && of < 1U << p; of++) { /* none is better */
         if (__builtin_popcount(of) != k) continue;
         for (spca_int j = 0, a = 0; j < p; j++)
