@@ -24,16 +24,45 @@ static double indefinite(trial_t *t, spca_int p, const double *N, spca_int k,
     return largest_eigenvalue(t, p, M, NULL, k, support);
 }
 
+/* N of few small numbers; a node is then given most of its variables. */
+static void whole_numbers(trial_t *t, spca_int p, double *N)
+{
+    const double diagonal[] = {1, 1, 2, 0.5}, off[] = {0, 0, 0, 0, 0, 0, 1, -1};
+    for (spca_int i = 0; i < p; i++)
+        for (spca_int j = 0; j <= i; j++)
+            N[i + j * p] = N[j + i * p] = i == j ? diagonal[below(t, 4)] : off[below(t, 8)];
+}
+
+/* Of N = I, but for two given variables that are indefinite together, the second beyond the first
+ * four: what has both is not ruled out. */
+static void linked(trial_t *t)
+{
+    enum { P = 7, K = 6, ROOM = 3 };
+    spca_int first = below(t, 4), which = ROOM, empty[ROOM] = {0, 1, 2}, n_children = 0;
+    double *N = WORK(t, P * P), excess[ROOM];
+    uint8_t *pool = SCRATCH(t, (ROOM + 1) * P, uint8_t);
+    for (spca_int a = 0; a < P * P; a++) N[a] = a % (P + 1) == 0;
+    N[4 * (P + 1)] = 0.5;
+    N[first * P + 4] = N[4 * P + first] = chance(t, 50) ? 1 : -1;
+    for (spca_int j = 0; j < P; j++) pool[ROOM * P + j] = j < K - 1 ? 2 : 1;
+    CHECK(t, spca_branch(P, K, N, HUGE_VAL, 1, &which, ROOM, empty, NULL, NULL, pool,
+                         WORK(t, spca_branch_work(P, K)), SCRATCH(t, P + K, spca_int), &n_children,
+                         excess) == SPCA_OK);
+    CHECK(t, n_children > 0);
+}
+
 void SPCA(check_branch)(trial_t *t)
 {
-    spca_int p = between(t, 1, 7), k = between(t, 1, p), room = between(t, 2, 5), nodes = 2,
-             given = 0;
+    int whole = chance(t, 40);
+    spca_int p = whole ? between(t, 6, 9) : between(t, 1, 7);
+    spca_int k = between(t, whole ? p - 2 : 1, p), room = between(t, 2, 5), nodes = 2, given = 0;
     double *A = zeros(t, p * p), *N = zeros(t, p * p), level, size = 1;
     double *n = WORK(t, p * p);
     SPCA(symmetric)(t, p, SPCA(style)(t, 1), 1, A);
     spca_int *which = SCRATCH(t, nodes, spca_int), *empty = SCRATCH(t, nodes * room, spca_int);
     spca_int *n_children = SCRATCH(t, nodes, spca_int), *support = SCRATCH(t, k, spca_int);
-    int most = chance(t, 50) ? 30 : 80; /* percent */
+    spca_int *own = SCRATCH(t, p, spca_int);
+    int most = whole ? 95 : chance(t, 50) ? 30 : 80; /* percent */
     uint8_t *pool = SCRATCH(t, p * nodes * (room + 1), uint8_t);
     double *excess = WORK(t, nodes * room);
     for (spca_int j = 0; j < p; j++) size = fmax(size, A[j + j * p]);
@@ -43,11 +72,16 @@ void SPCA(check_branch)(trial_t *t)
         level =
             fmax(level, largest_eigenvalue(t, p, A, NULL, k, support)); /* the least that is safe */
     while (next_support(p, k, support));
-    level *= (double)between(t, 70, 105) / 100;
+    level *= (double)between(t, 70, chance(t, 30) ? 200 : 105) / 100;
     for (spca_int a = 0; a < p * p; a++) {
         N[a] = (a % p == a / p ? level : 0) - A[a];
         n[a] = (double)N[a];
         N[a] = (double)n[a];
+    }
+    if (whole) {
+        whole_numbers(t, p, N);
+        memcpy(n, N, (size_t)(p * p) * sizeof *n);
+        size = fmax(size, 2);
     }
     for (spca_int b = 0; b < nodes; b++) {
         which[b] = b * (room + 1);
@@ -69,6 +103,11 @@ void SPCA(check_branch)(trial_t *t)
     digest(t, n_children, (size_t)nodes * sizeof *n_children);
     for (spca_int b = 0; b < nodes; b++) {
         CHECK(t, n_children[b] >= 0 && n_children[b] <= room);
+        given = 0;
+        for (spca_int i = 0; i < p; i++)
+            if (pool[which[b] * p + i] > 0) own[given++] = i;
+        if (given >= k && indefinite(t, p, N, given, own) < -1e-6 * size)
+            CHECK(t, n_children[b] == 0); /* N of all that are left is definite */
         for (spca_int a = 0; a < k; a++) support[a] = a;
         do {
             double worst;
@@ -84,6 +123,7 @@ void SPCA(check_branch)(trial_t *t)
             CHECK(t, found || worst <= 1e3 * EPSILON * size * (double)(k * k));
         } while (next_support(p, k, support));
     }
+    linked(t);
 }
 
 /* r = c - (G + ridge I) b is level sign(b_j) where b_j is not 0 to rounding, and within it
