@@ -5,6 +5,7 @@ import os
 import signal
 import zlib
 
+import numpy as np
 import pytest
 from hypothesis import Phase, settings
 
@@ -77,6 +78,18 @@ def pytest_configure():
 def pytest_collection_finish():
     gc.enable()
     gc.freeze()  # each collection of garbage would go through all tests, which stay
+
+
+@pytest.fixture
+def seed():
+    """Of a test with random data; many have several, as a parameter of this name."""
+    return 0
+
+
+@pytest.fixture
+def rng(seed):
+    """Random numbers for a test, which are the same in each run."""
+    return np.random.default_rng(seed)
 
 
 @pytest.fixture(scope="module")

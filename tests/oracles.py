@@ -52,6 +52,16 @@ def covariance(X, center=True, scale=False):
     return X.T @ X / (len(X) - 1)
 
 
+def largest_on(A, S):
+    """The largest x'Ax of unit vectors x on a support."""
+    return np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
+
+
+def leading_on(A, S):
+    """The entries on a support of the x that has it."""
+    return np.linalg.eigh(A[np.ix_(S, S)])[1][:, -1]
+
+
 def optimum(A, k):
     """max x'Ax over unit x with k nonzeros, by enumeration of the supports."""
     supports = np.array(list(combinations(range(len(A)), k)))

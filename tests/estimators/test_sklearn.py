@@ -147,8 +147,7 @@ def test_the_estimators_give_what_the_functions_give(layout):
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_matrix])
-def test_the_score_and_prediction_of_pairs(container):
-    rng = np.random.default_rng(0)
+def test_the_score_and_prediction_of_pairs(container, rng):
     X, Y = rng.standard_normal((90, 12)), 100 + rng.standard_normal((90, 9))
     Y[:, :3] += X[:, :3]
     Y[:, 4:6] -= 2 * X[:, 7:8]
@@ -169,8 +168,7 @@ def test_the_score_and_prediction_of_pairs(container):
     assert cross_val_score(SparseCCA(l1_bound=1.5), X, Y, scoring="r2").shape == (5,)
 
 
-def test_a_grid_search_finds_the_variables_in_common():
-    rng = np.random.default_rng(0)
+def test_a_grid_search_finds_the_variables_in_common(rng):
     X, Y = rng.standard_normal((60, 100)), rng.standard_normal((60, 80))
     common = 1.5 * rng.standard_normal(60)
     X[:, :4] += common[:, None]
@@ -180,9 +178,8 @@ def test_a_grid_search_finds_the_variables_in_common():
     assert set(np.argsort(-abs(search.best_estimator_.components_[0]))[:4]) == {0, 1, 2, 3}
 
 
-def test_discriminant_scores_give_no_rows_back():
+def test_discriminant_scores_give_no_rows_back(rng):
     assert not hasattr(SparseLDA(), "inverse_transform")
-    rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 9))
     model = SparseCCA(2, l1_bound=2.0).fit(X, X[:, :5] + rng.standard_normal((40, 5)))
     Z = model.transform(X)
@@ -257,8 +254,7 @@ def test_names_go_in_and_out(E):
             model.transform(X[names[::-1]])
 
 
-def test_fewer_components_than_asked_for_are_kept():
-    rng = np.random.default_rng(0)
+def test_fewer_components_than_asked_for_are_kept(rng):
     X = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 8))
     for model in (SparsePCA(4, cardinality=8), SPCA(4, cardinality=8), SCA(4, l1_bound=8.0)):
         with pytest.warns(RuntimeWarning, match=r"after 2 of the 4|only 2 of the 4"):

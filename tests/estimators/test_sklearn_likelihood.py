@@ -67,9 +67,8 @@ def gaussian(A, C):
 
 
 @pytest.mark.parametrize("case", ["spread", "below the noise"])
-def test_the_model_is_the_likeliest_in_the_span(case):
+def test_the_model_is_the_likeliest_in_the_span(case, rng):
     """Against a maximizer that knows nothing of the closed form."""
-    rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 6)) @ np.diag([3, 2, 1, 1, 1, 1]) + rng.standard_normal(6)
     if case == "below the noise":
         X = X * [1, 0.1, 1, 1, 1, 1]

@@ -74,9 +74,8 @@ def test_noise(shape, dtype, seed):
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in range(1, 10))])
 @pytest.mark.parametrize(("n", "p"), [(300, 3200), pytest.param(150, 8400, marks=pytest.mark.slow)])
-def test_weak_components_of_blocks_that_become_no_matrix(n, p, seed):
+def test_weak_components_of_blocks_that_become_no_matrix(n, p, rng):
     """Two factors, and two components of noise: the search in passes ends where that in memory does."""
-    rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, p))
     for a, size in enumerate((1.2, 0.8)):
         X[:, 10 * a : 10 * a + 10] += size * rng.standard_normal((n, 1))
@@ -149,9 +148,8 @@ def test_components_found_together_of_variances_that_tie(name):
 
 
 @pytest.mark.parametrize("seed", [3, *(pytest.param(i, marks=pytest.mark.slow) for i in range(5))])
-def test_rare_counts(seed):
+def test_rare_counts(rng):
     """Dense data whose entries are few are searched as sparse data are, whose products cost less."""
-    rng = np.random.default_rng(seed)
     X = rng.poisson(0.03, (600, 8400)).astype(float)
     X[:60, :40] += rng.poisson(0.1, (60, 40))
     for held, stored in (

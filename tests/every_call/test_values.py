@@ -40,8 +40,7 @@ def test_a_start_without_image_does_not_end_the_search(search, where):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_orthogonal_to_earlier_loadings_without_the_variables_excluded(seed):
-    rng = np.random.default_rng(seed)
+def test_orthogonal_to_earlier_loadings_without_the_variables_excluded(rng):
     X, E = rng.standard_normal((20, 7)), rng.standard_normal((7, 2))
     options = {
         "options": spcacore.SCoTLASS(renormalize=False), "choice": spcacore.Choice(exclude=[0])

@@ -184,8 +184,7 @@ def check_deflated(A, B, result, deflation, sizes=()):
 @pytest.mark.share(4)
 @pytest.mark.parametrize("deflation", DEFLATIONS)
 @pytest.mark.parametrize("seed", range(4))
-def test_deflation_is_that_of_the_whitened_matrix(deflation, seed):
-    rng = np.random.default_rng(seed)
+def test_deflation_is_that_of_the_whitened_matrix(deflation, rng):
     F, H = rng.standard_normal((20, 8)), rng.standard_normal((25, 8))
     A, B = F.T @ F, H.T @ H
     check_deflated(A, B, sparse_eigen(A, B, 3, [3, 4, 2], deflation=deflation), deflation, [3, 4, 2])
@@ -294,9 +293,8 @@ def test_sparse_matrices_that_are_refused(p):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_given_signs_of_an_indefinite_matrix(seed):
+def test_given_signs_of_an_indefinite_matrix(rng):
     """The largest ratio of these signs is an eigenvalue of a part whose vector has them."""
-    rng = np.random.default_rng(seed)
     p, signs = 5, rng.choice([-1, 1], 5)
     A, B = rng.standard_normal((p, p)), np.cov(rng.standard_normal((p, p + 6)))
     A, best = A + A.T, -np.inf

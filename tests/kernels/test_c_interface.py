@@ -219,10 +219,9 @@ def stack_used(call):
 )
 @each_dtype
 @pytest.mark.parametrize("name", CALLED)
-def test_stack(name, dtype):
+def test_stack(name, dtype, rng):
     """At most 16 KB, of what searches, selections and products of every size take."""
     n, p, r = 240, 130, 4
-    rng = np.random.default_rng(0)
     long, V = rng.standard_normal(20000), rng.standard_normal((r, p))
     large = {
         "X": data(n, p),

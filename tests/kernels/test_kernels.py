@@ -37,8 +37,7 @@ def select_vectors(rng, p):
 
 
 @each_dtype
-def test_selection_at_the_ends_of_blocks(dtype):
-    rng = np.random.default_rng(0)
+def test_selection_at_the_ends_of_blocks(dtype, rng):
     lengths = [*range(1, 12), 127, 128, 129, 255, 256, 257, 511, 513, 1025, 4095, 4096, 4097, 5000]
     for p in (*lengths, 9001, 30000):
         for x in select_vectors(rng, p).values():

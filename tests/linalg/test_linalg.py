@@ -123,8 +123,7 @@ def exact_part(x, Q):
 
 @pytest.mark.parametrize("scale", [1.0, 1e-160, 1e160])
 @pytest.mark.parametrize("angle", [1.0, 1e-5])
-def test_orthogonal_part(angle, scale):
-    rng = np.random.default_rng(0)
+def test_orthogonal_part(angle, scale, rng):
     Q = np.linalg.qr(rng.standard_normal((30, 6)))[0]
     x = Q @ rng.standard_normal(6) + angle * rng.standard_normal(30)
     q = orthogonal.orthogonal_part(scale * x, list(Q.T))
@@ -183,9 +182,8 @@ def test_signs(entries, tied):
 
 @pytest.mark.parametrize(("n", "ratio"), [(40, 1.0), (40_000, 1.0), (40_000, 1e-2), (40_000, 1e-6)])
 @pytest.mark.parametrize("scale", [1.0, 1e-150, 1e200])
-def test_polar_factor(n, ratio, scale):
+def test_polar_factor(n, ratio, scale, rng):
     """The orthonormal factor is that of SciPy's; a large matrix by its Gram matrix where that suffices."""
-    rng = np.random.default_rng(0)
     U, V = (np.linalg.qr(rng.standard_normal((m, 3)))[0] for m in (n, 3))
     M = (U * [1, 0.5, ratio]) @ V.T * scale
     assert_allclose(orthogonal.polar_factor(M), U @ V.T, atol=1e-9)

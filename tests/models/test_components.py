@@ -48,8 +48,7 @@ def test_counts_of_cells():
     assert "MALAT1" in {genes[j] for j in np.flatnonzero(result.loadings.any(axis=1))}
 
 
-def test_a_large_mean_in_single_precision_is_no_lack_of_variance():
-    rng = np.random.default_rng(0)
+def test_a_large_mean_in_single_precision_is_no_lack_of_variance(rng):
     X = 500 * rng.standard_normal((100, 5000))
     X[:, 40:50] += 800 * rng.standard_normal((100, 1))
     expected = sparse_pca(X, 3, cardinality=10)
@@ -83,10 +82,9 @@ def test_ties_of_low_rank_repeat():
 @pytest.mark.share(3)
 @pytest.mark.parametrize("layout", ["C", "F", "strided", "reversed"])
 @each_dtype
-def test_scores_by_many_loadings(layout, dtype):
+def test_scores_by_many_loadings(layout, dtype, rng):
     """Of some columns, by more loadings than are multiplied at a time: those of long doubles. A row has those
     that it has among others, to the bit; a column that no loading uses may have NaN."""
-    rng = np.random.default_rng(0)
     n, p, r = 2500, 300, 21
     X = (rng.standard_normal((n, p)) + (1e8 if dtype == np.float64 else 1e3)).astype(dtype)
     V = np.zeros((p, r), dtype)

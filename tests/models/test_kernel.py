@@ -182,9 +182,8 @@ def test_lapack_takes_over_where_lanczos_does_not_converge(monkeypatch):
 
 
 @each_dtype
-def test_tight_groups_far_apart(dtype):
+def test_tight_groups_far_apart(dtype, rng):
     """Equal rows have a kernel of 1, and no kernel exceeds 1, where squared norms are all but lost."""
-    rng = np.random.default_rng(0)
     groups = (rng.standard_normal((4, 6)) * (1e4 if dtype == np.float32 else 1e8)).astype(dtype)
     X = np.repeat(groups, 5, axis=0)
     ours = kernel_pca(X, 3, bandwidth=1.0)
@@ -217,8 +216,7 @@ def test_out_of_range_is_said():
     assert_allclose(huge.scores / 1e160, kernel_pca(samples(5), 2, kernel="linear").scores)
 
 
-def test_an_indefinite_kernel_gives_its_positive_part():
-    rng = np.random.default_rng(0)
+def test_an_indefinite_kernel_gives_its_positive_part(rng):
     U = np.linalg.qr(np.column_stack([np.ones(30), rng.standard_normal((30, 4))]))[0][:, 1:]
     K = (U * [5.0, 2.0, -7.0, -1.0]) @ U.T
     for options in ({}, {"solver": "lanczos"}):
@@ -273,9 +271,8 @@ def test_sparse_rows_far_from_zero(offset, dtype, kernel):
 
 
 @pytest.mark.parametrize("options", [{"ridge": 0.01}, {"kernel": "sigmoid"}, {"solver": "lanczos"}])
-def test_weights_are_repeated_rows_of_every_kernel(options):
+def test_weights_are_repeated_rows_of_every_kernel(options, rng):
     """Scores of rows of weight 0, new rows and pre-images, too."""
-    rng = np.random.default_rng(0)
     X, weight = rng.standard_normal((40, 5)) * [3, 1, 1, 1, 1], rng.integers(0, 4, 40)
     one = kernel_pca(X, 3, sample_weight=weight, **options)
     all_ = kernel_pca(np.repeat(X, weight, axis=0), 3, **options)

@@ -137,9 +137,8 @@ def test_large_sparse_data_by_lanczos():
     assert_allclose(sparse.transform(X), dense.transform(X.toarray()), atol=1e-8)
 
 
-def test_little_noise_and_the_rank():
+def test_little_noise_and_the_rank(rng):
     """Small eigenvalues come from the data themselves; r = p gives S, and r = rank leaves no noise."""
-    rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 6)) + 1e-9 * rng.standard_normal((40, 6))
     assert ppca(X, 2).noise_variance == pytest.approx(
         PCA(2, svd_solver="full").fit(X).noise_variance_, rel=1e-5
@@ -251,9 +250,8 @@ def test_missing_entries_at_any_scale(scale):
     assert_allclose(single.loadings, a.loadings, atol=1e-3)
 
 
-def test_few_components_of_a_large_matrix():
+def test_few_components_of_a_large_matrix(rng):
     """By Lanczos on the matrix of products, to the digits of LAPACK."""
-    rng = np.random.default_rng(0)
     X = rng.standard_normal((560, 520)) * np.linspace(1, 3, 520)
     values = np.linalg.eigvalsh(np.cov(X.T))[::-1]
     result = spcacore.ppca(X, 4)

@@ -10,7 +10,7 @@ from calls import pca
 from hypothesis import strategies as st
 from in_turn import SEEDS, each_kind, examples, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import best_quotient, covariance, data_arrays, optimum, spanned_variance
+from oracles import best_quotient, covariance, data_arrays, largest_on, optimum, spanned_variance
 from scipy.optimize import minimize
 from starts import few
 
@@ -301,10 +301,9 @@ def test_more_nonzeros_than_variables_that_vary():
 
 @each_kind
 @few()
-def test_variables_join_that_would_enter(kind, monkeypatch):
+def test_variables_join_that_would_enter(kind, monkeypatch, rng):
     """Of many variables the search has some at first: here a few of two groups."""
     monkeypatch.setattr("spcacore.models.joint_search.TOGETHER_ORDER", 12)
-    rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 60))
     X[:, :20] += np.repeat(rng.standard_normal((200, 2)), 10, axis=1)
     A = covariance(X)
@@ -313,7 +312,7 @@ def test_variables_join_that_would_enter(kind, monkeypatch):
     W = refine(A if kind == "covariance" else X, V, 10, kind=kind)
     groups = [range(10), range(10, 20)]
     assert sorted(map(tuple, (np.flatnonzero(w) for w in W.T))) == [tuple(group) for group in groups]
-    tops = [np.linalg.eigvalsh(A[np.ix_(group, group)])[-1] for group in groups]
+    tops = [largest_on(A, group) for group in groups]
     assert spanned_variance(A, W) == pytest.approx(sum(tops), rel=1e-9)
 
 
@@ -326,12 +325,11 @@ def test_loadings_without_variance_end():
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize(("seed", "twice"), [(4, False), (9, False), (1, True), (2, True), (4, True)])
-def test_last_bits_decide_nothing(seed, twice):
+def test_last_bits_decide_nothing(twice, rng):
     """Of a search of many steps: rows in another order, and the last bit of each entry, up or down.
 
     Of columns that are there twice, last bits say which is the larger.
     """
-    rng = np.random.default_rng(seed)
     p = int(rng.integers(10, 60 if twice else 150))
     X = rng.standard_normal((80, 8)) @ rng.standard_normal((8, p)) + rng.standard_normal((80, p))
     if twice:

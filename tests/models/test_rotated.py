@@ -208,9 +208,8 @@ def test_a_start_decides_where_to_begin():
 
 @pytest.mark.parametrize("function", [sca, sma])
 @pytest.mark.parametrize("p", [20, 400])
-def test_more_components_than_the_rank(function, p):
+def test_more_components_than_the_rank(function, p, rng):
     """As many components as there are, never NaN, in each storage and scaling."""
-    rng = np.random.default_rng(0)
     X = rng.poisson(1.0, (30, 2)).astype(float) @ rng.poisson(1.0, (2, p))
     X[3] = X[:, 4] = 0
     for M in (X, scipy.sparse.csr_array(X), scipy.sparse.csc_array(X), X.astype(np.float32)):

@@ -57,8 +57,7 @@ def assert_same_columns(y, expected, atol):
 @pytest.mark.share(4)
 @pytest.mark.parametrize("gamma", [0, 0.5, 1, 3, 40])
 @pytest.mark.parametrize("seed", range(8))
-def test_two_columns_reach_the_best_of_all_angles(gamma, seed):
-    rng = np.random.default_rng(seed)
+def test_two_columns_reach_the_best_of_all_angles(gamma, rng):
     y = rng.standard_normal((rng.integers(1, 30), 2)) * [1, rng.uniform(0.2, 2)]
     best = max(criterion(turned(y, a), gamma) for a in np.linspace(-np.pi / 4, np.pi / 4, 2001))
     rotated, rotation = orthomax(y, gamma)
@@ -159,9 +158,8 @@ def test_many_rows_reach_a_maximum_of_the_svd_iteration(dtype, shape, kind):
         )
 
 
-def test_the_largest_rows_may_mislead():
+def test_the_largest_rows_may_mislead(rng):
     """A twentieth of the rows, a little longer than the others, has its simple structure 45 degrees away."""
-    rng = np.random.default_rng(0)
     p, r = 5000, 4
     misled = np.zeros((p, r))
     misled[np.arange(p), rng.integers(r, size=p)] = rng.choice([-1, 1], p)
@@ -333,9 +331,8 @@ def test_oblique_rotations(name, r, method, normalize):
 
 
 @pytest.mark.parametrize("method", ["promax", "oblimin"])
-def test_laws_of_oblique_rotations(method):
+def test_laws_of_oblique_rotations(method, rng):
     """Whatever the factors, they say the same of the variables, and have the variance 1."""
-    rng = np.random.default_rng(0)
     for p, r in ((3, 1), (6, 3), (40, 8)):
         L = rng.standard_normal((p, r)) ** 3
         found = getattr(spcacore, method)(L)

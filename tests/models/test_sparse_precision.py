@@ -23,11 +23,10 @@ def maps(seed, shape=(26, 40), n=40):
     return X, W
 
 
-def test_a_large_support_is_that_of_the_dense_search():
+def test_a_large_support_is_that_of_the_dense_search(rng):
     """Blobs and scattered variables; rows only where they may differ from zero."""
     a = 0.01
     L = (grid_laplacian((20, 30)) + 0.02 * sp.eye_array(600)).tocsr()
-    rng = np.random.default_rng(0)
     at = np.indices((20, 30)).reshape(2, -1).T
     r = 4 * np.exp(-0.5 * np.sum((at - [8, 10]) ** 2, axis=1) / 20) + rng.standard_normal(600)
     sparse, dense = priors.Sparse.of(L, 0), priors.Spectral.of(L.toarray())

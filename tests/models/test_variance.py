@@ -46,7 +46,7 @@ def test_three_definitions(kind, seed, dependent):
 
 
 @each_dtype
-def test_loadings_nearly_in_the_span_of_others(dtype):
+def test_loadings_nearly_in_the_span_of_others(dtype, rng):
     """Not as far as rounding of the loadings, in their precision, may have put them there."""
     A, V = np.diag([1, 1e6, 1]), np.array([[1, 0, 0], [1, 1e-7, 0]], dtype).T
     assert_allclose(explained_variance(A, V, kind="covariance"), [1, 1e6])
@@ -62,7 +62,6 @@ def test_loadings_nearly_in_the_span_of_others(dtype):
         assert_allclose(explained_variance(B, W, "adjusted", kind="covariance")[1], left, 1e-5)
     tiny = np.array([[1e-310 if dtype == np.float64 else 1e-40, 0, 0]], dtype).T
     assert_allclose(explained_variance(A, tiny, kind="covariance"), [1])
-    rng = np.random.default_rng(0)
     W = rng.standard_normal((30, 4)).astype(dtype)
     sums = (W @ rng.standard_normal((4, 3)).astype(dtype)).astype(dtype)
     found = explained_variance(np.eye(30), np.hstack([W, sums]), kind="covariance")

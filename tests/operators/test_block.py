@@ -91,9 +91,8 @@ def test_deflations(n, p, order, dtype, method):
 @each_dtype
 @pytest.mark.parametrize("wide", [np.int32, np.int64])
 @pytest.mark.parametrize("order", ["csr", "csc"])
-def test_compressed(order, wide, dtype):
+def test_compressed(order, wide, dtype, rng):
     """One read of the data for many columns, with the bits of one column at a time."""
-    rng = np.random.default_rng(0)
     for n, p in ((70, 40), (301, 517)):
         Z = (rng.random((n, p)) < 0.2) * rng.standard_normal((n, p))
         Z[3] = Z[:, 5] = 0
@@ -111,9 +110,8 @@ def test_compressed(order, wide, dtype):
                 check_halves(op, V[:, :b], U[:, :b])
 
 
-def test_more_lines_than_are_read_at_a_time():
+def test_more_lines_than_are_read_at_a_time(rng):
     n, p = 300001, 5
-    rng = np.random.default_rng(0)
     Z = (rng.random((n, p)) < 0.2) * rng.integers(-3, 4, (n, p)).astype(float)
     problem = as_problem(scipy.sparse.csr_array(Z), center=False)
     expected = Z.T @ Z / (n - 1)

@@ -164,9 +164,8 @@ def test_blocks_that_dask_computes_anew_for_two_results_are_compared():
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "u1", "i2", "i4", "u8", "?", ">f4", "f2"])
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (5, 3), (67, 33), (8, 2500), (0, 4)])
-def test_the_sums_by_whole_numbers(shape, dtype):
+def test_the_sums_by_whole_numbers(shape, dtype, rng):
     """Of Python, in every layout; what is not written would show."""
-    rng = np.random.default_rng(0)
     X = (rng.standard_normal(shape) * 50).astype(dtype)
     words = _words(X)
     keys = [divmod(int(key), 2**32) for key in _keys(shape[0])]

@@ -104,8 +104,7 @@ def _products_of_deviations(X):
 
 
 @each_order
-def test_large_means_leave_the_digits_of_small_variances(order):
-    rng = np.random.default_rng(0)
+def test_large_means_leave_the_digits_of_small_variances(order, rng):
     X = np.array(1e8 + rng.standard_normal((5000, 6)) * [1, 1, 2, 3, 1e-3, 1], order=order)
     expected, size = (M / (len(X) - 1) for M in _products_of_deviations(X))
     problem = as_problem(X)
@@ -275,9 +274,8 @@ def test_refusals():
 
 
 @each_dtype
-def test_components_below_the_rounding_of_the_matrix_come_from_the_data(dtype):
+def test_components_below_the_rounding_of_the_matrix_come_from_the_data(dtype, rng):
     """Two variables that differ by 1e-9 (float32: 1e-4) of their size."""
-    rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 3))
     small = 1e-9 if dtype == np.float64 else 1e-4
     X = np.column_stack([X, X[:, 0] + small * rng.standard_normal(300)]).astype(dtype)
@@ -347,9 +345,8 @@ def test_blocks_of_rows_are_read_once(kind, dtype):
         assert_allclose(found.explained_variance, exact.explained_variance, rtol=tolerance)
 
 
-def test_blocks_keep_the_digits_of_small_variances():
+def test_blocks_keep_the_digits_of_small_variances(rng):
     """Each block is centered about its own mean, which is rounded to 1e-8."""
-    rng = np.random.default_rng(0)
     X = 1e8 + np.arange(4000)[:, None] * 1e-3 + rng.standard_normal((4000, 5))
     exact = X.astype(np.longdouble)
     exact -= exact.mean(axis=0)

@@ -285,9 +285,8 @@ print(json.dumps([r.loadings.tobytes().hex(), r.n_iter.tolist(), r.screening.mod
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA counts private mappings on Linux")
 @each_order
-def test_memory_map_in_little_memory(order, tmp_path):
+def test_memory_map_in_little_memory(order, tmp_path, rng):
     n, p = 500, 50_000  # 200 MB, of which a quarter may be used
-    rng = np.random.default_rng(0)
     X = np.empty((n, p), order=order)
     for block in np.array_split(np.arange(p), 50):
         X[:, block] = rng.standard_normal((n, len(block)))

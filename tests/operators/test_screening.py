@@ -376,9 +376,8 @@ def test_a_shift_of_more_than_the_answer(order, mode):
 
 
 @each_order
-def test_the_mean_of_a_column_leaves_the_range(order):
+def test_the_mean_of_a_column_leaves_the_range(order, rng):
     """Its statistics are NaN at first; sums of the other columns must not leave int32 for that."""
-    rng = np.random.default_rng(0)
     n, p = 2000, 100
     sign = rng.choice([-1, 1], (n, 1))
     X = 1e303 * rng.uniform(0.9, 1, (n, 1)) * sign * np.exp(-rng.random(p))
@@ -437,9 +436,8 @@ def test_an_overflow_is_reported(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_deflations_that_cancel(mode):
+def test_deflations_that_cancel(mode, rng):
     """What two directions move an entry by is far larger than the entry: in float its digits are lost."""
-    rng = np.random.default_rng(0)
     X = stored(family("noise", 40, 300), np.float64, "F")
     a, b = both(X, mode)
     index, value = unit(rng, 300, 200, np.float64)
@@ -451,13 +449,12 @@ def test_deflations_that_cancel(mode):
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_nearly_dependent_references(inside):
+def test_nearly_dependent_references(inside, rng):
     """Two directions 0.01 apart: what float keeps of their products comes out a hundred times larger.
 
     The question is for the direction in which they differ, or for what columns nearly in their span
     have outside of it, where Cauchy-Schwarz is sharp.
     """
-    rng = np.random.default_rng(0)
     p, angle = 4000, 0.01005
     X = np.zeros((3, p))
     X[0] = 1 if inside else rng.uniform(0.8, 1, p)

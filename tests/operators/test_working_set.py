@@ -213,9 +213,8 @@ def test_what_was_read_is_counted():
     assert spcacore.sparse_pca(blocks, 2, cardinality=5).screening.reads == blocks.passes
 
 
-def test_sparse_columns_far_from_zero_keep_their_digits():
+def test_sparse_columns_far_from_zero_keep_their_digits(rng):
     """The products of pairs of entries near 1e7 have none of a variance of 1: the columns themselves do."""
-    rng = np.random.default_rng(0)
     X = np.where(rng.random((200, 90)) < 0.05, rng.standard_normal((200, 90)), 0)
     X[:, 0] = 1e7 + rng.standard_normal(200)
     problem = as_problem(sp.csc_array(X), screening="working_set", restrictable=True)
@@ -224,16 +223,14 @@ def test_sparse_columns_far_from_zero_keep_their_digits():
     assert_allclose(gram, np.cov(X[:, :40].T), atol=1e-6)
 
 
-def test_no_set_where_the_rank_is_used_up():
-    rng = np.random.default_rng(0)
+def test_no_set_where_the_rank_is_used_up(rng):
     X = rng.standard_normal((8, 60))
     with pytest.warns(RuntimeWarning, match="no variance"):
         result = spcacore.sparse_pca(X[:3], 3, cardinality=60, deflation="schur")
     assert result.n_components == 2
 
 
-def test_large_dense_data_are_screened_and_searched_in_a_set_if_asked_to():
-    rng = np.random.default_rng(0)
+def test_large_dense_data_are_screened_and_searched_in_a_set_if_asked_to(rng):
     X = rng.standard_normal((100, 6000))
     X[:, ::100] += rng.standard_normal((100, 1))
     assert spcacore.tpower(X, 20).screening.working_set == 0

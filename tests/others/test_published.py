@@ -110,9 +110,8 @@ def test_rotations_of_multivariate_stats(name):
     assert difference(rotate(START), np.transpose(expected)).max() < 5e-8
 
 
-def test_laws_of_multivariate_stats():
+def test_laws_of_multivariate_stats(rng):
     """Its test/ppca.jl (03bdfd4) and test/kpca.jl (09d4bfb): formulas, and PCA as the oracle."""
-    rng = np.random.default_rng(0)
     X, new = rng.standard_normal((50, 5)) * [3, 2, 1, 1, 1], rng.standard_normal((4, 5))
     mean, V = X.mean(axis=0), np.linalg.svd(X - X.mean(axis=0))[2][:3].T
     model = spcacore.ppca(X, 3)
@@ -131,12 +130,11 @@ def test_laws_of_multivariate_stats():
     assert difference(linear.transform(new), (new - mean) @ V).max() < 1e-10
 
 
-def test_smooth_components_of_moma():
+def test_smooth_components_of_moma(rng):
     """tests/testthat/test_sfpca.R (0b6d684): L v is the first singular vector of X L^-1, L'L = I + alpha O.
 
     The posterior of `oppca` with the precision O has such an alpha: one over its own precision.
     """
-    rng = np.random.default_rng(0)
     X, O = rng.uniform(size=(17, 23)), rng.uniform(size=(23, 23))
     for precision in (np.eye(23), O.T @ O, spcacore.grid_laplacian((23,)).toarray() + np.eye(23)):
         prior = spcacore.Prior(precision=precision)
@@ -199,9 +197,8 @@ def test_spca_of_merola(name, variance):
 
 @pytest.mark.share(2)
 @scaled_or_not
-def test_spca_of_erichson(scale):
+def test_spca_of_erichson(scale, rng):
     """tests/testthat/test_spca.R (ebd5099): PCA without penalties; 4, 4 and 2 variables with one."""
-    rng = np.random.default_rng(0)
     factors = rng.standard_normal((1000, 2)) * [290, 300]
     third = factors @ [-0.1, 0.1] + rng.normal(0, 100, 1000)
     X = np.column_stack([*[factors[:, 0]] * 4, *[factors[:, 1]] * 4, third, third])

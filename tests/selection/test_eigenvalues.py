@@ -109,8 +109,7 @@ def test_statistics_of_noise_are_standard_normal(kind):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_both_parts_of_a_split_are_counts(sparse):
-    rng = np.random.default_rng(0)
+def test_both_parts_of_a_split_are_counts(sparse, rng):
     X = rng.poisson(2.0, (30, 20)).astype(float)
     G = X[:20] + X[:20].T
     to = scipy.sparse.csr_array if sparse else np.asarray
@@ -129,8 +128,7 @@ def test_both_parts_of_a_split_are_counts(sparse):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_directions_of_unequal_degrees(sparse):
-    rng = np.random.default_rng(0)
+def test_directions_of_unequal_degrees(sparse, rng):
     X = rng.poisson(1.0, (20, 15)).astype(float)
     d, g = X.sum(axis=1), X.sum(axis=0)
     scaled = X / np.sqrt(np.outer(d + d.mean(), g + g.mean()))
@@ -146,9 +144,8 @@ def test_median_of_singular_values_of_noise(beta):
     assert quad(density, low, median, limit=200)[0] == pytest.approx(0.5, abs=1e-4)
 
 
-def test_values_are_those_of_the_data_in_directions_that_did_not_see_it():
+def test_values_are_those_of_the_data_in_directions_that_did_not_see_it(rng):
     """Of all but noise the values are near the singular values, without the bias of noise."""
-    rng = np.random.default_rng(0)
     U, V = np.linalg.qr(rng.standard_normal((80, 2)))[0], np.linalg.qr(rng.standard_normal((60, 2)))[0]
     signal = U @ np.diag([300.0, 200]) @ V.T
     signal -= signal.mean(axis=0)
@@ -158,8 +155,7 @@ def test_values_are_those_of_the_data_in_directions_that_did_not_see_it():
     assert np.abs(found.values[2:]).max() < 5
 
 
-def test_values_of_counts_are_those_of_their_expectations():
-    rng = np.random.default_rng(0)
+def test_values_of_counts_are_those_of_their_expectations(rng):
     U = np.repeat(np.eye(2), [30, 50], axis=0)
     mean = U @ np.diag([20.0, 5]) @ U.T
     G = np.tril(rng.poisson(mean))

@@ -165,14 +165,13 @@ def _shares_of_fixed_points(F, n, supports, order, rtol):
     return shares
 
 
-def test_variables_constant_in_a_resample_are_left_out(monkeypatch):
+def test_variables_constant_in_a_resample_are_left_out(monkeypatch, rng):
     """Whatever rounding makes of their variances, by which the data are divided."""
     original, kept = resampling.CandidateRefits._moments, []
     monkeypatch.setattr(
         resampling.CandidateRefits, "_moments",
         lambda self, weights: kept.append((weights, original(self, weights))) or kept[-1][1],
     )  # fmt: skip
-    rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 5000))
     X[:, :400] = rng.uniform(0, 1, 400)
     X[7, :400] += 5.0
@@ -227,8 +226,7 @@ def test_a_component_that_a_resample_lacks_is_empty():
     assert components[1][1].tolist() == [1]
 
 
-def test_quantiles_of_few_variables_at_a_time(monkeypatch):
-    rng = np.random.default_rng(0)
+def test_quantiles_of_few_variables_at_a_time(monkeypatch, rng):
     V = rng.standard_normal((9, 30)) * (rng.random((9, 30)) < 0.4)
     components = [nonzeros_of(v[:, None])[0] for v in V]
     monkeypatch.setattr("spcacore.selection.stability_result.QUANTILE_ENTRIES", 40)

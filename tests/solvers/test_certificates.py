@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from in_turn import SEEDS, each_dtype, each_order, examples
 from known_variables import optimum as best_chosen
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, data_arrays, deflations, optimum
+from oracles import covariance, data_arrays, deflations, largest_on, optimum
 
 import spcacore
 from spcacore import optimality_bound, sparse_pca, tpower
@@ -314,9 +314,8 @@ def test_more_vectors_than_the_rank_are_not_made_of_rounding(monkeypatch):
             assert bounds["knapsack"] == pytest.approx(optimum(covariance(X), 3), rel=1e-6), n
 
 
-def test_the_rest_of_a_spectrum_is_bounded_for_any_vectors():
+def test_the_rest_of_a_spectrum_is_bounded_for_any_vectors(rng):
     """Leading eigenvectors leave the next eigenvalue; others leave larger ones."""
-    rng = np.random.default_rng(0)
     for _ in range(300):
         p, m = int(rng.integers(3, 8)), int(rng.integers(1, 3))
         A = covariance(rng.standard_normal((9, p)))
@@ -348,10 +347,9 @@ def test_wide_data_from_a_few_vectors(order):
     assert_array_equal(result.loadings != 0, planted != 0)
 
 
-def test_a_threshold_bounds_data_of_equal_variances(monkeypatch):
+def test_a_threshold_bounds_data_of_equal_variances(monkeypatch, rng):
     """Groups of correlated columns beside noise: the diagonal says k, as of any standardized data."""
     monkeypatch.setattr(certificates, "BOUND_ORDER", 500)
-    rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 1000))
     X[:, :8] += 2 * X[:, 100:101]
     X *= np.where(rng.random(1000) < 0.5, -1, 1)
@@ -382,9 +380,8 @@ def test_genes_within_seven_percent():
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_included_variables_of_an_indefinite_matrix(seed):
+def test_included_variables_of_an_indefinite_matrix(seed, rng):
     """As Hotelling's deflation leaves it: no support that has them is above the bound."""
-    rng = np.random.default_rng(seed)
     p, k = 7, 3
     B = rng.standard_normal((p, p))
     A = B @ B.T
@@ -395,7 +392,7 @@ def test_included_variables_of_an_indefinite_matrix(seed):
     I = [0, int(rng.integers(1, p))]
     choice = Supports.checked(p, None, I, None, None, None)
     best = max(
-        np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
+        largest_on(A, S)
         for S in combinations(range(p), k) if set(I) <= set(S)
     )  # fmt: skip
     assert certificates._with_choice(choice, A, k, {}, 0.0)["included"] >= best - 1e-12

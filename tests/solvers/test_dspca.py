@@ -184,8 +184,7 @@ def test_elimination_for_a_cardinality_keeps_the_optimum(monkeypatch):
     assert mixed > 12
 
 
-def test_a_wide_sparse_matrix_is_reduced():
-    rng = np.random.default_rng(0)
+def test_a_wide_sparse_matrix_is_reduced(rng):
     spread = np.r_[np.full(6, 3.0), np.full(2994, 0.05)]
     X = rng.random((200, 3000)) * spread * (rng.random((200, 3000)) < 0.2)
     X[:, :6] += rng.standard_normal((200, 1))

@@ -430,8 +430,7 @@ def test_of_units_that_tie_the_first_joins_and_the_last_leaves():
     assert_array_equal(swap(objective, np.arange(6) > 2)[1], np.arange(6) > 2)
 
 
-def test_what_fills_a_room_is_no_less_than_what_fits():
-    rng = np.random.default_rng(0)
+def test_what_fills_a_room_is_no_less_than_what_fits(rng):
     for _ in range(20):
         unit = np.repeat(np.arange(6), rng.integers(1, 4, 6))
         supports = Supports.checked(len(unit), None, groups=unit, count="variables")
