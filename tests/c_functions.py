@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from oracles import normal
 
 from spcacore import _core, kernels
 
@@ -187,5 +188,5 @@ def unit_vector(p, j):
 
 
 def data(n, p, dtype=np.float64, seed=0):
-    X = np.random.default_rng(seed).standard_normal((n, p)) * np.linspace(2, 1, p) + 3
+    X = normal(seed, n, p) * np.linspace(2, 1, p) + 3
     return X.astype(dtype)

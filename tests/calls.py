@@ -13,6 +13,7 @@ from typing import Any
 
 import flat
 import numpy as np
+from oracles import normal
 
 import spcacore
 from spcacore import sparse_pca
@@ -26,7 +27,7 @@ DEFLATIONS = [
 LABELS = np.arange(N) % 3
 GROUPS, SIGNS = np.r_[0, 0, 1 : P - 1], np.r_[[1] * 4, 0, 0, [-1] * (P - 6)]
 METRIC = np.diag(np.linspace(1, 2, P))
-V0 = np.random.default_rng(2).standard_normal((P, R))
+V0 = normal(2, P, R)
 SPARSE = np.where(np.arange(P)[:, None] % 4 == np.arange(R), V0, 0)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from calls import numbers
 from extras import optional
+from oracles import normal
 
 DTYPES = [np.float32, np.float64]
 pa, pd, pl = optional("pyarrow"), optional("pandas"), optional("polars")
@@ -238,7 +239,7 @@ def overlapping(a):
         n = len(a)
         line = np.maximum(0, 3 - np.abs(np.arange(1 - n, n))).astype(a.dtype)
         return np.lib.stride_tricks.sliding_window_view(line, n)[::-1]
-    line = np.random.default_rng(3).standard_normal(sum(a.shape)).astype(a.dtype)
+    line = normal(3, sum(a.shape)).astype(a.dtype)
     return np.lib.stride_tricks.as_strided(line, a.shape, line.strides * a.ndim)
 
 

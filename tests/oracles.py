@@ -123,6 +123,11 @@ UCI_OPTIMA = [
 ]  # fmt: skip
 
 
+def normal(seed, *shape):
+    """Independent normal numbers."""
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
 def samples(seed, n=30, p=12):
     """Normal, with random correlations."""
     rng = np.random.default_rng(seed)

@@ -3,12 +3,13 @@
 import numpy as np
 import scipy.sparse as sp
 from kinds import stored_zeros
+from oracles import normal
 from scipy.sparse.linalg import aslinearoperator
 
 N, P, K = 12, 6, 3
 X0 = np.random.default_rng(1).integers(-3, 4, (N, P)).astype(np.float64)
 CLEAN = {"data": X0, "covariance": X0.T @ X0}  # small integers: exact in every dtype from int8 up
-V0 = np.random.default_rng(2).standard_normal((P, 2))
+V0 = normal(2, P, 2)
 KINDS = ["data", "covariance"]
 
 

@@ -24,6 +24,7 @@ from cli_tools import (
 )  # fmt: skip
 from hypothesis import strategies as st
 from in_turn import each_dtype, of_examples
+from oracles import normal
 
 import spcacore
 from spcacore.cli import options, report, runs
@@ -86,10 +87,10 @@ def test_chosen_variables_are_printed_and_many_are_listed(output, tmp_path, file
          "warning: components 1, 2 not converged in 1 iteration; raise --max-iter"),
         (None, ["--method", "spca", "-k4", "--max-iter", "1"],
          "warning: not converged in 1 iteration; raise --max-iter"),
-        (np.random.default_rng(0).standard_normal((60, 60)),
+        (normal(0, 60, 60),
          ["--method", "branch_and_bound", "-k", "12", "-n1", "--time-limit", "0"],
          "warning: component 1 not converged in the limits given; raise --time-limit"),
-        (np.corrcoef(np.random.default_rng(0).standard_normal((9, 30))), [],
+        (np.corrcoef(normal(0, 9, 30)), [],
          "note: m.npy is symmetric; if it holds covariances or correlations, say --covariance"),
     ],
 )  # fmt: skip

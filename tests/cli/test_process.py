@@ -12,6 +12,7 @@ import sys
 import numpy as np
 import pytest
 from cli_tools import COMMAND, results, saved
+from oracles import normal
 
 import spcacore
 import spcacore.cli
@@ -38,7 +39,7 @@ def test_interrupt_ends_long_work(tmp_path):
     termios = pytest.importorskip("termios", reason="there are no terminals here")
     path, leader, follower = tmp_path / "m.npy", *os.openpty()
     termios.tcsetwinsize(follower, (24, 100))
-    np.save(path, np.random.default_rng(0).standard_normal((600, 1200)))
+    np.save(path, normal(0, 600, 1200))
     argv = [*COMMAND, "fit", path, "-n", "500", "-k", "20", "-o", tmp_path / "r.npz"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=follower, text=True, cwd=tmp_path) as process:
         os.close(follower)

@@ -20,6 +20,7 @@ from cli_tools import one_error_line, read, read_and_told
 from hypothesis import strategies as st
 from in_turn import of_examples
 from numpy.testing import assert_array_equal
+from oracles import normal
 
 from spcacore import cli
 from spcacore.cli.reading import number
@@ -297,7 +298,7 @@ def write_all(descriptor, data):
 
 
 def test_a_pipe_gives_all_its_bytes_to_every_option_that_names_a_file(run, as_json, tmp_path, pipe, X):
-    X = np.tile(X, (70, 1)) + 1e-3 * np.random.default_rng(0).standard_normal((2100, 12))
+    X = np.tile(X, (70, 1)) + 1e-3 * normal(0, 2100, 12)
     text = "\n".join(",".join(map(repr, row)) for row in X.tolist()).encode()
     for data, kind in ((text, "csv"), (packed(np.save, X), "npy")):
         assert as_json("info", pipe(data), "--format", kind)["samples"] == 2100
@@ -379,7 +380,7 @@ def sparse(matrix, index=1):
 
 
 def with_entry(value):
-    a = np.random.default_rng(0).standard_normal((5, 4))
+    a = normal(0, 5, 4)
     a[2, 1] = value
     return a
 

@@ -9,6 +9,7 @@ import scipy.sparse
 from extras import optional
 from hypothesis import strategies as st
 from in_turn import SEEDS, examples, of_examples
+from oracles import normal
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
@@ -318,14 +319,14 @@ def test_gap_is_the_same_from_any_number_of_threads(way):
 
 def test_default_bounds_stay_in_range():
     for p in (1, 2, 3, 40):
-        X = np.random.default_rng(0).standard_normal((6, p))
+        X = normal(0, 6, p)
         bounds = sparse_dissimilarity_gap(X, n_permutations=2).l1_bounds
         assert 1 <= bounds[0] <= bounds[-1] <= np.sqrt(p)
 
 
 # ---- what is refused --------------------------------------------------------------------------------
 
-GOOD = np.random.default_rng(0).standard_normal((6, 9))
+GOOD = normal(0, 6, 9)
 HUGE = GOOD * 1e160
 
 

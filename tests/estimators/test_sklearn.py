@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from oracles import normal
 
 import spcacore
 from spcacore.datasets import make_spiked
@@ -37,7 +38,7 @@ def fitted(estimator, X, y=None):
     if y is None and isinstance(estimator, SparseLDA):
         y = np.asarray(X[:, [0]].sum(axis=1)).ravel() > np.asarray(X[:, [0]].mean())
     if y is None and isinstance(estimator, SparseCCA):
-        y = np.random.default_rng(1).standard_normal((X.shape[0], 4))
+        y = normal(1, X.shape[0], 4)
     return estimator.fit(X, y)
 
 
@@ -206,7 +207,7 @@ def test_with_all_variables_it_is_discriminant_analysis(priors):
 
 
 def test_random_states():
-    X = np.random.default_rng(0).standard_normal((20, 600))  # equal variances say nothing of where to start
+    X = normal(0, 20, 600)  # equal variances say nothing of where to start
     method = spcacore.TPower(n_starts=1, max_iter=2, swaps=False)
 
     def components(state):

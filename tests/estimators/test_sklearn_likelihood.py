@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from in_turn import scaled_or_not
 from numpy.testing import assert_allclose
+from oracles import normal
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
@@ -141,7 +142,7 @@ def test_there_is_no_density_without_noise():
     assert model.noise_variance_ == 0
     with pytest.raises(ValueError, match="no density"):
         model.score(X)
-    whole = SparsePCA(3, cardinality=3).fit(np.random.default_rng(0).standard_normal((20, 3)))
+    whole = SparsePCA(3, cardinality=3).fit(normal(0, 20, 3))
     assert np.isfinite(whole.score(X))  # all directions are components
 
 
@@ -173,7 +174,7 @@ def test_missing_entries():
 
 
 def test_all_components_that_there_can_be():
-    X = np.random.default_rng(0).standard_normal((6, 9))
+    X = normal(0, 6, 9)
     assert SparsePCA(None, cardinality=9).fit(X).n_components_ == 5
     assert SparsePCA(None, cardinality=9, center=False).fit(X).n_components_ == 6
     assert SPCA(None, cardinality=3).fit(X.T).n_components_ == 6

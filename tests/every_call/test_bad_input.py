@@ -18,7 +18,7 @@ from every_call.test_layouts import SLICED, TAKES, among, each, eighths
 from extras import optional
 from in_turn import each_dtype, each_order, in_turn
 from kinds import DTYPES, SPARSE, every_second, ids, is_covariance, read_only, unaligned, untouched
-from oracles import largest_on
+from oracles import largest_on, normal
 from small import CLEAN, KINDS, MAKERS, P
 
 import spcacore
@@ -267,7 +267,7 @@ def with_value(a, value, *cells):
 
 def test_not_finite_past_the_first_tiles():
     """Positions far from the start, in both orders, by the streaming pass."""
-    X = np.random.default_rng(0).standard_normal((300, 700))
+    X = normal(0, 300, 700)
     for i, j in ((299, 699), (64, 256), (150, 511)):
         Y = X.copy()
         Y[i, j] = np.inf

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from in_turn import each_dtype, each_order
 from kinds import DTYPES, untouched
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import normal
 from small import CLEAN, FORMS, KINDS, V0, X0, K, N, P, assert_same, ids, tolerance
 
 import spcacore
@@ -95,7 +96,7 @@ def test_no_variance(value, scale, form, dtype):
 @pytest.mark.parametrize("form", FORMS, **ids)
 def test_smallest_shapes(form, shape, dtype):
     n, p = shape
-    X = np.random.default_rng(5).standard_normal(shape).astype(dtype)
+    X = normal(5, *shape).astype(dtype)
     Y = form[1](X)
     C = np.atleast_2d(np.cov(X.astype(float), rowvar=False)) if n > 1 else np.zeros((p, p))
     top = np.linalg.eigvalsh(C)[-1]

@@ -18,6 +18,7 @@ import pytest
 from faults import FORMS, allocations, outcome
 from in_turn import in_turn
 from kinds import untouched
+from oracles import normal
 from processes import output_of
 from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
@@ -184,7 +185,7 @@ def test_time_limit(p, monkeypatch):
     """Kept at the start of the search and in the tree: what comes after it is short beside the first node."""
     for module in (exact, solution):
         monkeypatch.setattr(module, "time", types.SimpleNamespace(monotonic=time.process_time))
-    Z = np.random.default_rng(0).standard_normal((p, p))
+    Z = normal(0, p, p)
     A = Z @ Z.T
 
     def search(**limit):

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from calls import ARGUMENTS, CALLS, CLEAN, answer, numbers
 from extras import optional
 from numpy.testing import assert_allclose
+from oracles import normal
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
@@ -196,7 +197,7 @@ def test_what_looks_like_a_covariance(storage):
         storage
     ]
     run = functools.partial(spcacore.sparse_pca, n_components=1, cardinality=2)
-    X = np.random.default_rng(0).standard_normal((20, 12))
+    X = normal(0, 20, 12)
     C = np.corrcoef(X.T)
     adjacency = (np.abs(C) > 0.1) - np.eye(12)
     turned = C.copy()

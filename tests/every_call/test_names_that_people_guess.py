@@ -17,6 +17,7 @@ import pytest
 import scipy.sparse
 from extras import optional
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import normal
 
 import spcacore
 from spcacore._messages import with_advice
@@ -159,8 +160,8 @@ def test_the_two_of_a_pair_apart(fit, method, name, pair):
         spcacore.sparse_cca(X, Y, method=method, **{name: (1, None)})
 
 
-X = np.random.default_rng(0).standard_normal((30, 8))
-Y = X[:, :4] + np.random.default_rng(1).standard_normal((30, 4))
+X = normal(0, 30, 8)
+Y = X[:, :4] + normal(1, 30, 4)
 WRONG = [  # a call of a user of another package, and the words that help
     (lambda: spcacore.sparse_pca(X, 2, 5, 6), "after place 3 goes by name"),
     (

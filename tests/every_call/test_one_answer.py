@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from in_turn import each_dtype, examples, scaled_or_not
-from oracles import data_file
+from oracles import data_file, normal
 from row_block_tools import bytes_of, dask_array
 
 import spcacore
@@ -50,7 +50,7 @@ TIED = {  # of standardized variables each pair has entries of one magnitude, to
 def test_sign_of_entries_that_tie(name):
     """The first of them is positive, and as large as any, whatever rounding says."""
     for seed in range(examples(60)):
-        X = np.random.default_rng(seed).standard_normal((12, 7))
+        X = normal(seed, 12, 7)
         for hold in (np.asarray, sp.csc_array, np.asfortranarray):
             for v in TIED[name](hold(X)).T:
                 tied = abs(v) > (1 - 1e-9) * abs(v).max()
@@ -63,7 +63,7 @@ def test_sign_of_entries_that_tie(name):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_noise(shape, dtype, seed):
     n, p, cardinality = SHAPES[shape]
-    X = np.random.default_rng(seed).standard_normal((n, p)).astype(dtype)
+    X = normal(seed, n, p).astype(dtype)
     expected = spcacore.sparse_pca(X, 5, cardinality=cardinality)
     for name, found in answers(X, cardinality):
         assert np.array_equal(found.loadings != 0, expected.loadings != 0), name
@@ -89,7 +89,7 @@ def test_weak_components_of_blocks_that_become_no_matrix(n, p, rng):
 @pytest.mark.parametrize("seed", [4, 7])
 def test_variances_that_tie(seed):
     """Of standardized data, whose variances are equal to rounding, which no storage shares with another."""
-    X = np.random.default_rng(seed).standard_normal((60, 200))
+    X = normal(seed, 60, 200)
     X[:, 1:] += 0.8 * X[:, :-1]
     X /= X.std(axis=0)
     signs = spcacore.Choice(signs=np.where(np.arange(200) % 2, 1, -1))
@@ -174,8 +174,8 @@ READ_ONCE = {
 @pytest.mark.share(3)
 @pytest.mark.parametrize("name", READ_ONCE)
 def test_blocks_are_read_once_for_any_number_of_components(name):
-    X = np.random.default_rng(0).standard_normal((900, 600))
-    X[:, :20] += np.random.default_rng(1).standard_normal((900, 1))
+    X = normal(0, 900, 600)
+    X[:, :20] += normal(1, 900, 1)
     blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 5)
     found = READ_ONCE[name](blocks)
     assert blocks.passes == 1
@@ -194,7 +194,7 @@ def test_k_means_sends_labels_once():
             came.append(bytes_of(found))
             return found
 
-        X = np.random.default_rng(0).standard_normal((n, 20))
+        X = normal(0, n, 20)
         X[: n // 3, :5] += 2
         with dask.config.set(scheduler=counted):
             result = spcacore.sparse_kmeans(dask_array(X, n // 4, 20), 3, 2.0, n_init=2)

@@ -4,7 +4,7 @@ import flat
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from oracles import covariance
+from oracles import covariance, normal
 
 import spcacore
 from spcacore import branch_and_bound, greedy, pmd, scotlass, tpower
@@ -28,7 +28,7 @@ def test_no_variance_is_better_than_a_negative_one(search, A):
 @pytest.mark.parametrize("search", ["tpower", "pmd", "scotlass", "gpower"])
 @pytest.mark.parametrize("where", ["excluded", "constant"])
 def test_a_start_without_image_does_not_end_the_search(search, where):
-    X = np.random.default_rng(0).standard_normal((20, 7))
+    X = normal(0, 20, 7)
     call, sparsity = SEARCHES[search]
     options = {"choice": spcacore.Choice(exclude=[0])} if where == "excluded" else {}
     if where == "constant":

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from extras import drawn, example, optional
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import normal
 from reference import l1_threshold
 
 from spcacore import sparse_cca, sparse_cca_permutation
@@ -170,13 +171,13 @@ def test_what_the_example_says():
 
 
 def test_nothing_in_common():
-    X = np.random.default_rng(8).standard_normal((10, 3))
+    X = normal(8, 10, 3)
     for options in ({"l1_bound": 1.0}, {"method": "generalized", "cardinality": 1}):
         with pytest.warns(RuntimeWarning, match="nothing in common"):
             assert flat.sparse_cca(X, np.ones((10, 2)), **options).n_components == 0
 
 
-X0, Y0 = (np.random.default_rng(s).standard_normal((9, p)) for s, p in ((0, 5), (1, 4)))
+X0, Y0 = (normal(s, 9, p) for s, p in ((0, 5), (1, 4)))
 
 
 def test_how_sparse_where_nothing_is_said():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from in_turn import examples
 from numpy.testing import assert_allclose
+from oracles import normal
 from scipy.optimize import nnls
 
 import spcacore
@@ -172,7 +173,7 @@ def test_signed_values_are_those_of_nonnegative_least_squares():
 
 def test_a_start_of_the_wrong_sign_is_turned(monkeypatch):
     monkeypatch.setattr("spcacore.generalized.cca_alternation.pair_starts", lambda *_: [-np.ones(2)])
-    x = np.random.default_rng(0).standard_normal((20, 2))
+    x = normal(0, 20, 2)
     found = sparse_cca(
         x + x.sum(1)[:, None], x, l1_bound=1.2, choice=(spcacore.Choice(signs=1), spcacore.Choice(signs=1))
     )

@@ -5,6 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from generalized.test_generalized import optimum, value_on
+from oracles import normal
 
 from spcacore import sparse_cca, sparse_cca_bound, sparse_eigen, sparse_eigen_bound, sparse_lda
 from spcacore.generalized import eigen
@@ -199,7 +200,7 @@ def test_a_singular_b_has_the_spectral_bound_alone():
     result = sparse_eigen_bound(w.T @ w, w.T @ w, 2)
     assert set(result.bounds) == {"spectral"}
     assert result.bound == pytest.approx(1)
-    X = np.random.default_rng(0).standard_normal((5, 8))
+    X = normal(0, 5, 8)
     assert sparse_cca_bound(X, X[:, :2], 2).bounds == {"spectral": 1.0}
     assert sparse_cca_bound(np.zeros((5, 2)), X, 1).bound == 0
     with pytest.raises(ValueError, match="ratio has no bound"):
@@ -207,7 +208,7 @@ def test_a_singular_b_has_the_spectral_bound_alone():
 
 
 def test_many_variables_are_refused(monkeypatch):
-    A, B, X = np.eye(4), np.eye(4), np.random.default_rng(0).standard_normal((9, 3))
+    A, B, X = np.eye(4), np.eye(4), normal(0, 9, 3)
     monkeypatch.setattr(pencils, "CERTIFIED_ORDER", 3)
     assert eigen.refuse_many is pencils.refuse_many
     for call in (

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from extras import drawn, example, optional
 from numpy.testing import assert_allclose
+from oracles import normal
 from scipy.linalg import eigh
 
 from spcacore import row_blocks, sparse_lda
@@ -102,7 +103,7 @@ def test_ledoit_wolf(form):
 def test_units_of_the_variables_do_not_matter(p):
     """By default; and a variable that is constant within the classes, but apart between them, is enough."""
     X, y = wine()
-    X = np.hstack([X, np.random.default_rng(0).standard_normal((len(X), p - 13))])
+    X = np.hstack([X, normal(0, len(X), p - 13)])
     units = 10.0 ** np.random.default_rng(1).integers(-3, 4, p)
     for form in (np.asarray, sp.csr_array):
         once, again = (sparse_lda(form(Z), y, 1, cardinality=3) for Z in (X, X * units))

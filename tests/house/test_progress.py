@@ -7,13 +7,13 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
+from oracles import normal
 
 import spcacore
 from spcacore.progress import ProgressBar
 
-X = np.random.default_rng(0).standard_normal((40, 30))
+X = normal(0, 40, 30)
 
 
 def drawn(call):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from calls import CLEAN, LABELS, pca
 from html_tools import Columns, balanced
 from in_turn import each_dtype, scaled_or_not
-from oracles import covariance, optimum
+from oracles import covariance, normal, optimum
 
 import spcacore
 from spcacore import _limits, choice, methods, row_blocks
@@ -198,7 +198,7 @@ def test_scores_of_both_sides_of_what_is_stable():
     ],
 )
 def test_shares_of_ordinary_components(run, scale):
-    for data in (X, np.random.default_rng(0).standard_normal((12, 400))):
+    for data in (X, normal(0, 12, 400)):
         Z = (data - data.mean(axis=0)) / (data.std(axis=0) if scale else 1)
         s = np.linalg.svd(Z, compute_uv=False) ** 2
         np.testing.assert_allclose(run(data, scale=scale).dense_ratio, s[:3] / s.sum(), rtol=1e-8)
@@ -474,7 +474,7 @@ def test_html_has_shares_beside_the_ordinary_ones():
 
 @pytest.mark.parametrize(("p", "r"), [(100_000, 3), (300, 40)])
 def test_html_is_bounded(p, r):
-    V = np.random.default_rng(1).standard_normal((p, r))
+    V = normal(1, p, r)
     V[::7] = 0
     V /= np.linalg.norm(V, axis=0)
     result = spcacore.SparseEigenResult(

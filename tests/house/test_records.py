@@ -10,12 +10,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from oracles import covariance
+from oracles import covariance, normal
 
 import spcacore
 from spcacore import methods
 
-X = np.random.default_rng(0).standard_normal((40, 12)) * np.linspace(1, 2, 12)
+X = normal(0, 40, 12) * np.linspace(1, 2, 12)
 NEEDS = {"penalty": 0.3, "l1_bound": 1.8, "cardinality": None}
 RECORDS = {
     name: one() if one.sparsity == "cardinality" else one(NEEDS[one.sparsity])

@@ -17,7 +17,7 @@ from c_functions import (
 )  # fmt: skip
 from in_turn import each_dtype, each_order
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, largest_on, optimum
+from oracles import covariance, largest_on, normal, optimum
 
 from spcacore import datasets, kernels, l1_threshold, soft_threshold, truncate
 
@@ -195,7 +195,7 @@ def test_column_statistics(dtype, order):
 @pytest.mark.parametrize("kind", ["covariance", "C", "F"])
 def test_explained_variance_of_a_span(dtype, kind):
     X = data(40, 10, dtype)
-    A, V = covariance(X), np.random.default_rng(1).standard_normal((10, 4))
+    A, V = covariance(X), normal(1, 10, 4)
     V[:, 2] = V[:, 0] - 2 * V[:, 1]  # adds nothing
     if kind == "covariance":
         out = run("explained_covariance", dtype, A=A, V=V.T)
@@ -270,7 +270,7 @@ def test_thresholds(dtype, p):
 def test_varimax(dtype):
     p, r = 20, 3
     simple = np.kron(np.eye(r), np.ones((p // r + 1, 1)))[:p]
-    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((r, r)))[0]
+    turn = np.linalg.qr(normal(0, r, r))[0]
     start = (simple @ turn).T.astype(dtype)
     out = run("varimax", dtype, Y=start, tol=1e-6)
     R = out.R.reshape(r, r)

@@ -26,7 +26,7 @@ from c_functions import (
 )  # fmt: skip
 from in_turn import each_dtype
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance
+from oracles import covariance, normal
 
 import spcacore
 from spcacore import _core, explained_variance, kernels, sparse_pca
@@ -66,7 +66,7 @@ def test_numba():
     pytest.importorskip("numba", reason="numba is not installed")
     scope = {}
     exec(block("python", "import numba"), scope)
-    rows = np.random.default_rng(0).standard_normal((50, 40))
+    rows = normal(0, 50, 40)
     expected = rows.copy()
     for row in expected:
         row[np.argsort(-abs(row), kind="stable")[3:]] = 0

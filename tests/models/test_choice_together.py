@@ -28,6 +28,7 @@ from known_variables import (
     supports_of,
 )
 from numpy.testing import assert_allclose
+from oracles import normal
 
 import spcacore
 from spcacore import _core, sparse_pca
@@ -63,7 +64,7 @@ def test_refined_loadings_of_given_signs_are_nearly_the_best():
 
 def test_rounds_of_loadings_of_given_signs_end():
     """Though they near each other, which explains ever more; a callback is asked on the way."""
-    X, rounds = np.random.default_rng(3).standard_normal((17, 8)), []
+    X, rounds = normal(3, 17, 8), []
     signs = np.array([1, 1, -1, 1, 0, 1, -1, 1])
     choice = spcacore.Choice(signs=signs)
     begun = sparse_pca(X, 3, cardinality=4, choice=choice)
@@ -92,7 +93,7 @@ def test_refined_orthogonal_loadings(known):
     """Beside all pairs of supports: the best loading on one, and the best orthogonal to it on the other."""
     shares = []
     for seed in range(examples(6)):
-        A = np.cov(np.random.default_rng(seed).standard_normal((12, 8)), rowvar=False)
+        A = np.cov(normal(seed, 12, 8), rowvar=False)
         unit, k = np.array(known.get("groups", range(8))), 2 if "groups" in known else 3
         supports = [[*S] for S, _ in allowed(k, p=8, full=True, **known)]
         best = 0.0
@@ -120,7 +121,7 @@ def test_refined_orthogonal_loadings(known):
 def test_a_bound_counts_what_is_included_though_it_is_zero():
     """Thresholding is rarely the best, so that the bound is not just what was found."""
     for seed in range(examples(60)):
-        A, j = np.cov(np.random.default_rng(seed).standard_normal((6, 12))), seed % 6
+        A, j = np.cov(normal(seed, 6, 12)), seed % 6
         A[j] = A[:, j] = 0
         A[j, j] = 0.1
         for k, groups in ((2, None), (3, None), (2, np.array([0, 0, 1, 2, 3, 3]))):

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from in_turn import each_dtype
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import data_file, products
+from oracles import data_file, normal, products
 
 import spcacore
 from spcacore import sparse_pca, tpower
@@ -62,7 +62,7 @@ def test_a_large_mean_in_single_precision_is_no_lack_of_variance(rng):
 
 def test_a_component_without_variance_ends_the_search():
     """Hotelling deflation can leave rounding alone, on which a support has no eigenvector."""
-    X = np.random.default_rng(1).standard_normal((4, 8))
+    X = normal(1, 4, 8)
     with pytest.warns(RuntimeWarning, match="no variance is left"):
         result = sparse_pca(
             X, 3, cardinality=1, deflation="hotelling", method=spcacore.TPower(n_starts=1, swaps=False)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from in_turn import SEEDS, each_dtype, each_kind, each_order, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, deflated, orthogonalized
+from oracles import covariance, deflated, normal, orthogonalized
 
 from spcacore import _core, deflate
 from spcacore.operators.deflation import DEFLATIONS
@@ -141,7 +141,7 @@ def test_overwrite(kind, order, method):
 
 def test_in_place_reads_only_what_it_touches():
     """NaN elsewhere neither matters nor is looked for; where x reaches it is refused."""
-    X = np.random.default_rng(0).standard_normal((6, 40))
+    X = normal(0, 6, 40)
     A = covariance(X)
     x = np.zeros(40)
     x[[3, 8]] = 0.6, 0.8
@@ -157,7 +157,7 @@ def test_in_place_reads_only_what_it_touches():
         with pytest.raises(ValueError, match="where x is not zero, has 1 entry that is NaN"):
             deflate(M, x, kind=kind, overwrite=True)
         assert M.tobytes() == before
-    A = covariance(np.random.default_rng(1).standard_normal((60, 40)))
+    A = covariance(normal(1, 60, 40))
     A[3, 30] += 0.1
     with pytest.raises(ValueError, match="symmetric"):
         deflate(A, x, overwrite=True)

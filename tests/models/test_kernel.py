@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from in_turn import SEEDS, each_dtype, of_examples
 from kernel_tools import NEW, TRAIN, gaussian, matched, samples
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import normal
 from scipy.spatial.distance import pdist
 
 from spcacore import kernel_pca
@@ -231,7 +232,7 @@ def test_pre_images_recover_rows_from_many_components():
     """With little ridge and enough components a row is its own pre-image; noise is projected out."""
     angle = np.linspace(0, 2 * np.pi, 150, endpoint=False)
     circle = np.column_stack([np.cos(angle), np.sin(angle)])
-    noisy = circle + 0.1 * np.random.default_rng(0).standard_normal(circle.shape)
+    noisy = circle + 0.1 * normal(0, *circle.shape)
     exact = kernel_pca(circle, 8, bandwidth=1.0, ridge=1e-8)
     assert_allclose(exact.inverse_transform(exact.scores), circle, atol=1e-4)
     smooth = kernel_pca(noisy, 2, bandwidth=1.0, ridge=0.1)
@@ -259,7 +260,7 @@ def test_a_kernel_beyond_the_numbers_is_an_error_and_no_warning():
 @pytest.mark.parametrize("offset", [0.0, 1e7, 2.0**26])
 def test_sparse_rows_far_from_zero(offset, dtype, kernel):
     """Distances of rows do not depend on where they are: entries are those of the same grid."""
-    X = (8 * np.random.default_rng(0).standard_normal((30, 5))).round()
+    X = (8 * normal(0, 30, 5)).round()
     far, options = (X + offset).astype(dtype), {"bandwidth": 9.0} if kernel == "rbf" else {}
     expected = kernel_pca(far.astype(np.float64) - offset, 2, kernel=kernel, **options)
     found = kernel_pca(scipy.sparse.csr_array(far), 2, kernel=kernel, **options)

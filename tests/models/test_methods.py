@@ -15,6 +15,7 @@ from oracles import (
     deflated,
     deflations,
     leading_on,
+    normal,
     products,
     quotient,
     reference,
@@ -289,7 +290,7 @@ def test_operator_and_diagonal_of_a_naive_residual(holes):
 # ---- bad input --------------------------------------------------------------------------------------
 
 
-CALLABLE = np.cov(np.random.default_rng(5).standard_normal((40, 14)) * np.linspace(1, 3, 14), rowvar=False)
+CALLABLE = np.cov(normal(5, 40, 14) * np.linspace(1, 3, 14), rowvar=False)
 
 
 @pytest.mark.share(8)

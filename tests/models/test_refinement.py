@@ -10,7 +10,7 @@ from calls import pca
 from hypothesis import strategies as st
 from in_turn import SEEDS, each_kind, examples, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import best_quotient, covariance, data_arrays, largest_on, optimum, spanned_variance
+from oracles import best_quotient, covariance, data_arrays, largest_on, normal, optimum, spanned_variance
 from scipy.optimize import minimize
 from starts import few
 
@@ -116,9 +116,7 @@ def test_restarts_of_sparse_pca():
 
 def test_no_better_values_on_the_supports_it_returns():
     """On fixed supports a general optimizer finds nothing above."""
-    X = np.random.default_rng(3).standard_normal((20, 10)) @ np.random.default_rng(4).standard_normal(
-        (10, 10)
-    )
+    X = normal(3, 20, 10) @ normal(4, 10, 10)
     A = covariance(X)
     W = refine(X, sparse_pca(X, 3, cardinality=4).loadings)
     used = W != 0
@@ -139,7 +137,7 @@ def test_one_component_is_refined_to_the_best(method):
     options = method or {"start": "diagonal", "swaps": False}
     missed = 0
     for seed in range(12):
-        A = covariance(np.random.default_rng(seed).standard_normal((8, 11)))
+        A = covariance(normal(seed, 8, 11))
         best = optimum(A, 4)
         before, after = (
             flat.sparse_pca(A, 1, cardinality=4, kind="covariance", refine=wanted, **options)
@@ -229,7 +227,7 @@ def test_certified_loadings_nearly_in_the_span_of_others(monkeypatch):
 @pytest.mark.parametrize("call", ["refine", "sparse_pca", "sparsity_path"])
 def test_who_is_told_that_it_did_not_end(call, monkeypatch):
     monkeypatch.setattr("spcacore.models.alternation.REFINEMENT_ROUNDS", 1)
-    X = np.random.default_rng(4).standard_normal((15, 8))
+    X = normal(4, 15, 8)
     V = sparse_pca(X, 4, cardinality=2).loadings
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -289,7 +287,7 @@ def test_attempts(n_restarts, constraint):
 @few()
 def test_more_nonzeros_than_variables_that_vary():
     """Of eight variables three are constant, of five nonzeros and more none is one of these."""
-    X = np.random.default_rng(1).standard_normal((20, 8))
+    X = normal(1, 20, 8)
     X[:, [0, 3, 7]] = 2.0
     A = covariance(X)
     best = np.linalg.eigvalsh(A)[::-1][:2].sum()
@@ -346,7 +344,7 @@ def test_last_bits_decide_nothing(twice, rng):
 def test_cardinalities_above_the_number_of_variables_that_vary(rule):
     """Two components of all variables, of which one is constant: the two leading eigenvectors."""
     for seed in range(3):
-        X = np.random.default_rng(seed).standard_normal((10, 6))
+        X = normal(seed, 10, 6)
         X[:, 0] = 3
         result = sparse_pca(X, 2, 6, refine=True, deflation=rule)
         most = np.linalg.eigvalsh(covariance(X))[-2:].sum()
@@ -356,7 +354,7 @@ def test_cardinalities_above_the_number_of_variables_that_vary(rule):
 def test_as_many_loadings_as_variables_of_which_one_is_constant():
     """A loading that adds nothing to the others: no quotient of zeros."""
     for seed in range(8, 12):
-        X = np.random.default_rng(seed).standard_normal((8, 4))
+        X = normal(seed, 8, 4)
         X[:, 2] = 3
         with warnings.catch_warnings():
             warnings.simplefilter("error")

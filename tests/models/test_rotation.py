@@ -9,7 +9,7 @@ import pytest
 from extras import skipping
 from in_turn import each_dtype
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import reference
+from oracles import normal, reference
 
 import spcacore
 from spcacore import orthomax, varimax
@@ -177,7 +177,7 @@ def test_the_largest_rows_may_mislead(rng):
 @pytest.mark.parametrize("scale", [2.0**200, 2.0**60, 1])
 def test_one_row_among_many_may_outweigh_all(scale):
     """The start looks at some of so many rows, and not at this one."""
-    y = np.zeros((110_000, 3)) if scale == 1 else np.random.default_rng(0).standard_normal((110_000, 3))
+    y = np.zeros((110_000, 3)) if scale == 1 else normal(0, 110_000, 3)
     y[300] = scale * np.array([1, -2, 2])
     rotated, _ = varimax(y)
     assert_allclose(np.sort(np.abs(rotated[300])), [0, 0, 3 * scale], atol=1e-5 * scale)
@@ -263,7 +263,7 @@ def test_entries_whose_rotation_overflows_are_an_error():
 
 
 def test_too_few_sweeps_warn_and_leave_a_rotation():
-    y = np.random.default_rng(0).standard_normal((30, 6))
+    y = normal(0, 30, 6)
     with pytest.warns(RuntimeWarning, match="did not converge in 1 iteration;"):
         rotated, rotation = varimax(y, max_iter=1)
     assert_allclose(rotation.T @ rotation, np.eye(6), atol=1e-12)
@@ -285,7 +285,7 @@ def test_an_interrupt_at_any_stage_ends_the_call():
     before = signal.signal(signal.SIGALRM, ring)
     try:
         for p in (40_000, 80_000, 120_000, 160_000, 200_000):  # each is at another stage when it looks
-            y = np.asfortranarray(np.random.default_rng(0).standard_normal((p, 24)))
+            y = np.asfortranarray(normal(0, p, 24))
             signal.setitimer(signal.ITIMER_REAL, 0.03)
             with pytest.raises(Alarm):
                 varimax(y, tol=0, max_iter=50, overwrite=True)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from in_turn import SEEDS, each_kind, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, dense_vector, largest_on, optimum, reference, samples
+from oracles import covariance, dense_vector, largest_on, normal, optimum, reference, samples
 
 import spcacore
 from spcacore import _core, spca
@@ -248,7 +248,7 @@ def test_refinement_among_some_of_many_variables(monkeypatch):
     assert ((refined.loadings != 0) == (planted != 0)).all()
     assert refined.explained_variance.sum() > plain.explained_variance.sum()
     assert_allclose(refined.explained_variance, spcacore.explained_variance(X, refined.loadings), rtol=1e-9)
-    X = np.random.default_rng(1).standard_normal((30, 1500))
+    X = normal(1, 30, 1500)
     found = (
         f(X, 2, cardinality=10, scale=True).explained_variance.sum() for f in (spca, spcacore.sparse_pca)
     )
@@ -256,7 +256,7 @@ def test_refinement_among_some_of_many_variables(monkeypatch):
 
 
 def test_groups_settle():
-    X = np.random.default_rng(1).standard_normal((40, 6)) @ np.random.default_rng(2).standard_normal((6, 6))
+    X = normal(1, 40, 6) @ normal(2, 6, 6)
     A, groups = covariance(X), np.repeat([0, 1, 2], 2)
     result = spca(A, 2, cardinality=2, kind="covariance", choice=spcacore.Choice(groups=groups))
     assert result.converged
@@ -337,7 +337,7 @@ def test_iterations_end_at_the_limit(max_iter):
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
 def test_objective_of_an_infinite_ridge_in_units_of_the_data(shape, unit):
     """Without penalty B = X'X v and the objective is the negative square of the largest eigenvalue of X'X."""
-    X = unit * np.random.default_rng(0).standard_normal(shape)
+    X = unit * normal(0, *shape)
     largest = np.linalg.norm(X - X.mean(axis=0), 2) ** 2
     result = spca(X, 1, penalty=0.0, ridge=np.inf, tol=1e-9, max_iter=9999)
     assert result.objective[-1] == pytest.approx(-(largest**2), rel=1e-9)

@@ -14,7 +14,7 @@ from extras import example
 from hypothesis import strategies as st
 from in_turn import SEEDS, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, deflated, dense_vector, leading_on, power_iteration
+from oracles import covariance, deflated, dense_vector, leading_on, normal, power_iteration
 
 import spcacore
 from spcacore import grid_laplacian, oppca, ppca, soppca, sparse_pca
@@ -30,7 +30,7 @@ def samples(seed=0, n=60, p=20):
 
 
 def prior(p, seed=0):
-    A = np.random.default_rng(seed).standard_normal((p, p))
+    A = normal(seed, p, p)
     return A @ A.T / p + 0.05 * np.eye(p)
 
 
@@ -344,7 +344,7 @@ def test_signed_components_are_at_a_maximum_of_the_density(signs, diagonal):
     s2 = result.noise_variances[0]
     at = log_density(x, s2, S)
     assert result.free_energy[0][-1] == pytest.approx(at, abs=1e-9)
-    for d in np.random.default_rng(0).standard_normal((10, len(x) + 1)) * 1e-3:
+    for d in normal(0, 10, len(x) + 1) * 1e-3:
         near = [log_density(x + side * d[1:], s2 * math.exp(side * d[0]), S) for side in (-1, 1)]
         assert max(near) <= at
         assert near[0] == pytest.approx(near[1], abs=1e-5)  # the curve of them is some hundred times as much
@@ -402,7 +402,7 @@ def test_the_joint_model_has_the_largest_density(seed, scale):
     def loss(v):
         return -log_density_of_all(T, v[:-1].reshape(n, r), np.exp(v[-1]), C)
 
-    starts = np.random.default_rng(seed).standard_normal((1, n * r + 1))
+    starts = normal(seed, 1, n * r + 1)
     best = max(-scipy.optimize.minimize(loss, start, method="BFGS").fun for start in starts)
     assert density >= best - 1e-6
     square = result.scores.T @ result.scores  # the posteriors: independent, of precision a I + C^-1

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from in_turn import each_dtype, each_order
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, deflated, sparse_direction
+from oracles import covariance, deflated, normal, sparse_direction
 
 from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
@@ -49,7 +49,7 @@ def test_dense(n, p, order, dtype):
     Z -= Z.mean(axis=0)
     problem = as_problem(X)
     small = n * p < 1e6
-    V = np.random.default_rng(1).standard_normal((p, 30 if small else 6)).astype(dtype)
+    V = normal(1, p, 30 if small else 6).astype(dtype)
     expected = Z.T @ (Z @ V) / max(n - 1, 1)
     Y = problem.operator.apply_block(V)
     assert Y.dtype == dtype
@@ -59,7 +59,7 @@ def test_dense(n, p, order, dtype):
         assert_array_equal(problem.operator.apply_block(V[:, b : b + 1]), Y[:, b : b + 1])
     assert_array_equal(columns(problem.operator, V[:, :5]), Y[:, :5])
     if (n, p) != SHAPES[-1]:
-        U = np.random.default_rng(2).standard_normal((n, 6)).astype(dtype)
+        U = normal(2, n, 6).astype(dtype)
         check_halves(problem.operator, V[:, :6], U)
 
 

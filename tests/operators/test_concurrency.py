@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from calls import pca
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import normal
 from processes import output_of
 from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
@@ -27,7 +28,7 @@ from spcacore.operators.inputs import as_problem
 N, P, K, R = 60, 90, 7, 3
 
 
-X0 = np.random.default_rng(0).standard_normal((N, P)) * np.linspace(1, 3, P)
+X0 = normal(0, N, P) * np.linspace(1, 3, P)
 
 
 def test_error_in_one_thread_stays_there():
@@ -90,7 +91,7 @@ def test_callbacks_of_threads_are_their_own():
 
 def test_other_threads_run_meanwhile():
     """The GIL is released inside of the kernels: others run during a single call of one."""
-    operator = as_problem(np.random.default_rng(3).standard_normal((800, 8000))).operator
+    operator = as_problem(normal(3, 800, 8000)).operator
     ticks, done, most = [], threading.Event(), 0
 
     def tick():
@@ -134,7 +135,7 @@ def test_spawn():
 
 def test_results_hold_nothing_of_the_input():
     """Neither the matrix nor a view of it is kept alive, and pickles stay small."""
-    X = np.random.default_rng(0).standard_normal((2000, 30))
+    X = normal(0, 2000, 30)
     r = sparse_pca(X, 2, cardinality=3, scale=True)
     assert len(pickle.dumps(replace(r, scores=None))) < X.nbytes / 50
     for value in vars(r).values():
@@ -187,7 +188,7 @@ def filters_refused(monkeypatch):
 
 
 def test_pre_images_leave_the_warning_filters_alone(monkeypatch):
-    X = np.random.default_rng(0).standard_normal((20, 3))
+    X = normal(0, 20, 3)
     with filters_refused(monkeypatch):
         result = spcacore.kernel_pca(X, 2, ridge=1.0)
         back = result.inverse_transform(result.scores)
@@ -202,7 +203,7 @@ def test_pre_images_leave_the_warning_filters_alone(monkeypatch):
 def test_refits_leave_the_warning_filters_alone(monkeypatch):
     import scipy.optimize  # noqa: F401, whose import has a filter
 
-    X = np.random.default_rng(0).standard_normal((20, 6))
+    X = normal(0, 20, 6)
     with filters_refused(monkeypatch):
         spcacore.stability(X, pca(1, 2), n_resamples=4, rng=0)
         spcacore.select_sparsity(X, spcacore.sca, [1.0, 1.5], n_folds=2, rng=0)
@@ -211,7 +212,7 @@ def test_refits_leave_the_warning_filters_alone(monkeypatch):
 
 def test_refits_are_silent_in_their_threads_alone():
     """A resample that does not converge is not told of, and the same call of another thread is."""
-    X = np.random.default_rng(0).standard_normal((30, 8))
+    X = normal(0, 30, 8)
     started, told = threading.Event(), threading.Event()
 
     def callback(progress):

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from in_turn import each_dtype, each_order, scaled_or_not
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import products
+from oracles import normal, products
 
 import spcacore
 from spcacore import _core, sparse_pca
@@ -225,7 +225,7 @@ def test_what_has_no_matrix_says_so():
 
 
 def test_wide_data_are_searched_without_the_matrix():
-    for X in (planted(10), np.random.default_rng(0).standard_normal((80, 7000))):
+    for X in (planted(10), normal(0, 80, 7000)):
         assert X.shape[0] < X.shape[1]
         assert sparse_pca(X, 2, cardinality=4).screening.mode != "gram"
 
@@ -252,7 +252,7 @@ def test_tall_data_form_the_matrix(kind):
 
 def test_sparse_columns_far_from_zero_are_left_as_data():
     X = counts(40_000, 16, 0.7) * (planted(40_000, 16) > 0)
-    X[:, 15] = 1e3 + np.random.default_rng(0).standard_normal(40_000)
+    X[:, 15] = 1e3 + normal(0, 40_000)
     S = sp.csr_matrix(X)
     found, plain = (
         sparse_pca(S, 2, cardinality=3, method=spcacore.TPower(n_starts=2, screening=m))

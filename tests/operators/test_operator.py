@@ -8,7 +8,7 @@ import scipy.sparse
 from hypothesis import strategies as st
 from in_turn import each_dtype, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, deflated, products, sparse_direction
+from oracles import covariance, deflated, normal, products, sparse_direction
 from scipy.sparse.linalg import LinearOperator
 
 from spcacore import _core, row_blocks
@@ -195,7 +195,7 @@ def test_the_range_does_not_depend_on_signs():
 @pytest.mark.parametrize("k", [1, 2, 5, 40])
 @each_dtype
 def test_leading_eigenvector(k, dtype):
-    B = np.random.default_rng(k).standard_normal((k, k))
+    B = normal(k, k, k)
     G = (B + B.T).astype(dtype)
     value, vector = _core.leading_eigenvector(G.copy())
     reference = np.linalg.eigvalsh(G.astype(float))
@@ -290,7 +290,7 @@ def test_what_goes_wrong_in_a_product_ends_the_call(dtype, covariance):
 
 @each_dtype
 def test_products_of_rows(dtype):
-    X = np.random.default_rng(0).standard_normal((9, 5)).astype(dtype)
+    X = normal(0, 9, 5).astype(dtype)
     Z = X.astype(float) - X.mean(axis=0, dtype=float)
     op = as_problem(X).operator
     assert_allclose(op.outer(), Z @ Z.T / 8, atol=1e-6 if dtype == np.float32 else 1e-14)
@@ -356,7 +356,7 @@ def test_row_weights_need_data_in_memory():
 
 
 def test_a_product_may_keep_its_argument():
-    seen, vectors = [], np.random.default_rng(4).standard_normal((3, 5))
+    seen, vectors = [], normal(4, 3, 5)
     owner = type("Owner", (), {"forward": lambda self, v: seen.append(v) or v})()
     for v in vectors:
         _core.products(owner, 5, 5, True, 1.0, False).apply(None, v)

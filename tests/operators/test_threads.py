@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from calls import CALLS, numbers
+from oracles import normal
 from threadpoolctl import threadpool_limits
 
 import spcacore
@@ -44,8 +45,8 @@ def large(n, p, seed=0):
 
 WIDE, TALL = large(300, 4000), large(6000, 200)
 SPARSE = WIDE * (np.abs(WIDE) > 0.7)
-LONG, LOADINGS = large(20_000, 60), np.random.default_rng(4).standard_normal((60, 18))
-COUNTS = np.random.default_rng(1).standard_normal((200, 1200))
+LONG, LOADINGS = large(20_000, 60), normal(4, 60, 18)
+COUNTS = normal(1, 200, 1200)
 ENTRIES = {  # of more than four megabytes each
     "wide, C": WIDE,
     "wide, F": np.asfortranarray(WIDE),
@@ -75,10 +76,10 @@ MORE = {
     "sparse_dissimilarity, absolute": lambda: spcacore.sparse_dissimilarity(COUNTS, 4.0, "absolute"),
     "kernel_pca": lambda: spcacore.kernel_pca(TALL[:1200], 3),
     "covariance": lambda: spcacore.sparse_pca(np.cov(WIDE[:, :800].T), 2, cardinality=20, kind="covariance"),
-    "varimax": lambda: spcacore.varimax(np.random.default_rng(2).standard_normal((60_000, 8))),
+    "varimax": lambda: spcacore.varimax(normal(2, 60_000, 8)),
     "scores, C": lambda: scores(LONG, LOADINGS, LONG[0], None),
     "scores, F": lambda: scores(np.asfortranarray(LONG), LOADINGS, LONG[0], None),
-    "l1_threshold": lambda: spcacore.l1_threshold(np.random.default_rng(3).standard_normal(600_000), 40.0),
+    "l1_threshold": lambda: spcacore.l1_threshold(normal(3, 600_000), 40.0),
 }
 
 

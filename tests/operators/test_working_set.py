@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 from in_turn import each_dtype, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, deflated, products
+from oracles import covariance, deflated, normal, products
 from scipy.linalg import eigh
 
 import spcacore
@@ -134,7 +134,7 @@ def test_blocks_are_asked_for_one_product_a_check(stored, monkeypatch):
     monkeypatch.setattr(blocks_module.SlicedRows, "results", seen)
     monkeypatch.setattr(block_operator, "KEPT_BYTES", 300 * 400 * 8)  # less than A
     X = draw(np.random.default_rng(3), 60, 400, "planted")
-    X[:, 300:320] += np.random.default_rng(4).standard_normal((60, 1))
+    X[:, 300:320] += normal(4, 60, 1)
     rows = spcacore.row_blocks(stored(X), block_bytes=X.nbytes // 3)
     result = spcacore.sparse_pca(
         rows, 3, cardinality=6, method=spcacore.TPower(screening="working_set", swaps=False)
@@ -244,7 +244,7 @@ def test_large_dense_data_are_screened_and_searched_in_a_set_if_asked_to(rng):
 
 
 def test_a_set_is_refused_where_it_does_not_help():
-    X = np.random.default_rng(0).standard_normal((20, 30))
+    X = normal(0, 20, 30)
     for name, options in (
         ("n_starts", {"n_starts": 3}), ("start", {"start": "eigenvector"}), ("max_iter", {"max_iter": 0}),
         ("deflation", {"constraint": "orthogonal"}), ("deflation", {"deflation": "hotelling"}),

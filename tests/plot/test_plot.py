@@ -11,6 +11,7 @@ from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import SEEDS
+from oracles import normal
 
 import spcacore
 from spcacore import plot
@@ -71,7 +72,7 @@ def test_names_are_not_mathematics():
         assert rows(ax)[3] == "line break"
         assert len(rows(ax)[5]) <= 24
         drawn(ax)  # bad mathematics would raise
-    Z = np.random.default_rng(0).standard_normal((6, 2))
+    Z = normal(0, 6, 2)
     ax = plot.biplot(sparse(0, 6, 2, 1), Z, names=NASTY, labels=NASTY)
     assert "$a_1$ b$" in texts(ax.texts)
     assert sorted(texts(ax.get_legend().get_texts()))[0] == "$a_1$ b$"
@@ -174,7 +175,7 @@ def test_arrows_are_loadings_times_one_factor(components):
 
 
 def test_points_are_the_scores_of_the_data():
-    X = np.random.default_rng(9).standard_normal((40, 10)) * np.linspace(3, 1, 10) + 7
+    X = normal(9, 40, 10) * np.linspace(3, 1, 10) + 7
     result = spcacore.sparse_pca(X, 3, cardinality=4, scale=True)
     F = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     Z = F @ result.loadings
@@ -188,7 +189,7 @@ def test_points_are_the_scores_of_the_data():
 
 def test_a_covariance_has_scores_of_other_data():
     result = spcacore.sparse_pca(PROPS.correlation, 3, cardinality=4, kind="covariance")
-    X = np.random.default_rng(10).standard_normal((30, 13))
+    X = normal(10, 30, 13)
     assert points(plot.biplot(result, X)) == pytest.approx((X @ result.loadings)[:, :2])
 
 
@@ -197,7 +198,7 @@ def test_names_of_arrows_do_not_overlap():
     V = np.zeros((12, 2))
     V[:6, 0], V[6:, 1] = np.linspace(0.5, 0.3, 6), np.linspace(-0.5, -0.3, 6)
     names = [f"variable_{j}" for j in range(12)]
-    Z = np.random.default_rng(12).standard_normal((80, 2)) * 3
+    Z = normal(12, 80, 2) * 3
     ax = plot.biplot(V, Z, names=names, n_variables=12)
     drawn(ax)
     tight = [matplotlib.text.Text.get_window_extent(t) for t in ax.texts if t.get_text()]
@@ -211,12 +212,12 @@ def test_names_of_arrows_that_end_together_are_a_list():
     """The longest first; arrows of other directions, or that end elsewhere, have names of their own."""
     V = np.zeros((9, 2))
     V[:4, 0], V[4:7, 1], V[7], V[8] = [0.5, 0.52, 0.51, 0.1], [-0.6, -0.61, -0.62], (0.4, 0.4), (-0.5, 0)
-    ax = plot.biplot(V, np.random.default_rng(12).standard_normal((80, 2)) * 3, n_variables=9)
+    ax = plot.biplot(V, normal(12, 80, 2) * 3, n_variables=9)
     assert {t for t in texts(ax.texts) if t} == {"x2\nx3\nx1", "x4", "x7\nx6\nx5", "x8", "x9"}
     assert len(tips(ax)) == 9
 
 
-NUMBERS = np.random.default_rng(14).standard_normal(60)
+NUMBERS = normal(14, 60)
 
 
 @pytest.mark.share(3)
@@ -231,7 +232,7 @@ NUMBERS = np.random.default_rng(14).standard_normal(60)
     ids=["floats", "many integers", "NaN", "None"],
 )
 def test_numbers_as_labels_have_a_color_bar(labels, shown):
-    Z = np.random.default_rng(11).standard_normal((60, 2))
+    Z = normal(11, 60, 2)
     ax = plot.biplot(sparse(0, 5, 2), Z, labels=labels)
     assert ax.get_legend() is None
     assert len(ax.figure.axes) == 2
@@ -243,14 +244,14 @@ def test_numbers_as_labels_have_a_color_bar(labels, shown):
 
 
 def test_whole_numbers_are_classes():
-    Z = np.random.default_rng(11).standard_normal((60, 2))
+    Z = normal(11, 60, 2)
     for labels in (np.arange(60) % 3, np.arange(60) % 3 * 1.0, np.arange(60) % 2 == 0):
         ax = plot.biplot(sparse(0, 5, 2), Z, labels=labels)
         assert len(ax.get_legend().get_texts()) == len(np.unique(labels))
 
 
 def test_a_biplot_has_the_scores_of_the_result():
-    X = np.random.default_rng(17).standard_normal((30, 6))
+    X = normal(17, 30, 6)
     result = spcacore.sparse_pca(X, 2, cardinality=3)
     np.testing.assert_array_equal(points(plot.biplot(result)), points(plot.biplot(result, X)))
     with pytest.raises(ValueError, match="no scores of its own"):
@@ -268,7 +269,7 @@ def test_a_biplot_without_variance_or_loadings():
 # ---- any result, any axes ---------------------------------------------------------------------------
 
 
-X = np.random.default_rng(17).standard_normal((30, 6)) @ np.diag([3, 2.5, 2, 1, 1, 1])
+X = normal(17, 30, 6) @ np.diag([3, 2.5, 2, 1, 1, 1])
 
 
 RESULTS = {

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse.linalg
 from calls import pca
 from numpy.testing import assert_allclose
-from oracles import covariance, spanned_variance
+from oracles import covariance, normal, spanned_variance
 
 import spcacore
 from spcacore import plot
@@ -147,7 +147,7 @@ def test_a_path_and_selections_as_they_are_found():
     total = labeled(ax, "2 components").get_ydata()
     assert total == pytest.approx([100 * spanned_variance(A, r.loadings) / 13 for r in found.results])
     assert total[-1] == pytest.approx(100 * dense)
-    X = np.random.default_rng(18).standard_normal((30, 6)) * [5, 4, 1, 1, 1, 1]
+    X = normal(18, 30, 6) * [5, 4, 1, 1, 1, 1]
     for chosen in (
         spcacore.select_sparsity(X, spcacore.sparse_pca, [1, 2, 4]),
         spcacore.select_sparsity(X, spcacore.sparse_pca, [4, 2], criterion="permutation", n_permutations=3),

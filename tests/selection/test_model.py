@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from calls import pca
 from extras import optional
+from oracles import normal
 
 import spcacore
 from spcacore.methods import METHODS
@@ -17,7 +18,7 @@ sklearn = optional("sklearn")
 estimators = optional("spcacore.sklearn")
 X, _ = spcacore.datasets.make_spiked(40, 20, cardinality=4, variances=(16, 9), rng=0)
 LABELS = np.arange(40) % 3
-Y = X[:, :6] + np.random.default_rng(1).standard_normal((40, 6))
+Y = X[:, :6] + normal(1, 40, 6)
 FEW = {"n_resamples": 6, "rng": 3}
 
 
@@ -112,7 +113,7 @@ def test_an_estimator_without_a_sparsity_has_that_of_its_fit():
 
 
 def test_a_seed_of_the_model_is_that_of_its_fits_alone():
-    noise = np.random.default_rng(0).standard_normal((40, 60))
+    noise = normal(0, 40, 60)
     one, other = (
         spcacore.stability(
             noise,

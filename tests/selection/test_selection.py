@@ -12,7 +12,7 @@ from calls import pca
 from hypothesis import strategies as st
 from in_turn import of_examples, scaled_or_not
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import ends_at, planted
+from oracles import ends_at, normal, planted
 
 import spcacore
 from spcacore._validation import as_seed
@@ -144,7 +144,7 @@ def test_planted_sparsity_is_found(criterion, seed):
 
 @pytest.mark.parametrize("criterion", ["cv", "permutation"])
 def test_noise_has_no_components(criterion):
-    X = np.random.default_rng(1).standard_normal((60, 40))
+    X = normal(1, 60, 40)
     count = spcacore.select_n_components(X, pca(1, 5), 3, criterion=criterion)
     assert count.chosen == 0
     assert count.result is None

@@ -8,14 +8,14 @@ from calls import pca
 from hypothesis import strategies as st
 from in_turn import of_examples
 from numpy.testing import assert_allclose
-from oracles import optimum, planted
+from oracles import normal, optimum, planted
 
 import spcacore
 
 
 @of_examples(25, st.integers(0, 10**6), st.integers(4, 9))
 def test_path_of_one_component_against_all_supports(seed, p):
-    A = np.cov(np.random.default_rng(seed).standard_normal((p + 3, p)).T)
+    A = np.cov(normal(seed, p + 3, p).T)
     path = spcacore.sparsity_path(A, pca(kind="covariance"), range(1, p + 1))
     values = [result.explained_variance[0] for result in path]
     optima = [optimum(A, k) for k in range(1, p + 1)]

@@ -8,7 +8,7 @@ import pytest
 from calls import pca
 from extras import optional
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import ends_at
+from oracles import ends_at, normal
 
 import spcacore
 from spcacore.models.variance import nonzeros_of
@@ -316,7 +316,7 @@ def test_groups_are_chosen_where_one_of_their_variables_is():
 def test_nothing_of_x_is_copied():
     import tracemalloc
 
-    X = np.random.default_rng(0).standard_normal((400, 20_000))
+    X = normal(0, 400, 20_000)
     before = X.copy()
     spcacore.stability(X[:, :100], pca(1, 5), n_resamples=2)  # imports
     tracemalloc.start()
@@ -333,7 +333,7 @@ def test_nothing_of_x_is_copied():
 def test_models_with_weights_copy_no_rows(model, options):
     import tracemalloc
 
-    X = np.random.default_rng(0).standard_normal((300, 4000))
+    X = normal(0, 300, 4000)
     spcacore.stability(X[:, :100], partial(getattr(spcacore, model), **options), n_resamples=2)  # imports
     tracemalloc.start()
     spcacore.stability(X, partial(getattr(spcacore, model), max_iter=3, **options), n_resamples=2)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from in_turn import SEEDS, each_dtype, each_order, examples
 from known_variables import optimum as best_chosen
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, data_arrays, deflations, largest_on, optimum
+from oracles import covariance, data_arrays, deflations, largest_on, normal, optimum
 
 import spcacore
 from spcacore import optimality_bound, sparse_pca, tpower
@@ -143,7 +143,7 @@ def test_single_precision_of_rank_one(monkeypatch):
     assert 4 / 3 <= min(bounds) <= max(bounds) <= 4 / 3 * (1 + 1e-4)
     bounds_by("lanczos", monkeypatch, BOUND_VECTORS=2)
     for seed in range(20):
-        x = np.random.default_rng(seed).standard_normal(40)
+        x = normal(seed, 40)
         A = np.outer(x, x).astype(np.float32)
         found = optimality_bound(A, 40, kind="covariance").bounds
         assert min(found.values()) >= np.linalg.eigvalsh(A.astype(float))[-1], seed
@@ -178,7 +178,7 @@ def test_margins_allow_for_all_that_products_and_decompositions_lose(monkeypatch
 
 def test_vectors_beyond_the_rank_are_orthonormal_too():
     """The Krylov space ends with the rank; what goes on from there is orthogonal to it."""
-    X = np.random.default_rng(0).standard_normal((20, 2)) @ np.random.default_rng(1).standard_normal((2, 9))
+    X = normal(0, 20, 2) @ normal(1, 2, 9)
     V = certificates._lanczos(as_problem(X).operator, 6)
     assert_allclose(V.T @ V, np.eye(6), atol=1e-12)
     A = covariance(X)
@@ -308,7 +308,7 @@ def test_more_vectors_than_the_rank_are_not_made_of_rounding(monkeypatch):
     """Of rank 1, whose best loading is known; its other vectors would be copies of the first."""
     bounds_by("samples", monkeypatch)
     for n in range(4, 9):
-        a, x = np.random.default_rng(n).standard_normal((2, 12))
+        a, x = normal(n, 2, 12)
         for X in (np.outer(a[:n], x), np.diag([1.0, -1.0] + [0.0] * (n - 2)) @ np.ones((n, 12))):
             bounds = optimality_bound(X, 3).bounds
             assert bounds["knapsack"] == pytest.approx(optimum(covariance(X), 3), rel=1e-6), n

@@ -10,7 +10,7 @@ import scipy.sparse
 from hypothesis import strategies as st
 from in_turn import SEEDS, each_kind, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, optimum, samples
+from oracles import covariance, normal, optimum, samples
 
 import spcacore
 from spcacore import _core, dspca
@@ -262,9 +262,9 @@ class EndsOnceItMoves:
 
 def test_what_a_hook_has_ended_is_whole():
     """The matrix is symmetric, and the iterations are those that the hook heard of."""
-    A = np.random.default_rng(0).standard_normal((120, 120))
+    A = normal(0, 120, 120)
     A, slow = A @ A.T, 2 * np.eye(400) + np.eye(400, k=1) + np.eye(400, k=-1)  # one eigenvalue near the next
-    one, start = np.arange(120), np.random.default_rng(1).standard_normal(400)
+    one, start = np.arange(120), normal(1, 400)
     op, rule = _core.dense(slow, True), Supports.any_of(400, 300).rule(0, 300)
     shape = one, 1 - np.eye(120), np.full(120, -2.0), None, True, 0.0
     for call, at in (

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from known_variables import CASES, LABELS, MIXED, P, assert_feasible, covariance, optimum
 from numpy.testing import assert_allclose
+from oracles import normal
 
 import spcacore
 from spcacore import dspca
@@ -96,7 +97,7 @@ def test_a_penalty(known):
 
 def test_too_many_variables_are_refused(monkeypatch):
     monkeypatch.setattr("spcacore.solvers.semidefinite.SHAPED_ORDER", 9)
-    X = np.random.default_rng(0).standard_normal((20, 10))
+    X = normal(0, 20, 10)
     with pytest.raises(
         ValueError, match="include requires at most 9 variables in dspca, not 10: exclude some"
     ):
@@ -111,7 +112,7 @@ def test_too_many_variables_are_refused(monkeypatch):
 @pytest.mark.parametrize("penalty", [10.0**e for e in (-6, 1, 8, 12, 16, 30, 100)])
 def test_bounds_keep_their_digits_however_large_the_penalty(penalty, scale):
     """An included variable alone costs nothing; the bound is neither lost in the penalty nor below it."""
-    A = np.cov(np.random.default_rng(0).standard_normal((30, 8)), rowvar=False)
+    A = np.cov(normal(0, 30, 8), rowvar=False)
     known = spcacore.Choice(include=[3])
     x = spcacore.dspca(A * scale, penalty=penalty * scale, choice=known, kind="covariance")
     assert x.upper_bound >= max(x.value, A[3, 3] * scale) * (1 - 1e-12)

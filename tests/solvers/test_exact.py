@@ -14,6 +14,7 @@ from oracles import (
     covariance,
     data_arrays,
     leading_on,
+    normal,
     optimum,
     products,
 )
@@ -158,7 +159,7 @@ def test_the_bound_is_above_the_optimum_to_the_last_digit(nearly_equal):
 def test_the_bound_of_a_search_without_time_allows_for_rounding(dtype):
     """Equal columns, so that the sum of their variances is the optimum itself."""
     for seed in range(20):
-        u = np.random.default_rng(seed).standard_normal(30).astype(dtype)
+        u = normal(seed, 30).astype(dtype)
         x = flat.branch_and_bound(np.repeat(u[:, None], 5, axis=1), 5, time_limit=0)
         c = u.astype(np.longdouble)
         c -= c.mean()
@@ -170,7 +171,7 @@ def test_the_bound_of_a_search_without_time_allows_for_rounding(dtype):
 
 def hard():
     """Twenty of a hundred equal variables: far beyond what can be proved."""
-    B = np.random.default_rng(0).standard_normal((100, 100))
+    B = normal(0, 100, 100)
     return B.T @ B, 20
 
 
@@ -364,7 +365,7 @@ def test_too_many_that_may_belong_to_the_optimum(monkeypatch):
     monkeypatch.setattr(exact, "EXACT_ORDER", 30)
     monkeypatch.setattr(exact, "THRESHOLD_WORK", 0)
     monkeypatch.setattr(exact, "STRONG_VARIABLES", ())
-    X = np.random.default_rng(0).standard_normal((40, 40))
+    X = normal(0, 40, 40)
     with pytest.raises(ValueError, match="40 of 40 variables may belong to the optimum"):
         branch_and_bound(X, 3)
 
@@ -372,7 +373,7 @@ def test_too_many_that_may_belong_to_the_optimum(monkeypatch):
 @pytest.mark.share(2)
 @each_dtype
 def test_few_strong_variables_of_many(dtype):
-    X = np.random.default_rng(0).standard_normal((100, 5000))
+    X = normal(0, 100, 5000)
     X[:, 40:52] *= 10
     best = optimum(covariance(X[:, 40:52]), 4)
     x = branch_and_bound(X.astype(dtype), 4)
@@ -395,7 +396,7 @@ def test_what_is_too_large():
 
 def test_rounding_left_by_the_earlier_components_is_not_searched():
     """The Schur complement of rank 2 is nothing but that after two components."""
-    X = np.random.default_rng(1).standard_normal((30, 2)) @ np.random.default_rng(2).standard_normal((2, 100))
+    X = normal(1, 30, 2) @ normal(2, 2, 100)
     seen = []
     with pytest.warns(RuntimeWarning, match="no variance is left after 2 of the 3"):
         sparse_pca(X, 3, cardinality=20, method="branch_and_bound", deflation="schur", callback=seen.append)
@@ -420,7 +421,7 @@ def test_too_many_variables_are_bounded_where_a_limit_is_given(monkeypatch):
     monkeypatch.setattr(exact, "EXACT_ORDER", 20)
     monkeypatch.setattr(exact, "STRONG_VARIABLES", ())
     monkeypatch.setattr(truncated_power, "brief_search", lambda state, x, k: x)
-    X, k = np.random.default_rng(0).standard_normal((40, 24)), 5
+    X, k = normal(0, 40, 24), 5
     with pytest.raises(ValueError, match="24 of 24 variables may belong"):
         flat.branch_and_bound(X, k, scale=True, start=np.arange(24.0), screening="none")
     x = flat.branch_and_bound(X, k, scale=True, start=np.arange(24.0), node_limit=1, screening="none")

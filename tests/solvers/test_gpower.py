@@ -9,7 +9,7 @@ from gpower_tools import NORMS, bound, data, seeds, shrunk, unconverged
 from hypothesis import strategies as st
 from in_turn import each_dtype, each_kind, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import dense_vector, largest_on, reference
+from oracles import dense_vector, largest_on, normal, reference
 from scipy.linalg import block_diag
 
 import spcacore
@@ -146,7 +146,7 @@ def test_the_default_starts_come_near_to_all_of_them():
     """On noise one start of an l0 penalty ends some ten percent below the best of all variables."""
     one, several = [], []
     for seed in range(5):
-        F = np.random.default_rng(seed).standard_normal((50, 200))
+        F = normal(seed, 50, 200)
         F -= F.mean(axis=0)
         gamma = 0.1 * bound(F, "l0")
 

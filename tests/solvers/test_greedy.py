@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from in_turn import SEEDS, each_kind, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, data_arrays, largest_on, leading_on, optimum
+from oracles import covariance, data_arrays, largest_on, leading_on, normal, optimum
 from scipy import sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator
@@ -140,8 +140,8 @@ def test_searches_share_the_rows_of_the_matrix(store, room, monkeypatch):
     monkeypatch.setattr(
         gram, "rows_of", lambda op, S: (asked.extend(S) if op.p == 300 else 0, rows(op, S))[1]
     )
-    X = np.random.default_rng(2).standard_normal((30, 300))
-    X[:, ::40] += 2 * np.random.default_rng(3).standard_normal((30, 1))
+    X = normal(2, 30, 300)
+    X[:, ::40] += 2 * normal(3, 30, 1)
     monkeypatch.setattr(greedy_search, "can_be_formed", lambda problem, state: False)
     x = flat.greedy(store(X), 10, strategy="forward")
     A = covariance(X)
@@ -383,8 +383,8 @@ def test_bordered_pencils(seed, k, t, strength):
 
 @each_kind
 def test_products_alone_serve_the_gradient_only(kind):
-    X = np.random.default_rng(8).standard_normal((50, 40))
-    X[:, 10:16] += np.random.default_rng(9).standard_normal((50, 1)) * 2
+    X = normal(8, 50, 40)
+    X[:, 10:16] += normal(9, 50, 1) * 2
     M = X if kind == "data" else covariance(X)
     operator = LinearOperator(M.shape, matvec=lambda v: M @ v, rmatvec=lambda u: M.T @ u, dtype=float)
     x = flat.greedy(operator, 6, kind=kind, strategy="gradient")

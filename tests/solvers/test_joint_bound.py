@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from in_turn import each_dtype, examples
 from numpy.testing import assert_allclose
-from oracles import best_uncorrelated_pair, covariance, largest_on, optimum
+from oracles import best_uncorrelated_pair, covariance, largest_on, normal, optimum
 from solvers.test_certificates import PATHS, bounds_by, matrices
 
 import spcacore
@@ -124,7 +124,7 @@ def test_no_disjoint_or_shared_supports_exceed_the_bound(seeds):
 
 def test_components_of_different_cardinality():
     for seed in range(examples(8)):
-        A = np.corrcoef(np.random.default_rng(seed).standard_normal((12, 6)).T)
+        A = np.corrcoef(normal(seed, 12, 6).T)
         sizes = (3, 2, 1)
         for orthogonal in ("orthogonal", None):
             result = optimality_bound(
@@ -180,7 +180,7 @@ def test_no_rounding_lowers_a_bound_that_is_attained():
         A = np.asfortranarray(scale * np.kron(np.eye(many), np.ones((3, 3))))
         for constraint in (None, "orthogonal", "uncorrelated"):
             assert 3 * scale * r <= relaxed_bound(A, (3,) * r, constraint) < 3 * scale * r * (1 + 1e-9)
-    A = covariance(np.random.default_rng(0).standard_normal((30, 20)))
+    A = covariance(normal(0, 30, 20))
     for constraint in (None, "orthogonal", "uncorrelated"):  # a Z that rounding has left indefinite
         ascent = joint_bound._Ascent(A, (4, 4), constraint, lambda _: False)
         ascent.descend(60, 0.0)

@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse
 from in_turn import SEEDS, each_dtype, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, deflated, deflations, largest_on, samples
+from oracles import covariance, deflated, deflations, largest_on, normal, samples
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
@@ -100,7 +100,7 @@ def test_columns_too_small_for_the_dtype_are_not_used():
 def test_bounds_do_not_pass_for_values(monkeypatch):
     """A flat spectrum, bounded by its largest eigenvalue alone, leaves the choice to what is computed."""
     for seed in range(3):
-        X = np.random.default_rng(seed).standard_normal((150, 120))
+        X = normal(seed, 150, 120)
         whole = flat.least_squares_component(X, 3, strategy="forward")
         with monkeypatch.context() as patch:
             patch.setattr(ratios, "LEAST_SQUARES_ORDER", 50)
@@ -327,7 +327,7 @@ def test_no_component_of_rounding_alone(dtype, rng):
 def test_variance_by_regression_is_that_of_least_squares(seed):
     X = samples(seed, 40, 10)
     A = covariance(X)
-    V = np.random.default_rng(seed).standard_normal((10, 4))
+    V = normal(seed, 10, 4)
     V[np.abs(V) < 0.7] = 0
     V[0, :] += 0.1
     V = np.column_stack([V, V[:, 0] - V[:, 1]])

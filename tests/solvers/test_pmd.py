@@ -9,7 +9,7 @@ import scipy.sparse
 from hypothesis import strategies as st
 from in_turn import SEEDS, each_kind, each_order, of_examples, scaled_or_not
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import reference, spiked
+from oracles import normal, reference, spiked
 
 import spcacore
 
@@ -95,7 +95,7 @@ def test_pma_with_missing_entries():
 
 
 def test_ends_of_the_range():
-    X = np.random.default_rng(0).standard_normal((30, 12)) * np.geomspace(3, 1, 12)
+    X = normal(0, 30, 12) * np.geomspace(3, 1, 12)
     s, V = np.linalg.svd(X - X.mean(axis=0))[1:]
     assert np.count_nonzero(flat.pmd(X, 2, sample_l1_bound=1).sample_loading) == 1
     x = flat.pmd(X, 12**0.5, **TIGHT)
@@ -111,7 +111,7 @@ def test_ends_of_the_range():
 @each_order
 def test_iterates_of_noise(bound, order):
     """Many entries near the level; each step asks only for those above a guess of it."""
-    X = np.asarray(np.random.default_rng(0).standard_normal((60, 3000)), order=order)
+    X = np.asarray(normal(0, 60, 3000), order=order)
     Z = X - X.mean(axis=0)
     v = np.zeros(3000)
     v[:5] = 1
@@ -201,8 +201,8 @@ def test_two_way_residual():
 
 
 def holes(seed=0, shape=(30, 15)):
-    X = np.random.default_rng(seed).standard_normal(shape) @ np.diag(np.geomspace(4, 1, shape[1])) + 3
-    X[:, :3] += 5 * np.random.default_rng(seed + 1).standard_normal((shape[0], 1))
+    X = normal(seed, *shape) @ np.diag(np.geomspace(4, 1, shape[1])) + 3
+    X[:, :3] += 5 * normal(seed + 1, shape[0], 1)
     X[np.random.default_rng(seed + 2).random(shape) < 0.15] = np.nan
     return X
 

@@ -11,7 +11,7 @@ import flat
 import numpy as np
 import pytest
 from in_turn import each_dtype, examples
-from oracles import best_quotient, covariance, dense_vector, largest_on, quotient, samples
+from oracles import best_quotient, covariance, dense_vector, largest_on, normal, quotient, samples
 
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
@@ -30,7 +30,7 @@ def generalized(X, r, **options):
 
 
 def sphere(p, count, seed=0):
-    X = np.random.default_rng(seed).standard_normal((p, count))
+    X = normal(seed, p, count)
     for support in combinations(range(p), 2):  # sparse directions, which a grid would miss
         angle = np.linspace(0, np.pi, 4000)
         edge = np.zeros((p, len(angle)))
@@ -154,14 +154,14 @@ def test_the_objective_never_falls(l0, form, dtype):
         given = X if form == "data" else A
         problem = as_problem(given.astype(dtype), kind=form)
         x = np.zeros(9, dtype)
-        x[:4] = np.random.default_rng(seed).standard_normal(4)
+        x[:4] = normal(seed, 4)
         state = state_of(problem, x / np.linalg.norm(x))
         running = state.operator.with_quotient()
         q = x.astype(float) / np.linalg.norm(x.astype(float))
         B = np.eye(9) - np.outer(q, q)
         A = A / problem.unit
         gamma = 0.01 * A.diagonal().max() if l0 else 0.2 * np.sqrt(A.diagonal().max())
-        start = np.random.default_rng(seed).standard_normal(9).astype(dtype)
+        start = normal(seed, 9).astype(dtype)
         path = []
         for steps in range(12):
             status, index, value, objective, variance, _ = running.gpower(

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse
 from in_turn import each_dtype, each_kind, scaled_or_not
 from numpy.testing import assert_allclose
-from oracles import largest_on, leading_on
+from oracles import largest_on, leading_on, normal
 
 import spcacore
 from spcacore import _core, sparse_pca, tpower
@@ -158,7 +158,7 @@ def test_a_block_is_found_that_variances_do_not_tell(storage, monkeypatch, rng):
 @pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, scipy.sparse.csr_array, in_blocks])
 def test_norms_among_neighbors(storage):
     """By the definition, where all variables are neighbors; of more, copies of one are."""
-    X = np.random.default_rng(0).standard_normal((50, 64))
+    X = normal(0, 50, 64)
     options = {"scale": True, "screening": "none"}
     R = np.sort(np.abs(np.corrcoef(X.T)), axis=1)[:, -NEIGHBOR_LARGEST:]
     found = norms_among_neighbors(as_problem(storage(X), **options), (0,))
@@ -205,7 +205,7 @@ def test_samples_that_explain_most_by_themselves(storage, weights):
 @each_kind
 def test_variables_of_weak_signals_are_swapped(kind):
     """Of 50 nonzeros, too: one of the smallest for one that is likely to enter does not raise the value."""
-    X = np.random.default_rng(0).standard_normal((500, 1000))
+    X = normal(0, 500, 1000)
     A = np.cov(X.T)
     found = tpower(X if kind == "data" else A, 50, kind=kind)
     S, y = np.flatnonzero(found.loading), np.abs(A @ found.loading)
@@ -418,7 +418,7 @@ def test_dependent_variables_hide_no_weak_signal(rng):
 @pytest.mark.parametrize("k", [29, 31, 45, 58])
 def test_a_race_in_a_part_of_the_variables_needs_room_for_the_support(k):
     """Of noise, where a race also runs among half of the variables: as good as on the covariance matrix."""
-    X = np.random.default_rng(0).standard_normal((40, 60))
+    X = normal(0, 40, 60)
     found = spcacore.sparse_pca(X, 1, k)
     assert found.cardinality.tolist() == [k]
     A = np.cov(X, rowvar=False)

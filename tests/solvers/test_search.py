@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from in_turn import each_dtype
-from oracles import optimum
+from oracles import normal, optimum
 from solvers.test_exact import KINDS, matrix
 
 from spcacore import _core
@@ -129,11 +129,11 @@ def test_all_columns_raced_are_as_good_as_run_to_their_ends(exact, width):
 
 
 def test_the_tree_goes_on_after_the_race_and_ends_where_no_proof_is_near():
-    A = np.cov(np.random.default_rng(3).standard_normal((50, 50)).T)
+    A = np.cov(normal(3, 50, 50).T)
     nodes = [_core.search(A, 20, plan(nodes=30, hopeless=h))[3][3] for h in (9.0, 0.01)]
     assert 8 < nodes[0] < 30  # more wait in the end than it may divide
     assert nodes[1] == 1
-    X = np.random.default_rng(3).standard_normal((1000, 50))
+    X = normal(3, 1000, 50)
     *_, told = _core.search(np.cov(X.T), 5, plan())
     assert told[4]
     assert told[3] > 8
@@ -157,7 +157,7 @@ def test_a_callback_ends_it_with_what_was_found(p):
         def __call__(self, n_iter):
             return True
 
-    A = np.cov(np.random.default_rng(0).standard_normal((40, p)).T)
+    A = np.cov(normal(0, 40, p).T)
     found, values, _, told = _core.search(A, 5, plan(), progress=Ended())
     assert not told[4]
     assert len(found) == len(values)

@@ -4,7 +4,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse
-from oracles import covariance, largest_on
+from oracles import covariance, largest_on, normal
 
 import spcacore
 from spcacore import _core, pmd, scotlass
@@ -131,7 +131,7 @@ def test_runs_that_reach_the_same_value_on_different_variables_agree():
 
 def test_eight_power_steps_lead_to_the_leading_eigenvector():
     """Those of an eigenvalue of 1 are 4^-8 of what they were beside that of 4."""
-    V, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((30, 30)))
+    V, _ = np.linalg.qr(normal(0, 30, 30))
     v = power_start(_core.dense(np.eye(30) + 3 * np.outer(V[0], V[0]), True), np.random.default_rng(1))
     assert abs(v @ V[0]) >= (1 - 1e-6) * np.linalg.norm(v)
 
@@ -139,7 +139,7 @@ def test_eight_power_steps_lead_to_the_leading_eigenvector():
 @pytest.mark.parametrize("n_starts", [1, 2, 5, 40])
 @pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, scipy.sparse.csr_array])
 def test_as_many_starts_as_asked_for(storage, n_starts):
-    X = np.random.default_rng(0).standard_normal((30, 60))
+    X = normal(0, 30, 60)
     starts, ends, best = counts(flat.tpower(storage(X), 4, n_starts=n_starts))
     assert starts == ends == n_starts
     assert 1 <= best <= ends
@@ -165,7 +165,7 @@ def test_a_race_has_more_starts_than_ends(p, kind):
 
 def test_planted_components_are_reached_by_most_runs_and_noise_by_few():
     strong, _ = spcacore.datasets.make_spiked(100, 400, cardinality=10, variances=[50.0], rng=0)
-    noise = np.random.default_rng(0).standard_normal((100, 400))
+    noise = normal(0, 100, 400)
     shares = [
         (found.n_best / found.n_ends)[0] for X in (strong, noise)
         for found in [spcacore.sparse_pca(X, 1, cardinality=10)]
@@ -174,7 +174,7 @@ def test_planted_components_are_reached_by_most_runs_and_noise_by_few():
 
 
 def test_the_summary_names_components_that_one_run_reached():
-    noise = np.random.default_rng(0).standard_normal((100, 400))
+    noise = normal(0, 100, 400)
     result = spcacore.sparse_pca(noise, 2, cardinality=10, method=spcacore.TPower(n_starts=12))
     lone = [t + 1 for t in range(2) if result.n_best[t] == 1 and result.n_ends[t] >= 3]
     assert lone
@@ -185,7 +185,7 @@ def test_the_summary_names_components_that_one_run_reached():
 
 
 def test_components_that_are_added_keep_the_counts():
-    X = np.random.default_rng(2).standard_normal((60, 80))
+    X = normal(2, 60, 80)
     first = spcacore.sparse_pca(X, 2, cardinality=5)
     more = first.extend(X, 1)
     assert more.n_starts[:2].tolist() == first.n_starts.tolist()

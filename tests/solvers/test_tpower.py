@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from oracles import (
     covariance,
     largest_on,
+    normal,
     power_iteration,
 )
 
@@ -100,7 +101,7 @@ def test_the_first_exchange_that_exceeds_a_level(k, p, excess):
 
 def test_exchanges_for_a_variable_without_weight_in_the_leading_eigenvector():
     """Bounds would divide by its weight; others gain nothing in its place, or something."""
-    A = covariance(np.random.default_rng(0).standard_normal((9, 6)))
+    A = covariance(normal(0, 9, 6))
     A[0, 1:3] = A[1:3, 0] = 0
     A[0, 0] = 0.5 * np.linalg.eigvalsh(A[1:3, 1:3])[-1]
     level = np.linalg.eigvalsh(A[:3, :3])[-1] * (1 + 1e-10)
@@ -244,9 +245,9 @@ def test_a_variable_along_the_second_eigenvector_is_within_reach():
 @each_dtype
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_the_paper_iteration_from_a_given_start(dtype, k):
-    X = np.random.default_rng(3).standard_normal((30, 20)) * np.linspace(2, 1, 20)
+    X = normal(3, 30, 20) * np.linspace(2, 1, 20)
     A = covariance(X)
-    start = np.random.default_rng(4).standard_normal(20)
+    start = normal(4, 20)
     x = flat.tpower(X.astype(dtype), k, start=start, tol=0, max_iter=3000, renormalize=False)
     truncated = np.where(abs(start) >= np.sort(abs(start))[-k], start, 0)
     reference = power_iteration(A, truncated, k, 3000)
@@ -258,8 +259,8 @@ def test_the_paper_iteration_from_a_given_start(dtype, k):
 @pytest.mark.parametrize("k", [12, 5000])
 def test_full_cardinality_is_the_leading_principal_component(k):
     """k = 5000 takes the route that never forms a submatrix."""
-    X = np.random.default_rng(5).standard_normal((60, k)) + 3
-    X[:, :4] += np.random.default_rng(6).standard_normal((60, 1)) * 5
+    X = normal(5, 60, k) + 3
+    X[:, :4] += normal(6, 60, 1) * 5
     x = tpower(X, k)
     _, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     v = Vt[0] * np.sign(Vt[0][np.argmax(abs(Vt[0]))])
@@ -276,7 +277,7 @@ class EndedAtOnce:
 
 def test_starts_that_a_hook_cut_off_come_last():
     """Whatever was in the memory of the answer before."""
-    A = np.cov(np.random.default_rng(0).standard_normal((40, 300)), rowvar=False)
+    A = np.cov(normal(0, 40, 300), rowvar=False)
     index, value = np.arange(300)[:, None], np.ones((300, 1))
     for _ in range(5):
         np.full(300, 7.0)  # whose memory the next array of this size has

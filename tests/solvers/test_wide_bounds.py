@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from in_turn import examples
-from oracles import covariance, largest_on, optimum
+from oracles import covariance, largest_on, normal, optimum
 from solvers.test_certificates import matrices
 
 from spcacore import branch_and_bound, datasets, optimality_bound, sparse_pca, tpower
@@ -185,7 +185,7 @@ def test_equal_variances_need_no_columns(monkeypatch):
     monkeypatch.setattr(wide_bounds, "_coupling", None)
     monkeypatch.setattr(certificates, "BOUND_ORDER", 100)
     monkeypatch.setattr(certificates, "THRESHOLD_WORK", 0)
-    X = np.tile(np.random.default_rng(0).standard_normal((30, 150)), 2)
+    X = np.tile(normal(0, 30, 150), 2)
     assert "strong variables" not in optimality_bound(X, 5, scale=True).bounds
 
 
@@ -296,7 +296,7 @@ def test_many_variables_are_proved(form, p, monkeypatch):
 
 def test_looking_for_variables_to_leave_out_ends_where_it_is_told_to(monkeypatch):
     """Of noise the relaxation leaves none out, and each level of covariances takes more columns of A."""
-    X = np.random.default_rng(0).standard_normal((20, 300)) * np.linspace(1, 3, 300)
+    X = normal(0, 20, 300) * np.linspace(1, 3, 300)
     problem = as_problem(X, kind="data", center=True, scale=False)
     state = DeflatedOperator.from_problem(problem)
     formed, keep = [], semidefinite.rows_of

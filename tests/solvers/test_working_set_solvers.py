@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from operators.test_working_set import STORAGES, draw
-from oracles import covariance, deflations, largest_on
+from oracles import covariance, deflations, largest_on, normal
 from scipy.linalg import block_diag
 from scipy.optimize import minimize_scalar
 
@@ -281,7 +281,7 @@ def test_variables_that_are_not_used_make_room(method, monkeypatch, no_search_of
     monkeypatch.setattr(working_set.WorkingSet, "_keep", lambda *one: (dropped.append(1), keep(*one))[1])
     for seed in range(8):
         X = draw(np.random.default_rng(seed), 40, 200, "noise")
-        X[:, ::8] = np.random.default_rng(seed).standard_normal((40, 1)) + 0.3 * X[:, ::8]
+        X[:, ::8] = normal(seed, 40, 1) + 0.3 * X[:, ::8]
         X[:, ::8] *= np.linspace(0.8, 1.25, 25)
         result = fit(X, method, given, 1)
         assert 0 < result.screening.working_set <= 46
