@@ -9,6 +9,7 @@ import warnings
 
 import calls
 import numpy as np
+from oracles import centered
 
 import spcacore
 from spcacore.methods import METHODS
@@ -153,7 +154,7 @@ def drawn(rng, X):
 def generic(X):
     """Whether nothing is decided by rounding: no ties, full rank, and eigenvalues apart."""
     Z = np.ldexp(X, -int(np.frexp(np.abs(X).max(initial=1e-300))[1]))
-    Z = Z - Z.mean(axis=0)
+    Z = centered(Z)
     norm = np.linalg.norm(Z, axis=0)
     s = np.linalg.svd(Z, compute_uv=False)[: min(len(X) - 1, X.shape[1])] if norm.all() else np.zeros(1)
     apart = np.diff(np.sort(norm)).min(initial=np.inf) > 1e-3 * norm.max(initial=0)

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 from in_turn import SEEDS
+from oracles import centered
 
 NORMS = ["l1", "l0"]
 seeds = SEEDS
@@ -13,7 +14,7 @@ def data(seed, n=20, p=12, dtype=np.float64):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, p)) * rng.uniform(0.5, 2, p)
     X += 2 * rng.standard_normal((n, 1)) * rng.uniform(-1, 1, p)
-    return (X - X.mean(axis=0)).astype(dtype)
+    return centered(X).astype(dtype)
 
 
 def shrunk(c, gamma, norm):

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from calls import numbers
 from extras import optional
+from numpy.testing import assert_allclose
 from oracles import normal
 
 DTYPES = [np.float32, np.float64]
@@ -117,9 +118,7 @@ def assert_same(out, expected, tolerance):
             assert value.tobytes() == b[name].tobytes(), name
         else:
             size = np.abs(b[name], where=np.isfinite(b[name]), out=np.zeros(b[name].shape)).max(initial=0)
-            np.testing.assert_allclose(
-                value, b[name], rtol=tolerance, atol=tolerance * (size + 1e-300), err_msg=name
-            )
+            assert_allclose(value, b[name], rtol=tolerance, atol=tolerance * (size + 1e-300), err_msg=name)
 
 
 def reference(X):

@@ -6,6 +6,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.linalg
+from numpy.testing import assert_allclose
 
 from spcacore.supports.admissible import Supports
 
@@ -101,7 +102,7 @@ def assert_feasible(v, k, include=(), exclude=(), groups=None, nonnegative=None,
     assert k is None or (len(used) if count == "groups" else np.isin(groups, [*used]).sum()) <= k
     if nonnegative is not None:
         assert (v * np.asarray(nonnegative) >= 0).all()
-    np.testing.assert_allclose(np.linalg.norm(v), 1)
+    assert_allclose(np.linalg.norm(v), 1)
 
 
 def supports_of(known):

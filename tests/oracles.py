@@ -43,9 +43,13 @@ def difference(ours, theirs):
     return np.abs(ours - theirs).max(axis=0)
 
 
+def centered(X):
+    return X - X.mean(axis=0)
+
+
 def covariance(X, center=True, scale=False):
     X = np.asarray(X, np.float64)
-    X = X - X.mean(axis=0) if center else X
+    X = centered(X) if center else X
     if scale:
         norm = np.sqrt((X**2).sum(axis=0) / (len(X) - 1))
         X = X / np.where(norm == 0, 1, norm)

@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 from kinds import stored_zeros
+from numpy.testing import assert_allclose
 from oracles import normal
 from scipy.sparse.linalg import aslinearoperator
 
@@ -45,4 +46,4 @@ def assert_same(out, expected, tol):
         if tol == 0:
             assert a.tobytes() == b.tobytes()
         else:
-            np.testing.assert_allclose(a, b, rtol=tol, atol=tol * (np.abs(b).max(initial=0) + 1e-300))
+            assert_allclose(a, b, rtol=tol, atol=tol * (np.abs(b).max(initial=0) + 1e-300))

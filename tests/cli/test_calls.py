@@ -24,6 +24,7 @@ from cli_tools import (
 )  # fmt: skip
 from hypothesis import strategies as st
 from in_turn import each_dtype, of_examples
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import normal
 
 import spcacore
@@ -192,17 +193,17 @@ def test_fits_scores_and_transforms_as_the_function(run, tmp_path, monkeypatch, 
     status, out, _ = run("fit", "m.npy", "-n2", *argv, "-o", "r.npz", "--scores", "s.npz", "--json")
     assert status == 0
     found, V = recorded(out)
-    np.testing.assert_array_equal(V, expected.loadings)
+    assert_array_equal(V, expected.loadings)
     for name in ("explained_variance", "total_variance", "upper_bound", "n_iter", "converged"):
         value = vars(expected).get(name)
         assert found.get(name) == (None if value is None else np.asarray(value).tolist())
-        np.testing.assert_array_equal(results("r.npz").get(name), value)
+        assert_array_equal(results("r.npz").get(name), value)
     assert results("r.npz")["loadings"].dtype == expected.loadings.dtype
-    np.testing.assert_array_equal(results("r.npz")["loadings"], expected.loadings)
-    np.testing.assert_array_equal(results("s.npz")["scores"], expected.transform(x))
+    assert_array_equal(results("r.npz")["loadings"], expected.loadings)
+    assert_array_equal(results("s.npz")["scores"], expected.transform(x))
     run("transform", "m.npy", "--loadings", "r.npz", "-o", "t.npz")
     tolerance = 1e-4 if "--float32" in argv else 1e-11
-    np.testing.assert_allclose(results("t.npz")["scores"], expected.transform(x), atol=tolerance)
+    assert_allclose(results("t.npz")["scores"], expected.transform(x), atol=tolerance)
 
 
 def test_json_has_this_form(run, as_json, pitprops, tmp_path, X):
@@ -242,7 +243,7 @@ def test_csv_outputs_read_back_exactly(run, tmp_path, X, dtype):
         assert first == [title, "component_1", "component_2", "component_3", *more]
         assert [row[0] for row in rows] == index
         numbers = [row[1 : values.shape[1] + 1] for row in rows]
-        np.testing.assert_array_equal(np.array(numbers, float).astype(dtype), values.astype(dtype))
+        assert_array_equal(np.array(numbers, float).astype(dtype), values.astype(dtype))
 
 
 @pytest.mark.parametrize("command", ["fit", "path", "stability"])
@@ -283,7 +284,7 @@ def test_methods_that_take_missing_entries(run, tmp_path, X, method):
         if method == "ppca"
         else spcacore.sparse_pca(X, 2, method=spcacore.PMD(l1_bound=1.6))
     )
-    np.testing.assert_array_equal(V, expected.loadings)
+    assert_array_equal(V, expected.loadings)
 
 
 # ---- path -------------------------------------------------------------------------------------------
@@ -356,11 +357,9 @@ def test_path_equals_the_api_to_the_bit(run, tmp_path, file, X, argv, options, c
         ):
             value = getattr(expected, name)
             assert result[name] == (None if value is None else np.asarray(value).tolist())
-            np.testing.assert_array_equal(fields.get(name), value)
-        np.testing.assert_array_equal(fields["loadings"], expected.result.loadings)
-        np.testing.assert_array_equal(
-            loadings_of(document["chosen"]["loadings"], 9), expected.result.loadings
-        )
+            assert_array_equal(fields.get(name), value)
+        assert_array_equal(fields["loadings"], expected.result.loadings)
+        assert_array_equal(loadings_of(document["chosen"]["loadings"], 9), expected.result.loadings)
         curves = [(expected.path, document["path"])]
     for curve, found in curves:
         for name in CURVE:
@@ -396,7 +395,7 @@ def test_every_model_as_the_function_finds_it(tmp_path, monkeypatch, as_json, ou
     argv = ["X.npy", *argv, "--resamples", "6", "--seed", "3"]
     told = as_json("stability", *argv, "-o", "f.npz")
     assert (told["result"]["model"], told["variables"]) == (found.model, 30)
-    np.testing.assert_array_equal(
+    assert_array_equal(
         np.array(told["result"]["threshold"], float),
         np.where(np.isinf(found.threshold), np.nan, found.threshold),
     )
@@ -404,11 +403,11 @@ def test_every_model_as_the_function_finds_it(tmp_path, monkeypatch, as_json, ou
     for one in told["frequencies"]:
         place = int(one["variable"][1:]) - 1, one["component"] - 1
         frequency[place], stable[place] = one["frequency"], one["stable"]
-    np.testing.assert_array_equal(frequency, found.selection_frequency)
-    np.testing.assert_array_equal(stable, found.stable)
-    np.testing.assert_array_equal(loadings_of(told["result"]["loadings"], 30), found.loadings)
+    assert_array_equal(frequency, found.selection_frequency)
+    assert_array_equal(stable, found.stable)
+    assert_array_equal(loadings_of(told["result"]["loadings"], 30), found.loadings)
     arrays = results("f.npz")
-    np.testing.assert_array_equal(arrays["loading_interval"], found.loading_interval)
+    assert_array_equal(arrays["loading_interval"], found.loading_interval)
     assert arrays["names"].tolist() == [f"x{j + 1}" for j in range(30)]
     text = output("stability", *argv, "-o", "f.csv")
     assert "frequency %" in text

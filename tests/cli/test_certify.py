@@ -8,6 +8,7 @@ import oracles
 import pytest
 from cli_tools import loadings_of, one_error_line
 from known_variables import optimum
+from numpy.testing import assert_allclose
 
 import spcacore
 
@@ -31,7 +32,7 @@ def test_certify_bounds_the_optimum(as_json, output, pitprops):
         assert v @ A @ v == pytest.approx(row["value"])
         assert np.count_nonzero(v) == k
         numbers = [*expected.bounds.values(), expected.bound, row["value"]]
-        np.testing.assert_allclose(np.array(line.split()[1:-2], float), numbers, rtol=5.001e-4)
+        assert_allclose(np.array(line.split()[1:-2], float), numbers, rtol=5.001e-4)
     assert printed[0].split("  ")[:4] == [" cardinality", "spectral", "row sums", "knapsack"]
     for flag, has in (("--no-relaxation", False), ("--relaxation", True)):
         assert ("relaxation" in as_json("certify", *pitprops, "-k3", flag)["components"][0]) is has

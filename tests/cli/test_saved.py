@@ -9,6 +9,7 @@ import pytest
 from cli_tools import one_error_line, results, rows_of, saved
 from in_turn import scaled_or_not
 from numpy.testing import assert_allclose
+from oracles import centered
 
 import spcacore
 
@@ -51,9 +52,9 @@ def test_scores_by_loadings_without_means(run, tmp_path, X):
     rows = [",".join([name, *map(repr, v.tolist())]) for name, v in zip(NAMES, V, strict=True)]
     (tmp_path / "v.csv").write_text("\n".join(["variable,a,b", *rows]))
     for flags, Z in (
-        ([], X - X.mean(axis=0)),
+        ([], centered(X)),
         (["--no-center"], X),
-        (["--scale"], (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)),
+        (["--scale"], centered(X) / X.std(axis=0, ddof=1)),
     ):
         run("transform", file, "--loadings", tmp_path / "v.csv", *flags, "-o", tmp_path / "s.npz")
         assert_allclose(results(tmp_path / "s.npz")["scores"], Z @ V, atol=1e-11)

@@ -9,7 +9,8 @@ import scipy.sparse
 from extras import optional
 from hypothesis import strategies as st
 from in_turn import SEEDS, examples, of_examples
-from oracles import normal
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import centered, normal
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
@@ -78,11 +79,11 @@ def test_explicit_matrix_of_all_pairs(metric, seed):
     assert np.linalg.norm(w) <= 1 + 1e-12
     assert w.sum() <= c * (1 + 1e-12)
     assert result.objective == pytest.approx(np.linalg.norm(D @ w), rel=1e-9)
-    np.testing.assert_allclose(squareform(result.dissimilarity).ravel(), D @ w, rtol=1e-9, atol=1e-9)
+    assert_allclose(squareform(result.dissimilarity).ravel(), D @ w, rtol=1e-9, atol=1e-9)
     other = np.linalg.norm(D @ alternated(D, c))
     assert result.objective >= other * (1 - 1e-7)
     a = D.T @ (D @ w) / np.linalg.norm(D @ w)  # a stationary point: the threshold does not move it
-    np.testing.assert_allclose(w, threshold(a, c), atol=1e-6)
+    assert_allclose(w, threshold(a, c), atol=1e-6)
     assert (np.diff(result.trace) >= -1e-12 * result.objective).all()
     assert result.trace[-1] == result.objective
 
@@ -98,7 +99,7 @@ def test_both_ends_of_the_bound(metric, seed):
     assert single.objective == pytest.approx(norms.max(), rel=1e-12)
     _, vectors = np.linalg.eigh(D.T @ D)
     loose = sparse_dissimilarity(X, np.sqrt(X.shape[1]), metric, tol=1e-10)
-    np.testing.assert_allclose(loose.weights, np.abs(vectors[:, -1]), atol=1e-7)
+    assert_allclose(loose.weights, np.abs(vectors[:, -1]), atol=1e-7)
 
 
 @pytest.mark.parametrize("bound", [2.0, 6.0, np.sqrt(200)])
@@ -112,16 +113,16 @@ def test_differences_of_the_caller(bound):
         known = sparse_dissimilarity(X, bound, metric, tol=1e-9)
         D = np.column_stack([difference(*x[np.array(np.triu_indices(36, 1))]) for x in X.T])
         found = sparse_dissimilarity(D, bound, "precomputed", tol=1e-9)
-        np.testing.assert_allclose(found.weights, known.weights, atol=1e-7)
-        np.testing.assert_allclose(found.dissimilarity, known.dissimilarity, rtol=1e-6)
+        assert_allclose(found.weights, known.weights, atol=1e-7)
+        assert_allclose(found.dissimilarity, known.dissimilarity, rtol=1e-6)
         assert found.objective == pytest.approx(known.objective, rel=1e-9)
     positive = 1e200 * np.exp(X)  # differences relative to the entries, which do not depend on where 0 is
     D = np.column_stack([pdist(x[:, None], "canberra") for x in positive.T])
     canberra = sparse_dissimilarity(D, bound, "precomputed", tol=1e-10)
-    np.testing.assert_allclose(canberra.dissimilarity, D @ canberra.weights, rtol=1e-9)
+    assert_allclose(canberra.dissimilarity, D @ canberra.weights, rtol=1e-9)
     if bound == np.sqrt(200):
         leading = np.linalg.eigh(D.T @ D)[1][:, -1]
-        np.testing.assert_allclose(canberra.weights, abs(leading), atol=1e-7)
+        assert_allclose(canberra.weights, abs(leading), atol=1e-7)
 
 
 def test_gap_of_differences_of_the_caller():
@@ -131,8 +132,8 @@ def test_gap_of_differences_of_the_caller():
     known = sparse_dissimilarity_gap(X, bounds, "absolute", n_permutations=20)
     D = np.column_stack([pdist(x[:, None], "cityblock") for x in X.T])
     found = sparse_dissimilarity_gap(D, bounds, "precomputed", n_permutations=20)
-    np.testing.assert_allclose(found.objective, known.objective, rtol=1e-6)
-    np.testing.assert_allclose(found.permuted[0], known.permuted[0], rtol=1e-9)
+    assert_allclose(found.objective, known.objective, rtol=1e-6)
+    assert_allclose(found.permuted[0], known.permuted[0], rtol=1e-9)
     error = 5 * np.hypot(found.deviation, known.deviation) / np.sqrt(20)
     assert (
         abs(np.log(found.permuted).mean(axis=1) - np.log(known.permuted).mean(axis=1)) <= error + 1e-9
@@ -147,7 +148,7 @@ def test_pdist_with_the_weights(metric, bound):
     for data, rtol in ((X, 1e-12), (X.astype(np.float32), 1e-5)):
         result = sparse_dissimilarity(data, bound, metric)
         expected = pdist(data.astype(float), name, w=result.weights.astype(float))
-        np.testing.assert_allclose(result.dissimilarity, expected, rtol=rtol)
+        assert_allclose(result.dissimilarity, expected, rtol=rtol)
         assert result.dissimilarity.dtype == result.weights.dtype == data.dtype
         assert result.objective == pytest.approx(np.sqrt(2) * np.linalg.norm(expected), rel=rtol)
 
@@ -195,11 +196,11 @@ def test_kmeans_optimum_of_either_half(seed, n_clusters):
     assert labels[np.sort(np.unique(labels, return_index=True)[1])].tolist() == list(range(n_clusters))
     between = sums_between(X, labels)
     assert result.objective == pytest.approx(w @ between, rel=1e-9)
-    np.testing.assert_allclose(w, threshold(between, c), atol=1e-9)
+    assert_allclose(w, threshold(between, c), atol=1e-9)
     assert (np.diff(result.trace) >= -1e-12 * result.objective).all()
     for k in range(n_clusters):
-        np.testing.assert_allclose(result.centers[k], X[labels == k].mean(axis=0), atol=1e-12)
-    points = (X - X.mean(axis=0)) * np.sqrt(w)
+        assert_allclose(result.centers[k], X[labels == k].mean(axis=0), atol=1e-12)
+    points = centered(X) * np.sqrt(w)
     theirs = KMeans(n_clusters, n_init=10, random_state=0).fit(points).inertia_
     ours = (points**2).sum() - result.objective
     assert ours <= theirs + 1e-9 * (points**2).sum()
@@ -283,14 +284,12 @@ def test_gap_of_the_dissimilarity(metric):
     gap = sparse_dissimilarity_gap(X, bounds, metric, n_permutations=6)
     assert gap.l1_bounds.tolist() == sorted(bounds)
     fits = [sparse_dissimilarity(X, c, metric) for c in sorted(bounds)]
-    np.testing.assert_allclose(gap.objective, [fit.objective for fit in fits], rtol=1e-12)
+    assert_allclose(gap.objective, [fit.objective for fit in fits], rtol=1e-12)
     assert gap.cardinality.tolist() == [fit.cardinality for fit in fits]
-    np.testing.assert_allclose(
-        gap.gap, np.log(gap.objective) - np.log(gap.permuted).mean(axis=1), 1e-9, 1e-12
-    )
-    np.testing.assert_allclose(gap.deviation, np.log(gap.permuted).std(axis=1, ddof=1), atol=1e-12)
+    assert_allclose(gap.gap, np.log(gap.objective) - np.log(gap.permuted).mean(axis=1), 1e-9, 1e-12)
+    assert_allclose(gap.deviation, np.log(gap.permuted).std(axis=1, ddof=1), atol=1e-12)
     # one variable alone does not feel its permutation; two do
-    np.testing.assert_allclose(gap.permuted[0], gap.objective[0], rtol=1e-9)
+    assert_allclose(gap.permuted[0], gap.objective[0], rtol=1e-9)
     assert (gap.deviation[1:] > 1e-5).all()
     assert gap.gap[1:3].max() == gap.gap.max() > 0.05
     assert gap.l1_bound == gap.l1_bounds[gap.gap.argmax()]
@@ -311,8 +310,8 @@ def test_gap_is_the_same_from_any_number_of_threads(way):
     one = curve(rng=3)
     for n_jobs in (2, 4, -1):
         other = curve(rng=3, n_jobs=n_jobs)
-        np.testing.assert_array_equal(other.permuted, one.permuted)
-        np.testing.assert_array_equal(other.gap, one.gap)
+        assert_array_equal(other.permuted, one.permuted)
+        assert_array_equal(other.gap, one.gap)
     assert (curve(rng=4).permuted != one.permuted).all()
     assert (curve().permuted == curve().permuted).all()
 
@@ -333,9 +332,7 @@ HUGE = GOOD * 1e160
 def test_the_absolute_metric_reaches_farther():
     """What squares cannot hold."""
     result = sparse_dissimilarity(HUGE, 2.0, "absolute")
-    np.testing.assert_allclose(
-        result.dissimilarity, 1e160 * pdist(GOOD, "cityblock", w=result.weights), rtol=1e-12
-    )
+    assert_allclose(result.dissimilarity, 1e160 * pdist(GOOD, "cityblock", w=result.weights), rtol=1e-12)
 
 
 def test_not_converged():
@@ -357,4 +354,4 @@ def test_points_have_the_weighted_distances(p):
     points = memory.as_columns(X).points(w)
     unit = np.median(pdist(X * np.sqrt(w))) / np.median(pdist(points))  # a power of two
     assert np.log2(unit) == pytest.approx(np.rint(np.log2(unit)), abs=1e-12)
-    np.testing.assert_allclose(pdist(points) * unit, pdist(X * np.sqrt(w)), rtol=1e-9)
+    assert_allclose(pdist(points) * unit, pdist(X * np.sqrt(w)), rtol=1e-9)

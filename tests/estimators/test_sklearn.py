@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
 from oracles import normal
 
 import spcacore
@@ -159,9 +160,9 @@ def test_the_score_and_prediction_of_pairs(container, rng):
     assert model.score(*new) == pytest.approx(np.mean(each), abs=1e-10)
     assert model.score(new[0], -new[1]) == pytest.approx(-np.mean(each), abs=1e-10)
     line = LinearRegression().fit(model.transform(X[:60]), Y[:60])
-    np.testing.assert_allclose(model.predict(new[0]), line.predict(first), rtol=1e-9)
+    assert_allclose(model.predict(new[0]), line.predict(first), rtol=1e-9)
     far = SparseCCA(2, l1_bound=2.0).fit(X[:60] + 1e7, Y[:60] + 1e7).predict(X[60:] + 1e7) - 1e7
-    np.testing.assert_allclose(far, model.predict(new[0]), atol=1e-5)
+    assert_allclose(far, model.predict(new[0]), atol=1e-5)
     assert np.array_equal(model.fit_transform(X, Y), model.transform(X))
     single = SparseCCA().fit(X, Y[:, 0])
     assert single.predict(X).shape == (90,)
@@ -184,7 +185,7 @@ def test_discriminant_scores_give_no_rows_back(rng):
     X = rng.standard_normal((40, 9))
     model = SparseCCA(2, l1_bound=2.0).fit(X, X[:, :5] + rng.standard_normal((40, 5)))
     Z = model.transform(X)
-    np.testing.assert_allclose(model.transform(model.inverse_transform(Z)), Z, atol=1e-10)
+    assert_allclose(model.transform(model.inverse_transform(Z)), Z, atol=1e-10)
 
 
 @pytest.mark.parametrize("priors", [None, [0.2, 0.3, 0.5]])
@@ -194,13 +195,13 @@ def test_with_all_variables_it_is_discriminant_analysis(priors):
     oracle = LinearDiscriminantAnalysis(solver="eigen", priors=priors).fit(X, names)
     model = SparseLDA(cardinality=13, priors=priors, shrinkage=None).fit(X, names)
     assert model.classes_.tolist() == ["a", "b", "c"]
-    np.testing.assert_allclose(model.predict_proba(X), oracle.predict_proba(X), atol=1e-6)
-    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+    assert_allclose(model.predict_proba(X), oracle.predict_proba(X), atol=1e-6)
+    assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
     assert np.array_equal(model.predict(X), oracle.predict(X))
     two = names != "c"
     oracle = LinearDiscriminantAnalysis(solver="eigen").fit(X[two], names[two])
     model = SparseLDA(cardinality=13, shrinkage=None).fit(X[two], names[two])
-    np.testing.assert_allclose(model.decision_function(X), oracle.decision_function(X), atol=1e-5)
+    assert_allclose(model.decision_function(X), oracle.decision_function(X), atol=1e-5)
 
 
 # ---- as transformers --------------------------------------------------------------------------------
@@ -263,7 +264,7 @@ def test_fewer_components_than_asked_for_are_kept(rng):
         assert model.n_components_ == 2
         assert model.transform(X).shape == (30, 2)
         assert len(model.get_feature_names_out()) == 2
-        np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-8)
+        assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-8)
 
 
 # ---- bad input --------------------------------------------------------------------------------------

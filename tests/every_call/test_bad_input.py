@@ -18,6 +18,7 @@ from every_call.test_layouts import SLICED, TAKES, among, each, eighths
 from extras import optional
 from in_turn import each_dtype, each_order, in_turn
 from kinds import DTYPES, SPARSE, every_second, ids, is_covariance, read_only, unaligned, untouched
+from numpy.testing import assert_array_equal
 from oracles import largest_on, normal
 from small import CLEAN, KINDS, MAKERS, P
 
@@ -103,7 +104,7 @@ def check_finite(call, cells, dtype):
     for value, clean in zip(
         calls.numbers(out).values(), calls.numbers(call.run(call.clean(dtype))).values(), strict=True
     ):
-        np.testing.assert_array_equal(value, clean)
+        assert_array_equal(value, clean)
 
 
 @pytest.mark.share(12)
@@ -396,4 +397,4 @@ def test_overwrite_with_a_direction_inside_of_the_matrix(method):
     expected = deflate(A, A[0].copy(), method)
     out = deflate(A, A[0], method, overwrite=True)
     assert out is A
-    np.testing.assert_array_equal(out, expected)
+    assert_array_equal(out, expected)

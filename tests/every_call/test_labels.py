@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from extras import optional
+from numpy.testing import assert_allclose
 
 import spcacore
 
@@ -333,8 +334,8 @@ def test_results_of_other_orders_are_compared_by_name():
     a, b = pca(data(X), cardinality=3), pca(data(X).iloc[:, order], cardinality=3)
     for given, table in (((a, b), data(X)), ((b, a), data(X).iloc[:, order[::-1]])):
         found = spcacore.compare(given, table)
-        np.testing.assert_allclose(np.concatenate(found.correlation), 1)
-        np.testing.assert_allclose(found.loadings[0], found.loadings[1])
+        assert_allclose(np.concatenate(found.correlation), 1)
+        assert_allclose(found.loadings[0], found.loadings[1])
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

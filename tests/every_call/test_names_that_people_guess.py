@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse
 from extras import optional
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import normal
+from oracles import centered, normal
 
 import spcacore
 from spcacore._messages import with_advice
@@ -110,7 +110,7 @@ def test_inverse_transform_projects(fit):
 def test_scores_are_sums_of_the_data_by_the_loadings(fit, run):
     X = fit[0] + 3.0
     result = run(X, scale=True)
-    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    Z = centered(X) / X.std(axis=0, ddof=1)
     assert_allclose(result.scores, Z @ result.loadings, atol=1e-12)
     assert_allclose(run(scipy.sparse.csr_array(X), scale=True).scores, result.scores, atol=1e-9)
     single = run(np.asfortranarray(X, np.float32), scale=True)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from in_turn import each_dtype, examples, scaled_or_not
+from numpy.testing import assert_allclose
 from oracles import data_file, normal
 from row_block_tools import bytes_of, dask_array
 
@@ -67,7 +68,7 @@ def test_noise(shape, dtype, seed):
     expected = spcacore.sparse_pca(X, 5, cardinality=cardinality)
     for name, found in answers(X, cardinality):
         assert np.array_equal(found.loadings != 0, expected.loadings != 0), name
-        np.testing.assert_allclose(
+        assert_allclose(
             found.explained_variance, expected.explained_variance, rtol=1e-10 if dtype == np.float64 else 1e-4
         )
 
@@ -82,7 +83,7 @@ def test_weak_components_of_blocks_that_become_no_matrix(n, p, rng):
     blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 3)
     expected, found = (spcacore.sparse_pca(Y, 4, 10) for Y in (X, blocks))
     assert np.array_equal(found.loadings != 0, expected.loadings != 0)
-    np.testing.assert_allclose(found.explained_variance, expected.explained_variance, rtol=1e-10)
+    assert_allclose(found.explained_variance, expected.explained_variance, rtol=1e-10)
     assert blocks.passes <= 24
 
 
@@ -179,7 +180,7 @@ def test_blocks_are_read_once_for_any_number_of_components(name):
     blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 5)
     found = READ_ONCE[name](blocks)
     assert blocks.passes == 1
-    np.testing.assert_allclose(found.loadings, READ_ONCE[name](X).loadings, atol=1e-4)
+    assert_allclose(found.loadings, READ_ONCE[name](X).loadings, atol=1e-4)
 
 
 def test_k_means_sends_labels_once():

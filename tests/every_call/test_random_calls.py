@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from extras import skipping
 from in_turn import examples
+from numpy.testing import assert_allclose
 
 from spcacore import _core
 
@@ -74,4 +75,4 @@ def test_clones():
         name, generic, _, support, values = a
         if generic and name != "sma":  # whose many local optima rounding chooses among
             assert support == b[3], (number, name)
-            np.testing.assert_allclose(values, b[4], rtol=1e-9, err_msg=f"{number}, {name}")
+            assert_allclose(values, b[4], rtol=1e-9, err_msg=f"{number}, {name}")

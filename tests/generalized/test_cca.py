@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from extras import drawn, example, optional
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import normal
+from oracles import centered, normal
 from reference import l1_threshold
 
 from spcacore import sparse_cca, sparse_cca_permutation
@@ -16,7 +16,7 @@ CCA = optional("sklearn.cross_decomposition", "CCA")
 
 
 def standardized(M):
-    return (M - M.mean(axis=0)) / M.std(axis=0, ddof=1)
+    return centered(M) / M.std(axis=0, ddof=1)
 
 
 def data(n, p, q, rng, pairs=2):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from in_turn import examples
 from numpy.testing import assert_allclose
-from oracles import normal
+from oracles import centered, normal
 from scipy.optimize import nnls
 
 import spcacore
@@ -113,7 +113,7 @@ def assert_feasible(result, known, k=None):
 
 
 def matrices(X, Y):
-    x, y = ((Z - Z.mean(axis=0)) / Z.std(axis=0, ddof=1) for Z in (X, Y))
+    x, y = (centered(Z) / Z.std(axis=0, ddof=1) for Z in (X, Y))
     n = len(X) - 1
     return x.T @ y / n, x.T @ x / n, y.T @ y / n
 
@@ -163,7 +163,7 @@ def test_signed_values_are_those_of_nonnegative_least_squares():
     X, Y = both(5)
     everything = {"cardinality": (P, 1), "method": "generalized"}
     found = flat.sparse_cca(X, Y, x_nonnegative=True, y_include=[2], **everything)
-    x, y = ((Z - Z.mean(axis=0)) / Z.std(axis=0) for Z in (X, Y[:, 2]))
+    x, y = (centered(Z) / Z.std(axis=0) for Z in (X, Y[:, 2]))
     w, v = (
         max((nnls(x, s * y)[0] for s in (1, -1)), key=lambda w: np.linalg.norm(x @ w)),
         found.loadings_x[:, 0],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from generalized.test_cca import data, standardized
 from in_turn import examples
-from oracles import deflations
+from oracles import centered, deflations
 from scipy.linalg import sqrtm
 
 from spcacore import sparse_cca
@@ -56,7 +56,7 @@ def test_pairs_of_a_deflated_matrix(deflation, method):
         X, Y = X @ rng.standard_normal((8, 8)), Y @ rng.standard_normal((6, 6))  # so that supports overlap
         if seed % 2:  # units that the search takes out
             X, Y = X * 7.0 ** np.arange(-4, 4), Y * 5.0 ** np.arange(6)
-        x, y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+        x, y = centered(X), centered(Y)
         C = x.T @ y / 49
         if method == "pmd":
             result = sparse_cca(X, Y, 3, l1_bound=(1.7, 1.5), deflation=deflation, scale=False)
@@ -104,7 +104,7 @@ def test_first_pairs_against_enumeration(tried, monkeypatch):
         X, Y = rng.standard_normal((n, p)), rng.standard_normal((n, q))
         if seed % 3:
             X, Y = X @ rng.standard_normal((p, p)), Y @ rng.standard_normal((q, q))
-        x, y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+        x, y = centered(X), centered(Y)
         result = sparse_cca(X, Y, method="generalized", cardinality=(3, 2), ridge=0.0, scale=False)
         best = best_pair(x.T @ y, x.T @ x, y.T @ y, (3, 2))
         assert result.strengths[0] == pytest.approx(best, rel=1e-9)

@@ -5,7 +5,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from generalized.test_generalized import optimum, value_on
-from oracles import normal
+from numpy.testing import assert_array_equal
+from oracles import centered, normal
 
 from spcacore import sparse_cca, sparse_cca_bound, sparse_eigen, sparse_eigen_bound, sparse_lda
 from spcacore.generalized import eigen
@@ -22,7 +23,7 @@ def pencil(rng):
 
 
 def best_correlation(X, Y, kx, ky):
-    X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    X, Y = centered(X), centered(Y)
     bases = [
         [np.linalg.qr(M[:, S])[0] for S in combinations(range(M.shape[1]), k)] for M, k in ((X, kx), (Y, ky))
     ]
@@ -157,10 +158,10 @@ def test_certified_directions():
     X[y == 2, 2:5] -= 1
     plain = sparse_lda(X, y, cardinality=3, shrinkage=None)
     result = sparse_lda(X, y, cardinality=3, shrinkage=None, certify=True)
-    np.testing.assert_array_equal(result.loadings, plain.loadings)
+    assert_array_equal(result.loadings, plain.loadings)
     means = np.stack([X[y == c].mean(axis=0) for c in range(3)])
     within = sum(np.cov(X[y == c].T, bias=True) for c in range(3)) / 3
-    apart = means - means.mean(axis=0)
+    apart = centered(means)
     best = optimum(apart.T @ apart / 3, within, 3)
     assert result.upper_bound[0] == pytest.approx(best, rel=1e-8)
     assert (result.upper_bound <= plain.upper_bound * (1 + 1e-9)).all()

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from extras import drawn, example, optional
 from numpy.testing import assert_allclose
-from oracles import normal
+from oracles import centered, normal
 from scipy.linalg import eigh
 
 from spcacore import row_blocks, sparse_lda
@@ -19,7 +19,7 @@ StratifiedKFold = optional("sklearn.model_selection", "StratifiedKFold")
 
 def wine(scale=True):
     X, y = load_wine(return_X_y=True)
-    return ((X - X.mean(axis=0)) / X.std(axis=0) if scale else X), y
+    return (centered(X) / X.std(axis=0) if scale else X), y
 
 
 def scatters(X, y, priors=None):

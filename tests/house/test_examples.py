@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from extras import EXAMPLES, drawn, example
-from oracles import data_file
+from oracles import centered, data_file
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import kurtosis
 
@@ -202,7 +202,7 @@ def wines_and_digits():
 
 
 def shares(X, r):
-    values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
+    values = np.linalg.svd(centered(X), compute_uv=False) ** 2
     return values[:r] / values.sum()
 
 
@@ -220,7 +220,7 @@ def test_components_of_wines_and_of_digits():
     ]
     hue = V[result.names.index("hue"), 2]
     assert hue < 0 < V[result.names.index("malic_acid"), 2]
-    directions = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:2].T
+    directions = np.linalg.svd(centered(X), full_matrices=False)[2][:2].T
     for W, right in ((V[:, :2], 0.94), (directions, 0.97)):
         scores = X @ W
         kinds = np.unique(result.cultivars)

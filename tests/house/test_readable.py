@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from calls import CLEAN, LABELS, pca
 from html_tools import Columns, balanced
 from in_turn import each_dtype, scaled_or_not
-from oracles import covariance, normal, optimum
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import centered, covariance, normal, optimum
 
 import spcacore
 from spcacore import _limits, choice, methods, row_blocks
@@ -118,10 +119,10 @@ def rows_by_least_squares(result, X):
 def test_rotated_scores_and_rows(rotation, scale):
     result = spcacore.sca(X, 3, l1_bound=3.5, rotation=rotation, scale=scale)
     rows = rows_by_least_squares(result, X)
-    np.testing.assert_allclose(result.reconstruct(result.transform(X)), rows, atol=1e-10)
+    assert_allclose(result.reconstruct(result.transform(X)), rows, atol=1e-10)
     A = covariance(X, scale=scale)
     additional = spcacore.explained_variance(A, result.loadings, kind="covariance")
-    np.testing.assert_allclose(result.explained_variance_ratio, additional / np.trace(A), rtol=1e-10)
+    assert_allclose(result.explained_variance_ratio, additional / np.trace(A), rtol=1e-10)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array])
@@ -135,8 +136,8 @@ def test_scores_of_a_graph(container, dtype):
     divided, width = new / np.sqrt(new.sum(axis=1) + d.mean())[:, None], np.sqrt(g + g.mean())
     mean = (G / np.sqrt(d + d.mean())[:, None] / width).mean(axis=0)
     scores, rows = result.transform(container(new)), rows_by_least_squares(result, divided)
-    np.testing.assert_allclose(scores, (divided / width - mean) @ result.loadings, atol=tol)
-    np.testing.assert_allclose(result.reconstruct(scores), rows, atol=tol)
+    assert_allclose(scores, (divided / width - mean) @ result.loadings, atol=tol)
+    assert_allclose(result.reconstruct(scores), rows, atol=tol)
     with pytest.raises(ValueError, match="nonnegative"):
         result.transform(-new)
 
@@ -152,7 +153,7 @@ def test_rows_of_a_posterior_mean(function):
     """X is modeled by weights times means."""
     result = function(X, 2)
     expected = result.scores @ result.means.T + X.mean(axis=0)
-    np.testing.assert_allclose(result.reconstruct(result.transform(X)), expected, atol=1e-10)
+    assert_allclose(result.reconstruct(result.transform(X)), expected, atol=1e-10)
 
 
 def test_rows_of_a_normal_model():
@@ -160,7 +161,7 @@ def test_rows_of_a_normal_model():
     result = spcacore.ppca(X, 2, scale=True)
     scale = X.std(axis=0, ddof=1)
     expected = result.transform(X) @ result.loadings.T * scale + X.mean(axis=0)
-    np.testing.assert_allclose(result.reconstruct(result.transform(X)), expected)
+    assert_allclose(result.reconstruct(result.transform(X)), expected)
 
 
 def test_no_scores_where_no_component_is_chosen():
@@ -178,8 +179,8 @@ def test_scores_of_both_sides_of_what_is_stable():
     )
     x, y = pairs.result.loadings_x, pairs.result.loadings_y
     for side, V, scores in zip((X, Y), (x, y), pairs.transform(X, Y), strict=True):
-        Z = side - side.mean(axis=0)
-        np.testing.assert_allclose(scores, Z / Z.std(axis=0, ddof=1) @ V, atol=1e-10)
+        Z = centered(side)
+        assert_allclose(scores, Z / Z.std(axis=0, ddof=1) @ V, atol=1e-10)
     for found, sides in ((pairs, (X,)), (TABLES["stability"](), (X, Y))):
         with pytest.raises(TypeError, match="Y must be given, as the other side, for canonical"):
             found.transform(*sides)
@@ -199,9 +200,9 @@ def test_scores_of_both_sides_of_what_is_stable():
 )
 def test_shares_of_ordinary_components(run, scale):
     for data in (X, normal(0, 12, 400)):
-        Z = (data - data.mean(axis=0)) / (data.std(axis=0) if scale else 1)
+        Z = centered(data) / (data.std(axis=0) if scale else 1)
         s = np.linalg.svd(Z, compute_uv=False) ** 2
-        np.testing.assert_allclose(run(data, scale=scale).dense_ratio, s[:3] / s.sum(), rtol=1e-8)
+        assert_allclose(run(data, scale=scale).dense_ratio, s[:3] / s.sum(), rtol=1e-8)
 
 
 # ---- contributions ------------------------------------------------------------------------------------
@@ -213,15 +214,15 @@ def test_contributions(make):
     V = loadings(result)
     total = abs(V).sum(axis=0)
     shares = result.contributions()
-    np.testing.assert_allclose(shares, 100 * V / np.where(total > 0, total, 1), rtol=1e-6, atol=1e-12)
+    assert_allclose(shares, 100 * V / np.where(total > 0, total, 1), rtol=1e-6, atol=1e-12)
     groups = [f"g{j % 3}" for j in range(len(V))]
     for signed in (False, True):
         sums = result.group_contributions(groups, signed=signed)
         assert list(sums) == ["g0", "g1", "g2"]
         for g, name in enumerate(sums):
             members = shares[g::3] if signed else abs(shares[g::3])
-            np.testing.assert_allclose(sums[name], members.sum(axis=0), atol=1e-10)
-    np.testing.assert_allclose(sum(result.group_contributions(groups).values()), 100.0 * (total > 0))
+            assert_allclose(sums[name], members.sum(axis=0), atol=1e-10)
+    assert_allclose(sum(result.group_contributions(groups).values()), 100.0 * (total > 0))
 
 
 def test_groups_by_name():
@@ -229,7 +230,7 @@ def test_groups_by_name():
     by_name = {name: len(name) > 3 for name in NAMES}
     named, listed = map(result.group_contributions, (by_name, [*by_name.values()]))
     assert list(listed) == list(named) == [True, False]
-    np.testing.assert_array_equal([*named.values()], [*listed.values()])
+    assert_array_equal([*named.values()], [*listed.values()])
     assert list(result.group_contributions(np.arange(8) % 2)) == [0, 1]
     unnamed = RESULTS["covariance"]()
     assert list(unnamed.group_contributions({f"x{j + 1}": "one" for j in range(8)})) == ["one"]
@@ -282,20 +283,18 @@ def test_summary_has_the_numbers(name):
     table = table_of(result.summary())
     assert table["component"] == list(range(1, V.shape[1] + 1))
     assert table["nonzeros"] == np.count_nonzero(V, axis=0).tolist()
-    np.testing.assert_allclose(table["variance"], variances, rtol=6e-4)
-    np.testing.assert_allclose(table["%"], 100 * variances / np.trace(A), atol=0.051)
-    np.testing.assert_allclose(table["cumulative %"], 100 * np.cumsum(variances) / np.trace(A), atol=0.051)
-    np.testing.assert_allclose(
-        table["ordinary, cumulative %"], 100 * np.cumsum(ordinary) / np.trace(A), atol=0.051
-    )
+    assert_allclose(table["variance"], variances, rtol=6e-4)
+    assert_allclose(table["%"], 100 * variances / np.trace(A), atol=0.051)
+    assert_allclose(table["cumulative %"], 100 * np.cumsum(variances) / np.trace(A), atol=0.051)
+    assert_allclose(table["ordinary, cumulative %"], 100 * np.cumsum(ordinary) / np.trace(A), atol=0.051)
     assert f"{100 * variances.sum() / np.trace(A):.1f} % of the variance" in result.summary()
 
 
 def test_summary_has_the_certificate():
     result = RESULTS["sparse_pca"]()
     table = table_of(result.summary())
-    np.testing.assert_allclose(table["upper bound"], result.upper_bound, rtol=6e-4)
-    np.testing.assert_allclose(table["gap %"], 100 * result.gap, rtol=0.06, atol=1e-12)
+    assert_allclose(table["upper bound"], result.upper_bound, rtol=6e-4)
+    assert_allclose(table["gap %"], 100 * result.gap, rtol=0.06, atol=1e-12)
     assert "upper bound" not in RESULTS["covariance"]().summary()
     for deflation in ("projection", "generalized"):  # only of the whole matrix are bounds of the variance
         result = spcacore.sparse_pca(X, 2, 3, deflation=deflation, certify=True)
@@ -408,7 +407,7 @@ def test_a_table_is_that_of_the_frame(name):
         ]
         marked = [v for v in values if isinstance(v, (bool, np.bool_))]
         found = [word for word in row if word != "yes"][-len(expected) :]
-        np.testing.assert_allclose([float(x) for x in found], expected, rtol=6e-4, atol=0.051)
+        assert_allclose([float(x) for x in found], expected, rtol=6e-4, atol=0.051)
         assert ("yes" in row) == any(marked)
 
 
@@ -425,7 +424,7 @@ def test_html_has_the_loadings_and_their_bars():
     assert len(rows) == np.count_nonzero(V.any(axis=1))
     shown = np.array([[float(cell or 0) for cell in row[1:]] for row in rows])
     selected = V[V.any(axis=1)]
-    np.testing.assert_allclose(np.sort(shown, axis=0), np.sort(selected, axis=0), rtol=6e-4)
+    assert_allclose(np.sort(shown, axis=0), np.sort(selected, axis=0), rtol=6e-4)
     first = abs(V[:, 0]).argmax()
     assert shown[0, 0] == pytest.approx(V[first, 0], rel=6e-4)
     bars = [s for s in page.styles if s.get("class") in ("above", "below")]
@@ -433,7 +432,7 @@ def test_html_has_the_loadings_and_their_bars():
     sizes = abs(V).max(axis=0)
     expected = sorted((100 * abs(V) / sizes)[V != 0])
     widths = sorted(float(re.search(r"--size:([\d.]+)%", s["style"])[1]) for s in bars)
-    np.testing.assert_allclose(widths, expected, atol=0.051)
+    assert_allclose(widths, expected, atol=0.051)
     assert sum(s["class"] == "below" for s in bars) == np.count_nonzero(V < 0)
 
 
@@ -466,8 +465,8 @@ def test_html_has_shares_beside_the_ordinary_ones():
     largest = max(ordinary.max(), result.explained_variance_ratio.max())
     sparse = [float(w) for dense, w in widths if not dense]
     dense = [float(w) for dense, w in widths if dense]
-    np.testing.assert_allclose(sparse, 100 * result.explained_variance_ratio / largest, atol=0.051)
-    np.testing.assert_allclose(dense, 100 * ordinary / largest, atol=0.051)
+    assert_allclose(sparse, 100 * result.explained_variance_ratio / largest, atol=0.051)
+    assert_allclose(dense, 100 * ordinary / largest, atol=0.051)
     page = balanced(RESULTS["sparse_pca"]()._repr_html_())
     assert {"upper bound", "gap %"} <= set(page.rows[0])
 

@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, normal
 
 import spcacore
@@ -55,7 +56,7 @@ def test_a_name_is_the_record_with_its_defaults(name):
     k = 4 if record.sparsity == "cardinality" else None
     by_name = spcacore.sparse_pca(X, 2, k, method=name)
     by_record = spcacore.sparse_pca(X, n_components=2, cardinality=k, method=type(record)())
-    np.testing.assert_array_equal(by_name.loadings, by_record.loadings)
+    assert_array_equal(by_name.loadings, by_record.loadings)
 
 
 @every_method
@@ -114,7 +115,7 @@ def test_signs_by_a_number_are_those_of_an_array():
         all_ = spcacore.Choice(signs=np.full(12, sign))
         other = spcacore.sparse_pca(A, 2, 4, choice=all_, kind="covariance")
         assert (sign * one.loadings >= 0).all()
-        np.testing.assert_allclose(one.explained_variance, other.explained_variance, rtol=1e-6)
+        assert_allclose(one.explained_variance, other.explained_variance, rtol=1e-6)
 
 
 def test_one_default_cardinality():

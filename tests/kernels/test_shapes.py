@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from in_turn import each_dtype, each_order
+from numpy.testing import assert_allclose
 
 from spcacore import _core
 
@@ -101,7 +102,7 @@ def test_gram_matrix_by_one_read(order, dtype):
         X = np.vstack([half, -half])
         sums, G = data(X, order).moments()
         assert np.abs(sums[0]).max() < 1e-15  # so that singles need not be whole numbers
-        np.testing.assert_allclose(G, exact(X.T, X.T), rtol=0, atol=1e-10 if dtype == np.float64 else 2e-2)
+        assert_allclose(G, exact(X.T, X.T), rtol=0, atol=1e-10 if dtype == np.float64 else 2e-2)
 
 
 @each_order

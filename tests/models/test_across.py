@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from in_turn import examples
+from numpy.testing import assert_allclose
 from oracles import covariance, leading_on, planted, reference, samples
 from solvers.test_joint_bound import disjoint
 
@@ -130,7 +131,7 @@ def test_where_no_variance_is_left_there_are_fewer_components():
     for options in ({"support": "common", "cardinality": 4}, {"support": "disjoint", "cardinality": 3}):
         with pytest.warns(RuntimeWarning, match="no variance is left after 1 of the 2 components"):
             x = flat.sparse_pca(A, 2, kind="covariance", **options)
-        np.testing.assert_allclose(x.explained_variance, [3.0], rtol=1e-12)
+        assert_allclose(x.explained_variance, [3.0], rtol=1e-12)
     with pytest.warns(RuntimeWarning, match="no variance is left after 0 of"):
         assert (
             sparse_pca(np.zeros((4, 4)), 2, kind="covariance", cardinality=2, support="common").n_components

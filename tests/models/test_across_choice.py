@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from in_turn import examples
 from known_variables import allowed
+from numpy.testing import assert_array_less
 from oracles import covariance, samples
 from solvers.test_joint_bound import best_on
 
@@ -38,7 +39,7 @@ def test_refined_loadings_are_the_best_that_are_allowed(known, k):
         x = flat.sparse_pca(A, 2, **options)
         assert all(any(set(np.flatnonzero(v)) <= set(S) for S in some) for v in x.loadings.T)
         found.append(x.explained_variance.sum())
-    np.testing.assert_array_less(0.99 * np.array(best), found)
+    assert_array_less(0.99 * np.array(best), found)
 
 
 @pytest.mark.share(6)

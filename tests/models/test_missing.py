@@ -4,6 +4,7 @@ import flat
 import numpy as np
 import pytest
 from in_turn import scaled_or_not
+from numpy.testing import assert_allclose
 
 import spcacore
 
@@ -30,9 +31,7 @@ def same(result, expected, single):
     tolerance = 2e-4 if single else 1e-8
     for name in ("loadings", "loading", "explained_variance", "value", "total_variance", "scores"):
         if getattr(expected, name, None) is not None:
-            np.testing.assert_allclose(
-                getattr(result, name), getattr(expected, name), rtol=tolerance, atol=tolerance
-            )
+            assert_allclose(getattr(result, name), getattr(expected, name), rtol=tolerance, atol=tolerance)
 
 
 @scaled_or_not
@@ -45,7 +44,7 @@ def test_missing_entries_are_the_means(X, name, scale):
     expected = FITS[name](np.where(np.isnan(Z), 0, Z).astype(X.dtype), center=False)
     same(result, expected, single)
     if name != "one":
-        np.testing.assert_allclose(result.mean, np.nanmean(X, axis=0), rtol=1e-5)
+        assert_allclose(result.mean, np.nanmean(X, axis=0), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", FITS)

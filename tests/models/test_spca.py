@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from in_turn import SEEDS, each_kind, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, dense_vector, largest_on, normal, optimum, reference, samples
+from oracles import centered, covariance, dense_vector, largest_on, normal, optimum, reference, samples
 
 import spcacore
 from spcacore import _core, spca
@@ -318,7 +318,7 @@ def test_a_huge_ridge_is_an_infinite_one(scale, ridge):
 def test_default_ridge(kind):
     """A millionth of the mean of the diagonal of X'X; infinite where p > n."""
     X = samples(3)
-    C = X - X.mean(axis=0)
+    C = centered(X)
     A = C.T @ C if kind == "covariance" else X
     result = spca(A, 2, penalty=1.0, kind=kind, tol=0.1)
     assert result.ridge == pytest.approx(1e-6 * np.mean(np.sum(C**2, axis=0)), rel=1e-12)
@@ -338,6 +338,6 @@ def test_iterations_end_at_the_limit(max_iter):
 def test_objective_of_an_infinite_ridge_in_units_of_the_data(shape, unit):
     """Without penalty B = X'X v and the objective is the negative square of the largest eigenvalue of X'X."""
     X = unit * normal(0, *shape)
-    largest = np.linalg.norm(X - X.mean(axis=0), 2) ** 2
+    largest = np.linalg.norm(centered(X), 2) ** 2
     result = spca(X, 1, penalty=0.0, ridge=np.inf, tol=1e-9, max_iter=9999)
     assert result.objective[-1] == pytest.approx(-(largest**2), rel=1e-9)

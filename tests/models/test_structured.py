@@ -14,7 +14,7 @@ from extras import example
 from hypothesis import strategies as st
 from in_turn import SEEDS, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, deflated, dense_vector, leading_on, normal, power_iteration
+from oracles import centered, covariance, deflated, dense_vector, leading_on, normal, power_iteration
 
 import spcacore
 from spcacore import grid_laplacian, oppca, ppca, soppca, sparse_pca
@@ -51,7 +51,7 @@ def complement(M):
 def test_without_a_prior_the_principal_components(seed, wide):
     X = samples(seed, 15, 40) if wide else samples(seed)
     result = oppca(X, 4, tol=1e-10)
-    U, s, Vt = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    U, s, Vt = np.linalg.svd(centered(X), full_matrices=False)
     assert_allclose(np.abs(Vt[:4] @ result.loadings), np.eye(4), atol=1e-7)
     assert_allclose(result.explained_variance, s[:4] ** 2 / (len(X) - 1), rtol=1e-10)
     cosine = (U[:, :4].T @ result.scores) / np.linalg.norm(result.scores, axis=0)
@@ -99,7 +99,7 @@ def test_components_of_noise_take_few_iterations(prior, mean, largest, rng):
     assert found.n_iter.mean() <= mean
     assert found.n_iter.max() <= largest
     if prior == "none":
-        _, _, vectors = np.linalg.svd(X - X.mean(axis=0))
+        _, _, vectors = np.linalg.svd(centered(X))
         assert_allclose(np.abs(np.sum(found.loadings * vectors[:15].T, axis=0)), 1, atol=1e-9)
 
 
@@ -149,7 +149,7 @@ def test_the_motivating_example(rng):
     result = oppca(X, 2)
     assert (np.abs(result.loadings[2]) < 0.01).all()  # the plane of the first two variables
     assert abs(result.loadings[:, 0] @ result.loadings[:, 1]) < 1e-10
-    Z, found = X - X.mean(axis=0), []
+    Z, found = centered(X), []
     for _ in range(3):
         model = ppca(Z, 1)
         found.append(model.directions[:, 0])
@@ -165,7 +165,7 @@ def test_naive_deflation_does_not_give_orthogonal_means():
     naive = oppca(X, 4, deflation="naive", prior=spcacore.Prior(covariance=C)).loadings
     assert np.abs(naive.T @ naive - np.eye(4)).max() > 1e-2
     # with x_1 = T m/e, the second component is that of T - x_1 m'
-    T = X - X.mean(axis=0)
+    T = centered(X)
     first = oppca(X, 1, prior=spcacore.Prior(covariance=C))
     second = oppca(
         T - np.outer(first.scores[:, 0], first.means[:, 0]),
@@ -257,7 +257,7 @@ def test_the_free_energy_is_the_largest_log_density(method, C):
     """
     n, p = 9, 7
     X, rng = samples(3, n, p), np.random.default_rng(0)
-    Z, given = X - X.mean(axis=0), {"tol": 1e-11, "prior": spcacore.Prior(covariance=C)}
+    Z, given = centered(X), {"tol": 1e-11, "prior": spcacore.Prior(covariance=C)}
     how = {"deflation": "constrained" if method == "constrained" else "orthogonal"}
     result = oppca(X, 3, **given) if method == "oppca" else soppca(X, 3, 4, **how, **given)
     assert result.noise_variance == result.noise_variances[-1]
@@ -330,7 +330,7 @@ def test_signed_components_are_at_a_maximum_of_the_density(signs, diagonal):
     C = np.linspace(0.5, 2, p) if diagonal else np.ones(p)
     given, sign = spcacore.Prior(covariance=np.diag(C)) if diagonal else None, np.broadcast_to(signs, p)
     result = soppca(X, 1, k, prior=given, tol=1e-11, choice=spcacore.Choice(signs=signs))
-    m, Z = result.means[:, 0], X - X.mean(axis=0)
+    m, Z = result.means[:, 0], centered(X)
     assert (m * sign >= 0).all()
     S = np.flatnonzero(m)
 
@@ -391,7 +391,7 @@ def test_the_joint_model_has_the_largest_density(seed, scale):
     """The density by its definition; no less than what BFGS reaches, nor than with weights found in turn."""
     n, p, r = 8, 6, 2
     X, C = samples(seed, n, p), scale * smooth(p, 1.5)
-    T, given = X - X.mean(axis=0), {"prior": spcacore.Prior(covariance=C)}
+    T, given = centered(X), {"prior": spcacore.Prior(covariance=C)}
     result = oppca(X, r, deflation="joint", **given)
     density = result.free_energy[0][-1]
     assert density == pytest.approx(log_density_of_all(T, result.scores, result.noise_variance, C), abs=1e-7)
@@ -421,7 +421,7 @@ def test_the_joint_model_without_a_prior_has_a_closed_form(shape):
     """Tipping and Bishop's, of the transposed data: eigenvalues of T T'/p, less the mean of those left."""
     X = samples(3, *shape)
     n, p = shape
-    squares = np.linalg.svd(X - X.mean(axis=0))[1] ** 2
+    squares = np.linalg.svd(centered(X))[1] ** 2
     noise = squares[3:].sum() / p / (n - 3)
     result = oppca(X, 3, deflation="joint")
     assert result.noise_variance == pytest.approx(noise, rel=1e-6)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import row_block_tools
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
 from row_block_tools import METHODS, N, P, dask_array, data, same
 
 import spcacore
@@ -197,7 +198,7 @@ def test_weights_travel_once(monkeypatch):
         for call in calls:
             sent.clear()
             blocks = spcacore.row_blocks(dask_array(X), persist=False)
-            np.testing.assert_allclose(call(blocks), call(X), atol=1e-10)
+            assert_allclose(call(blocks), call(X), atol=1e-10)
             assert blocks.passes >= 2
             weights = [a for a in sent if isinstance(a[0], np.ndarray)]
             assert [sum(map(len, parts)) for parts in weights] == [N]

@@ -9,6 +9,7 @@ import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance
 from row_block_tools import METHODS, N, P, Rows, dask_array, data, same, spoiled
 from scipy.sparse.linalg import LinearOperator
@@ -46,7 +47,7 @@ def test_the_same_result_as_in_memory(name, kind):
     # the tolerance of refine, or rounding
     same(result, expected, 1e-6 if kind == "single" else 1e-7 if name == "refined" else 1e-12)
     if name == "certified":
-        np.testing.assert_allclose(result.upper_bound, expected.upper_bound, rtol=1e-6)
+        assert_allclose(result.upper_bound, expected.upper_bound, rtol=1e-6)
         assert (result.gap >= 0).all()
     assert pickle.loads(pickle.dumps(result)).n_samples == N
 
@@ -65,9 +66,9 @@ def test_where_columns_of_the_covariance_do_not_all_fit(kept, monkeypatch):
         index = np.sort(rng.choice(P, rng.integers(1, 60), replace=False))
         value = rng.standard_normal(len(index))
         got = problem.in_units(op.apply(index, value))
-        np.testing.assert_allclose(got, A[:, index] @ value, atol=1e-11)
+        assert_allclose(got, A[:, index] @ value, atol=1e-11)
         got = problem.in_units(op.submatrix(index))
-        np.testing.assert_allclose(got, A[np.ix_(index, index)], atol=1e-11)
+        assert_allclose(got, A[np.ix_(index, index)], atol=1e-11)
 
 
 def test_few_passes():
@@ -422,7 +423,7 @@ def test_files_and_functions(how, tmp_path):
         blocks = spcacore.row_blocks(given, block_bytes=X.nbytes * size // N)
         assert blocks.shape == X.shape
         assert (blocks.names is None) == (how not in NAMED)
-        np.testing.assert_array_equal(blocks.rows(np.array([299, 0, 101])), X[[299, 0, 101]])
+        assert_array_equal(blocks.rows(np.array([299, 0, 101])), X[[299, 0, 101]])
         same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
     if how in ("ParquetFile", "dataset"):
         same(spcacore.sparse_pca(given, 1, cardinality=8), spcacore.sparse_pca(X, 1, cardinality=8), 1e-12)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from calls import CALLS, numbers
+from numpy.testing import assert_array_equal
 from oracles import normal
 from threadpoolctl import threadpool_limits
 
@@ -469,4 +470,4 @@ def test_threads_round_as_their_caller():
             libm.fesetround(nearest)
         out[threads_of, mode] = result
     assert (out[1, upward] > out[1, nearest]).mean() > 0.9
-    np.testing.assert_array_equal(out[8, upward], out[1, upward])
+    assert_array_equal(out[8, upward], out[1, upward])

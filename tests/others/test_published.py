@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from extras import optional
 from in_turn import scaled_or_not
 from numpy.testing import assert_allclose
-from oracles import covariance, data_arrays, difference, reference
+from oracles import centered, covariance, data_arrays, difference, reference
 
 import spcacore
 from spcacore import Choice, explained_variance, sparse_pca
@@ -113,7 +113,7 @@ def test_rotations_of_multivariate_stats(name):
 def test_laws_of_multivariate_stats(rng):
     """Its test/ppca.jl (03bdfd4) and test/kpca.jl (09d4bfb): formulas, and PCA as the oracle."""
     X, new = rng.standard_normal((50, 5)) * [3, 2, 1, 1, 1], rng.standard_normal((4, 5))
-    mean, V = X.mean(axis=0), np.linalg.svd(X - X.mean(axis=0))[2][:3].T
+    mean, V = X.mean(axis=0), np.linalg.svd(centered(X))[2][:3].T
     model = spcacore.ppca(X, 3)
     W, Z = model.loadings, model.transform(new)
     M = W.T @ W + model.noise_variance * np.eye(3)
@@ -140,7 +140,7 @@ def test_smooth_components_of_moma(rng):
         prior = spcacore.Prior(precision=precision)
         found = spcacore.oppca(X, 1, prior=prior, tol=1e-13, max_iter=100000)
         L = np.linalg.cholesky(np.eye(23) + precision / found.posterior_precision[0]).T
-        v = np.linalg.solve(L, np.linalg.svd((X - X.mean(axis=0)) @ np.linalg.inv(L))[2][0])
+        v = np.linalg.solve(L, np.linalg.svd(centered(X) @ np.linalg.inv(L))[2][0])
         assert difference(found.loadings, v[:, None] / np.linalg.norm(v)).max() < 1e-6
 
 
@@ -207,7 +207,7 @@ def test_spca_of_erichson(scale, rng):
     assert_allclose(found.loadings.T @ found.loadings, np.eye(3), atol=1e-8)
     variance = np.linalg.eigvalsh(covariance(X, scale=scale))[:-4:-1]
     assert_allclose(found.explained_variance, variance, rtol=1e-8)
-    d2 = np.linalg.norm(X - X.mean(axis=0), 2) ** 2
+    d2 = np.linalg.norm(centered(X), 2) ** 2
     for ridge in (0, 1e-3 * d2):
         sparse = spcacore.spca(X, 3, penalty=2e-3 * d2, ridge=ridge)
         assert np.sort(sparse.cardinality).tolist() == [2, 4, 4]
@@ -274,7 +274,7 @@ class KeepX:
         return self
 
     def fit(self, X, y=None):
-        Z = X - X.mean(axis=0)
+        Z = centered(X)
         v = np.linalg.svd(Z, full_matrices=False)[2][0]
         for _ in range(50):
             w = np.abs(Z.T @ (Z @ v))
@@ -295,7 +295,7 @@ class KeepX:
 def test_mixomics_tunes_by_the_correlation(name, keep, means):
     """`tune.spca(X, ncomp=1, folds=5)`: the mean over many repeats, since the folds are random."""
     X = reference("small40x12_X") if name == "small40x12" else data_arrays("srbct.npz")["X"]
-    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    Z = centered(X) / X.std(axis=0, ddof=1)
     options = {"criterion": "correlation", "n_folds": 5, "n_repeats": 20, "rule": "best"}
     found = spcacore.select_sparsity(Z, KeepX(), {"keep": keep}, **options)
     assert found.chosen == keep[-1]

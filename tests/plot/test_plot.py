@@ -11,7 +11,8 @@ from extras import optional
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_turn import SEEDS
-from oracles import normal
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import centered, normal
 
 import spcacore
 from spcacore import plot
@@ -177,7 +178,7 @@ def test_arrows_are_loadings_times_one_factor(components):
 def test_points_are_the_scores_of_the_data():
     X = normal(9, 40, 10) * np.linspace(3, 1, 10) + 7
     result = spcacore.sparse_pca(X, 3, cardinality=4, scale=True)
-    F = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    F = centered(X) / X.std(axis=0, ddof=1)
     Z = F @ result.loadings
     for source in (X, scipy.sparse.csr_array(X), Z):
         ax = plot.biplot(result, source, components=(1, 2))
@@ -253,7 +254,7 @@ def test_whole_numbers_are_classes():
 def test_a_biplot_has_the_scores_of_the_result():
     X = normal(17, 30, 6)
     result = spcacore.sparse_pca(X, 2, cardinality=3)
-    np.testing.assert_array_equal(points(plot.biplot(result)), points(plot.biplot(result, X)))
+    assert_array_equal(points(plot.biplot(result)), points(plot.biplot(result, X)))
     with pytest.raises(ValueError, match="no scores of its own"):
         plot.biplot(spcacore.sparse_pca(np.cov(X.T), 2, cardinality=3, kind="covariance"))
 
@@ -327,7 +328,7 @@ def test_estimators_are_drawn_as_their_results():
         assert heights(plot.scree(model))[what] == pytest.approx(shares / 100)
     found = spcacore.compare({"a": theirs, "b": ours}, frame)
     assert found.explained_variance_ratio["raw"][0] == pytest.approx(theirs.explained_variance_ratio_)
-    np.testing.assert_allclose(found.loadings[1], ours.result_.loadings, rtol=1e-14)
+    assert_allclose(found.loadings[1], ours.result_.loadings, rtol=1e-14)
     for own in (theirs, ours.result_):
         given = spcacore.from_loadings(own, X)
         ratio = spcacore.explained_variance(X, given.loadings, ratio=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from calls import pca
 from extras import optional
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import normal
 
 import spcacore
@@ -55,7 +56,7 @@ def same(one, other):
     )
     compared = [name for name in names if hasattr(one, name)]
     for name in compared:
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+        assert_array_equal(getattr(one, name), getattr(other, name))
     assert compared
 
 
@@ -70,7 +71,7 @@ def test_a_partial_says_what_the_function_does_not():
     weights = LABELS + 1
     rows = spcacore.sparsity_path(np.repeat(X, weights, axis=0), pca(), [2, 4]).explained_variance_ratio
     found = spcacore.sparsity_path(X, pca(), [2, 4], sample_weight=weights).explained_variance_ratio
-    np.testing.assert_allclose(found, rows, rtol=1e-12)
+    assert_allclose(found, rows, rtol=1e-12)
     assert (abs(found / path.explained_variance_ratio - 1) > 1e-3).all()
 
 
@@ -109,7 +110,7 @@ def test_an_estimator_without_a_sparsity_has_that_of_its_fit():
     same(one, other)
     found = spcacore.stability(X, estimators.SparseCCA(1), Y, **FEW)
     fitted = estimators.SparseCCA(1).fit(X, Y).result_
-    np.testing.assert_array_equal(found.result.loadings_x, fitted.loadings_x)
+    assert_array_equal(found.result.loadings_x, fitted.loadings_x)
 
 
 def test_a_seed_of_the_model_is_that_of_its_fits_alone():
@@ -125,7 +126,7 @@ def test_a_seed_of_the_model_is_that_of_its_fits_alone():
     )
     result = spcacore.soppca(noise, 1, 4, prior=spcacore.Prior(rng=1))
     for found in (one, other):
-        np.testing.assert_array_equal(found.result.loadings, result.loadings)
+        assert_array_equal(found.result.loadings, result.loadings)
     assert (one.selection_frequency != other.selection_frequency).any()  # of other resamples
     models = pca(rng=1), pca(), partial(spcacore.spca, n_components=1)  # which takes none
     asked = [as_model(model, "here", FITTING).seeded(3).keywords for model in models]
@@ -141,7 +142,7 @@ def test_priors_of_an_estimator():
         (estimators.StructuredPCA(1, 4), partial(spcacore.soppca, n_components=1, cardinality=4)),
     ):
         found = spcacore.select_prior(X, estimator, priors)
-        np.testing.assert_array_equal(found.evidence, spcacore.select_prior(X, model, priors).evidence)
+        assert_array_equal(found.evidence, spcacore.select_prior(X, model, priors).evidence)
 
 
 # ---- estimators of other packages ----------------------------------------------------------------------
@@ -159,7 +160,7 @@ def test_any_estimator_is_fitted_to_the_rows_of_each_resample(resampling):
     for i in range(8):
         rows = X[np.repeat(np.arange(40), weights(i).astype(int))]
         count[np.argsort(-rows.var(axis=0))[:3]] += 1
-    np.testing.assert_array_equal(found.selection_frequency[:, 0], count / 8)
+    assert_array_equal(found.selection_frequency[:, 0], count / 8)
     assert found.model == "Leading"
     assert not hasattr(model, "components_")
     same(found, spcacore.stability(X, model, resampling=resampling, n_resamples=8, rng=2, n_jobs=2))
@@ -174,9 +175,9 @@ def test_any_estimator_has_a_grid_of_what_the_mapping_says(criterion):
     assert sorted(found.values.tolist()) == [2, 5, 10]
     for value, result in zip(found.values, found.path, strict=True):
         assert np.count_nonzero(result.loadings) == value
-        np.testing.assert_allclose(result.loadings[result.loadings != 0], value**-0.5)
+        assert_allclose(result.loadings[result.loadings != 0], value**-0.5)
     share = spcacore.explained_variance(X, found.path[0].loadings, ratio=True)
-    np.testing.assert_allclose(found.path.explained_variance_ratio[0], share)
+    assert_allclose(found.path.explained_variance_ratio[0], share)
     if criterion != "stability":
         assert set(np.flatnonzero(found.result.loadings)) <= set(np.flatnonzero(V)) or found.chosen == 10
 
@@ -184,7 +185,7 @@ def test_any_estimator_has_a_grid_of_what_the_mapping_says(criterion):
 def test_grids_by_component_of_any_estimator():
     found = spcacore.select_sparsity(X, Leading(2), {"size": [[2, 4], [1, 3]]}, criterion="bic")
     alone = spcacore.select_sparsity(X, Leading(1), {"size": [2, 4]}, criterion="bic")
-    np.testing.assert_array_equal(found.earlier[0].score, alone.score)
+    assert_array_equal(found.earlier[0].score, alone.score)
     first, second = found.chosen_by_component
     order = np.argsort(-X.var(axis=0))
     for v, chosen in zip(
@@ -198,7 +199,7 @@ def test_sparse_pca_of_scikit_learn():
     found = spcacore.stability(X, model, n_resamples=4)
     V = model.fit(X).components_.T
     V = V / np.linalg.norm(V, axis=0)
-    np.testing.assert_allclose(found.result.loadings, V, atol=1e-12)
+    assert_allclose(found.result.loadings, V, atol=1e-12)
     path = spcacore.sparsity_path(X, model, {"alpha": [1.0, 3.0]})
     assert path.values.tolist() == [3.0, 1.0]  # the sparsest first
     assert path.cardinality.sum(axis=1)[0] < path.cardinality.sum(axis=1)[1]

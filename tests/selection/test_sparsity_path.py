@@ -8,7 +8,7 @@ from calls import pca
 from hypothesis import strategies as st
 from in_turn import of_examples
 from numpy.testing import assert_allclose
-from oracles import normal, optimum, planted
+from oracles import centered, normal, optimum, planted
 
 import spcacore
 
@@ -69,7 +69,7 @@ def test_index_of_sparseness_and_dense_shares():
         assert path.index_of_sparseness[i] == pytest.approx(share * dense.sum() * (1 - k / 30), abs=1e-9)
     wide = planted(20, 300, 5)
     shares = spcacore.sparsity_path(wide, pca(3), [5]).dense_ratio
-    squares = np.linalg.svd(wide - wide.mean(axis=0), compute_uv=False) ** 2
+    squares = np.linalg.svd(centered(wide), compute_uv=False) ** 2
     assert_allclose(shares, squares[:3] / squares.sum(), rtol=1e-9)
     selection = spcacore.select_sparsity(X, pca(3), [2, 5, 30], criterion="sparseness")
     assert selection.chosen == path.values[np.argmax(path.index_of_sparseness)]
@@ -94,7 +94,7 @@ def test_path_goes_on_where_no_variance_is_left():
 
 def test_path_of_an_operator_knows_no_shares():
     X = planted(40, 60, 6)
-    operator = scipy.sparse.linalg.aslinearoperator(X - X.mean(axis=0))
+    operator = scipy.sparse.linalg.aslinearoperator(centered(X))
     path = spcacore.sparsity_path(operator, pca(center=False), [3, 6])
     assert path.explained_variance_ratio is None
     own = spcacore.sparsity_path(X, spcacore.sparse_pca, [3, 6])

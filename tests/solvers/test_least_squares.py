@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse
 from in_turn import SEEDS, each_dtype, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, deflated, deflations, largest_on, normal, samples
+from oracles import centered, covariance, deflated, deflations, largest_on, normal, samples
 from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
@@ -19,7 +19,7 @@ from spcacore.objectives import ratio as ratios
 
 def regressed(X, V):
     """The variance of the centered X that a regression on the scores X V explains, by LAPACK."""
-    X = X - X.mean(axis=0)
+    X = centered(X)
     T = X @ V
     fitted = T @ np.linalg.lstsq(T, X, rcond=None)[0]
     return (fitted**2).sum() / (len(X) - 1)
@@ -262,7 +262,7 @@ def test_one_variable_less_does_not_reach_the_score():
 
 def test_of_products_alone():
     X = samples(2, 40, 30) * np.exp(-np.arange(30) / 8)
-    X = X - X.mean(axis=0)
+    X = centered(X)
     of_entries = sparse_pca(X, 1, cardinality=spcacore.Explained(0.8))
     of_products = sparse_pca(aslinearoperator(X), 1, center=False, cardinality=spcacore.Explained(0.8))
     assert of_products.cardinality[0] == of_entries.cardinality[0]

@@ -9,7 +9,7 @@ import scipy.sparse
 from hypothesis import strategies as st
 from in_turn import SEEDS, each_kind, each_order, of_examples, scaled_or_not
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import normal, reference, spiked
+from oracles import centered, normal, reference, spiked
 
 import spcacore
 
@@ -59,7 +59,7 @@ def test_pma_spc_on_pit_props(bound, orth):
 def test_pma_nonnegative():
     X = reference("small40x12_X")
     V = reference("small_PMA_SPC_vpos_sumabsv2_v")
-    Z = residual = X - X.mean(axis=0)
+    Z = residual = centered(X)
     for t in range(V.shape[1]):
         x = flat.pmd(residual, 2, nonnegative=True, start=np.linalg.svd(Z)[2][t], **TIGHT)
         y = flat.pmd(residual, 2, nonnegative=True, start=-np.linalg.svd(Z)[2][t], **TIGHT)
@@ -71,7 +71,7 @@ def test_pma_two_way():
     X = reference("small40x12_X")
     V, U = (reference(f"small_PMA_PMD_u3_v2_{which}") for which in "vu")
     strengths = reference("small_PMA_PMD_u3_v2_d").ravel()
-    residual = X - X.mean(axis=0)
+    residual = centered(X)
     start = np.linalg.svd(residual)[2]
     for t in range(3):
         x = flat.pmd(residual, 2, sample_l1_bound=3, center=False, start=start[t], **TIGHT)
@@ -96,7 +96,7 @@ def test_pma_with_missing_entries():
 
 def test_ends_of_the_range():
     X = normal(0, 30, 12) * np.geomspace(3, 1, 12)
-    s, V = np.linalg.svd(X - X.mean(axis=0))[1:]
+    s, V = np.linalg.svd(centered(X))[1:]
     assert np.count_nonzero(flat.pmd(X, 2, sample_l1_bound=1).sample_loading) == 1
     x = flat.pmd(X, 12**0.5, **TIGHT)
     assert up_to_sign(x.loading, V[0]) < 1e-6
@@ -112,7 +112,7 @@ def test_ends_of_the_range():
 def test_iterates_of_noise(bound, order):
     """Many entries near the level; each step asks only for those above a guess of it."""
     X = np.asarray(normal(0, 60, 3000), order=order)
-    Z = X - X.mean(axis=0)
+    Z = centered(X)
     v = np.zeros(3000)
     v[:5] = 1
     for n_iter in range(1, 12):
@@ -166,7 +166,7 @@ def test_two_way_ascent(seed, n, p):
 @scaled_or_not
 def test_left_side_and_strength_belong_to_the_loading(scale):
     X = spiked()
-    Y = X - X.mean(axis=0)
+    Y = centered(X)
     Y = Y / Y.std(axis=0, ddof=1) if scale else Y
     x = flat.pmd(X, 2, scale=scale, tol=1e-13)
     assert_allclose(x.strength * x.sample_loading, Y @ x.loading, atol=1e-12)
@@ -188,7 +188,7 @@ def test_two_way_residual():
     X = spiked()
     options = {"sample_l1_bound": 4.0, "tol": 1e-13}
     result = flat.sparse_pca(X, 4, l1_bound=2, method="pmd", deflation="naive", renormalize=False, **options)
-    residual = X - X.mean(axis=0)
+    residual = centered(X)
     for t in range(4):
         x = flat.pmd(residual, 2, center=False, **options)
         assert up_to_sign(x.loading, result.loadings[:, t]) < 1e-5

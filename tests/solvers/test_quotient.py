@@ -11,7 +11,7 @@ import flat
 import numpy as np
 import pytest
 from in_turn import each_dtype, examples
-from oracles import best_quotient, covariance, dense_vector, largest_on, normal, quotient, samples
+from oracles import best_quotient, centered, covariance, dense_vector, largest_on, normal, quotient, samples
 
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.inputs import as_problem
@@ -127,7 +127,7 @@ def test_two_way_pmd_against_all_directions():
     reached = []
     for seed in range(examples(12)):
         X = samples(seed, 6, 3)
-        X = X - X.mean(axis=0)
+        X = centered(X)
         how = {"l1_bound": 1.4, "sample_l1_bound": 1.8, "renormalize": False}
         V = generalized(X, 2, method="pmd", **how).loadings
         q = V[:, 0] / np.linalg.norm(V[:, 0])

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from operators.test_working_set import STORAGES, draw
-from oracles import covariance, deflations, largest_on, normal
+from oracles import centered, covariance, deflations, largest_on, normal
 from scipy.linalg import block_diag
 from scipy.optimize import minimize_scalar
 
@@ -220,7 +220,7 @@ def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch
         both = [fit(X, method, given, 1, screening=mode) for mode in ("none", "auto")]
         assert [found.screening.working_set > 0 for found in both] == [False, True]
         Z = X.toarray() if kind == "sparse" else X
-        Z = (Z - Z.mean(axis=0)) / np.sqrt(len(Z) - 1)
+        Z = centered(Z) / np.sqrt(len(Z) - 1)
         most = np.square(Z).sum(axis=0).max()
         for x in (found.loadings[:, 0] for found in both):
             value = np.sum(np.square(Z @ x))
