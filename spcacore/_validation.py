@@ -386,6 +386,13 @@ def positive(value: Any, name: str, high: float = math.inf, *, closed: bool = Fa
     return result
 
 
+def iteration_limits(
+    max_iter: Any, tol: Any, usual: float | None = None, least: int = 1, most: int | None = None
+) -> tuple[int, float]:
+    """How many iterations there may be, and their tolerance, by default the usual one."""
+    return integer(max_iter, "max_iter", least, most), number(usual if tol is None else tol, "tol", 0)
+
+
 def check_l1_bound(value: Any, name: str, size: int) -> float:
     """Of a unit vector of so many entries, in [1, sqrt(size)]; what exceeds that by rounding is the root."""
     root = math.sqrt(size)

@@ -26,7 +26,7 @@ from ._validation import (
     check_choice,
     default_cardinality,
     integer,
-    number,
+    iteration_limits,
     real_array,
     refuse_not_finite,
 )
@@ -219,8 +219,7 @@ def sparse_pca_each(
         k,
         update + 1,
         check_bool(thorough, "thorough"),
-        integer(max_iter, "max_iter", 1),
-        SOLVER_TOL.of(a.dtype) if tol is None else number(tol, "tol", 0),
+        *iteration_limits(max_iter, tol, SOLVER_TOL.of(a.dtype)),
     )
     if (status < 0).any():
         refuse_not_finite(a, "X")

@@ -11,7 +11,15 @@ from .._limits import CCA_TOL, TIE
 from .._messages import counted
 from .._records import frozen_record
 from .._types import Array, Index, MatrixLike, RandomSource
-from .._validation import LARGEST, as_seed, check_bool, integer, number, require_memory, several
+from .._validation import (
+    LARGEST,
+    as_seed,
+    check_bool,
+    integer,
+    iteration_limits,
+    require_memory,
+    several,
+)
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
@@ -158,8 +166,7 @@ def sparse_cca_permutation(
     given = several(l1_bounds, "l1_bounds", "bounds")
     bounds = [one_of_each(b, f"l1_bounds[{i}]", l1_bound_of, sides) for i, b in enumerate(given)]
     count = integer(n_permutations, "n_permutations", 2)
-    max_iter = integer(max_iter, "max_iter", 1, LARGEST)
-    tol = CCA_TOL.of(common_dtype(x, y)) if tol is None else number(tol, "tol", 0)
+    max_iter, tol = iteration_limits(max_iter, tol, CCA_TOL.of(common_dtype(x, y)), most=LARGEST)
     threads, counter = check_jobs(n_jobs), ProgressCounter(check_callback(callback), 1 + count)
     generator = np.random.default_rng(as_seed(rng))
     orders = [None, *(generator.permutation(x.n) for _ in range(count))]

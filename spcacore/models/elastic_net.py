@@ -22,6 +22,7 @@ from .._validation import (
     Hook,
     check_bool,
     integer,
+    iteration_limits,
     number,
     per_component,
     real_array,
@@ -227,10 +228,8 @@ def elastic_nets(
     refine = check_bool(refine, "refine") and cardinality is not None
     if refine:
         require_entries(problem, "refine=True", ": use refine=False")
-    max_iter = integer(max_iter, "max_iter", 1, LARGEST)
-    if tol is None:
-        tol = 1e-3 if op.single or (cardinality is not None and lam < math.inf) else 1e-5
-    tol = number(tol, "tol", 0)
+    usual = 1e-3 if op.single or (cardinality is not None and lam < math.inf) else 1e-5
+    max_iter, tol = iteration_limits(max_iter, tol, usual, most=LARGEST)
     hook = check_callback(callback)
     V = leading_vectors(problem, r) if start is None else _start(problem, r, start)
 

@@ -28,7 +28,7 @@ from .._validation import (
     integer,
     is_row_blocks,
     is_sparse,
-    number,
+    iteration_limits,
     real_array,
     refuse_not_finite,
     refuse_products,
@@ -454,7 +454,7 @@ def ppca(
     problem = as_problem(X, kind, center, scale, sample_weight, missing=True)
     covariance = problem.n_samples is None
     ddof = integer(ddof, "ddof", 0, 1)
-    max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
+    max_iter, tol = iteration_limits(max_iter, tol)
     hook = check_callback(callback)
     n = samples_of(problem, n_samples)
     if n is None and ddof == 0:

@@ -19,6 +19,7 @@ from .._validation import (
     check_choice,
     has_only_products,
     integer,
+    iteration_limits,
     number,
     real_array,
 )
@@ -248,7 +249,7 @@ def sca(
     op = problem.operator
     r, bound = _check(problem, n_components, l1_bound, "l1_bound", problem.p)
     shrink = _Shrinkage(rotation, threshold, bound)
-    max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
+    max_iter, tol = iteration_limits(max_iter, tol)
     hook = check_callback(callback)
     Y = leading_vectors(problem, r) if start is None else _check_start(problem, r, start)
 
@@ -336,7 +337,7 @@ def sma(
     n = problem.n_samples or 0
     _, sample_bound = _check(problem, n_components, sample_l1_bound, "sample_l1_bound", n)
     shrink, shrink_samples = (_Shrinkage(rotation, threshold, limit) for limit in (bound, sample_bound))
-    max_iter, tol = integer(max_iter, "max_iter", 1), number(tol, "tol", 0)
+    max_iter, tol = iteration_limits(max_iter, tol)
     hook = check_callback(callback)
     Y = leading_vectors(problem, r)
     Z = np.zeros((n, Y.shape[1]), order="F")

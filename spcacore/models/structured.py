@@ -41,7 +41,7 @@ from .._validation import (
     check_choice,
     framed,
     integer,
-    number,
+    iteration_limits,
     per_component,
 )
 from ..choice import Choice, Prior
@@ -446,9 +446,8 @@ def _fit(
     options |= {**treatment, "choice": problem.supports}
     if options["sample_weight"] is not None:
         options["sample_weight"] = np.array(options["sample_weight"])  # the caller's may change
-    max_iter = integer(options["max_iter"], "max_iter", 1)
-    tol = options["tol"]
-    tol = STRUCTURED_TOL.of(problem.operator.dtype) if tol is None else number(tol, "tol", 0)
+    usual = STRUCTURED_TOL.of(problem.operator.dtype)
+    max_iter, tol = iteration_limits(options["max_iter"], options["tol"], usual)
     hook = check_callback(callback)
     n = samples_of(problem, options["n_samples"])
     if n is None:

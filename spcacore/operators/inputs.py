@@ -13,7 +13,7 @@ from .._labels import columns_of, joined, matched, symmetric
 from .._limits import CALLABLE_ORDER, WORKING_SET_COST
 from .._messages import counted, warn
 from .._records import replaced
-from .._types import AnyArray, Array, Names
+from .._types import AnyArray, Array, Names, ScreeningMode
 from .._validation import (
     aligned,
     check_choice,
@@ -27,7 +27,6 @@ from .._validation import (
 from ..linalg.scaling import beyond_range
 from ..supports.admissible import Supports
 from . import gram
-from . import screening as _screening
 from .base import DataStorage, Storage
 from .block_operator import BlockData
 from .callbacks import Products
@@ -90,7 +89,7 @@ def as_problem(
     """
     if screening is None:
         screening = "auto" if form and is_row_blocks(X) else "none"
-    check_choice(screening, "screening", _screening.MODES)
+    check_choice(screening, "screening", ScreeningMode)
     if screening == "working_set" and not restrictable:
         raise ValueError("screening='working_set' is not possible with this method or its options")
     covariance = kind is not UNASKED and check_choice(kind, "kind", KINDS) == "covariance"

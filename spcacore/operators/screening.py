@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 
-MODES = ("auto", "gram", "working_set", "both", "shadow", "references", "none")
-
-
 @record
 class Plan:
     """What is to be made of one matrix: `shadow` is filled by the pass for its statistics."""

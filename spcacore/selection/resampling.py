@@ -33,7 +33,7 @@ from ..linalg.scaling import EPS, TINY, descending, eps_of
 from ..linalg.threads import Report
 from ..methods import TPower
 from ..models.alternation import problem_of, search
-from ..models.components import components_result
+from ..models.components import components_result, loadings_of
 from ..models.request import Request
 from ..models.variance import nonzeros_of, operator_variances
 from ..operators.deflation import PROJECTION, DeflatedOperator
@@ -223,11 +223,10 @@ class CandidateRefits:
         if not self._in_turn(resample, inside):
             return False
         found = resample.found
-        V = np.zeros((len(index), len(found)))
-        for t, x in enumerate(found):
-            V[x.index, t] = x.entries
+        loadings = loadings_of(inside, found)
+        V = loadings.astype(np.float64)
         resample.vectors = [_through(V[:, :t], v) / scale for t, v in enumerate(V.T)]
-        resample.inside, resample.loadings = inside, V.astype(A.dtype)
+        resample.inside, resample.loadings = inside, loadings
         resample.found = [replaced(x, index=np.ascontiguousarray(index[x.index], np.intp)) for x in found]
         return True
 

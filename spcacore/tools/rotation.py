@@ -14,7 +14,7 @@ from .. import _core
 from .._messages import counted, warn
 from .._records import NO_PANDAS, filled, frozen_record
 from .._types import AnyArray, Array, DType
-from .._validation import check_bool, integer, number, real_array
+from .._validation import check_bool, iteration_limits, number, real_array
 from ..linalg.scaling import (
     below_range,
     beyond_range,
@@ -285,7 +285,7 @@ def _turned(
     """What `rotate` makes of the loadings in place, and the rotation."""
     a = real_array(loadings, "loadings", ndim=2)
     overwrite = check_bool(overwrite, "overwrite")
-    max_iter, tol = integer(max_iter, "max_iter", 0), number(tol, "tol", 0)
+    max_iter, tol = iteration_limits(max_iter, tol, least=0)
     rotated = output_array(loadings, a, "loadings", overwrite, "F")
     work = np.asfortranarray(rotated)  # a copy only of loadings in C order that are overwritten
     rotation, converged = rotate(work, max_iter, tol)
@@ -468,8 +468,7 @@ def oblimin(
            [0.2, 1. , 0. ],
            [0.1, 0. , 1. ]])
     """
-    limit = integer(max_iter, "max_iter", 1)
-    tol = number(tol, "tol", 0)
+    limit, tol = iteration_limits(max_iter, tol)
     L, row, back = _checked(loadings, normalize)
     A = L / row
     A = A * np.sqrt(len(A) / np.square(A).sum())

@@ -12,7 +12,7 @@ from extras import skipping
 import spcacore
 from spcacore import _types, methods
 from spcacore.models import request
-from spcacore.operators import deflation, screening
+from spcacore.operators import deflation
 from spcacore.solvers import table
 
 MODULES = [
@@ -87,7 +87,6 @@ def test_functions_that_run_a_function_have_few_options():
         (_types.MethodName, table.SOLVERS),
         (_types.MethodName, methods.METHODS),
         (_types.Deflation, [*deflation.DEFLATIONS, *request.CONSTRAINTS]),
-        (_types.ScreeningMode, screening.MODES),
     ],
 )
 def test_words_of_types_are_those_that_are_checked(words, choices):
