@@ -1,5 +1,6 @@
 """Slow, independent ways to the same numbers: NumPy on explicit matrices, and enumeration."""
 
+import tracemalloc
 from itertools import combinations
 
 import files
@@ -16,6 +17,15 @@ def ends_at(count):
             raise StopIteration
 
     return callback
+
+
+def with_peak(call):
+    """What a call returns, and how many bytes it had at most."""
+    tracemalloc.start()
+    try:
+        return call(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def data_file(name):
@@ -71,6 +81,12 @@ def optimum(A, k):
     supports = np.array(list(combinations(range(len(A)), k)))
     blocks = A[supports[:, :, None], supports[:, None, :]]
     return np.linalg.eigvalsh(blocks)[:, -1].max()
+
+
+def assert_stationary(A, x):
+    """A step of truncated power keeps the support: no product outside exceeds one within."""
+    y = np.abs(A @ x)
+    assert y[x == 0].max() <= y[x != 0].min() * (1 + 1e-9)
 
 
 def quotient(A, Q, x):

@@ -2,7 +2,6 @@
 
 import functools
 import re
-import tracemalloc
 
 import calls
 import flat
@@ -12,6 +11,7 @@ import scipy.sparse as sp
 from calls import pca
 from extras import optional
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import with_peak
 
 import spcacore
 from spcacore.operators.blocks import TakenRows, as_kernel_input, sum_parts
@@ -172,12 +172,7 @@ def test_memory_holds_a_block(call, passes, monkeypatch):
     rows = Rows(12_000, 64)
     blocks = spcacore.row_blocks(rows, block_bytes=500 * 64 * 8)
     call(spcacore.row_blocks(Rows(1000, 64), block_bytes=500 * 64 * 8))  # what is imported on the way
-    tracemalloc.start()
-    try:
-        call(blocks)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    _, peak = with_peak(lambda: call(blocks))
     assert rows.most == 500
     assert blocks.passes <= passes
     assert peak < rows.shape[0] * rows.shape[1] * 8 / 2
@@ -237,12 +232,7 @@ def _column_sums(block, weight):
 def test_sparse_kmeans_keeps_sparse_matrices_sparse():
     X = sp.random_array((4000, 3000), density=0.002, rng=np.random.default_rng(0), format="csr")
     X = (X + sp.csr_array(([5.0] * 2000, (range(2000), [7] * 2000)), X.shape)).tocsr()
-    tracemalloc.start()
-    try:
-        result = spcacore.sparse_kmeans(X, 2, 3.0, n_init=2)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    result, peak = with_peak(lambda: spcacore.sparse_kmeans(X, 2, 3.0, n_init=2))
     assert 7 in result.selected
     assert peak < 4000 * 3000 * 8 / 8
 

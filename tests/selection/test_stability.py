@@ -8,7 +8,7 @@ import pytest
 from calls import pca
 from extras import optional
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import ends_at, normal
+from oracles import ends_at, normal, with_peak
 
 import spcacore
 from spcacore.models.variance import nonzeros_of
@@ -314,15 +314,10 @@ def test_groups_are_chosen_where_one_of_their_variables_is():
 
 
 def test_nothing_of_x_is_copied():
-    import tracemalloc
-
     X = normal(0, 400, 20_000)
     before = X.copy()
     spcacore.stability(X[:, :100], pca(1, 5), n_resamples=2)  # imports
-    tracemalloc.start()
-    spcacore.stability(X, pca(2, 5), resampling="bootstrap", n_resamples=8)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    _, peak = with_peak(lambda: spcacore.stability(X, pca(2, 5), resampling="bootstrap", n_resamples=8))
     assert peak < X.nbytes + 4 * 4096**2  # and A between some variables, with room for more
     assert_array_equal(X, before)
 
@@ -331,14 +326,9 @@ def test_nothing_of_x_is_copied():
 @pytest.mark.filterwarnings("ignore:.*not converged:RuntimeWarning")
 @pytest.mark.parametrize(("model", "options"), [("sca", {"l1_bound": 5.0}), ("soppca", {"cardinality": 5})])
 def test_models_with_weights_copy_no_rows(model, options):
-    import tracemalloc
-
-    X = normal(0, 300, 4000)
-    spcacore.stability(X[:, :100], partial(getattr(spcacore, model), **options), n_resamples=2)  # imports
-    tracemalloc.start()
-    spcacore.stability(X, partial(getattr(spcacore, model), max_iter=3, **options), n_resamples=2)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    fit, X = partial(getattr(spcacore, model), **options), normal(0, 300, 4000)
+    spcacore.stability(X[:, :100], fit, n_resamples=2)  # imports
+    _, peak = with_peak(lambda: spcacore.stability(X, partial(fit, max_iter=3), n_resamples=2))
     assert peak < (X.nbytes / 2 if model == "sca" else X.nbytes + 4 * 3072**2)  # and A between some variables
 
 
