@@ -92,6 +92,17 @@ def rng(seed):
     return np.random.default_rng(seed)
 
 
+@pytest.fixture
+def with_limits(monkeypatch):
+    """A function of a module and its limits by name, which have other values in this test."""
+
+    def change(module, **values):
+        for name, value in values.items():
+            monkeypatch.setattr(module, name, value)
+
+    return change
+
+
 @pytest.fixture(scope="module")
 def few_starts():
     """Of joint refinement, where a test is about something else."""

@@ -16,8 +16,8 @@ from spcacore.cli.source import Table
 
 @pytest.mark.parametrize("orientation", ["rows", "columns"])
 @pytest.mark.parametrize("form", ["dense", "fortran", "csr", "csc"])
-def test_info_counts_what_numpy_counts(as_json, output, tmp_path, X, form, orientation, monkeypatch):
-    monkeypatch.setattr(runs, "INFO_ENTRIES", 40)
+def test_info_counts_what_numpy_counts(as_json, output, tmp_path, X, form, orientation, with_limits):
+    with_limits(runs, INFO_ENTRIES=40)
     X[np.abs(X) < 1] = 0
     X[:, 5] = X[1:, 6] = 2.5
     X[0, 6] = 0

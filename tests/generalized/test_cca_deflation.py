@@ -95,9 +95,9 @@ def best_pair(C, Bx, By, counts):
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("tried", [3000, 0])
-def test_first_pairs_against_enumeration(tried, monkeypatch):
+def test_first_pairs_against_enumeration(tried, with_limits):
     """With few samples, so that many supports are nearly as good; whether all are tried, or none."""
-    monkeypatch.setattr(cca_alternation, "PENCIL_ENUMERATED", tried)
+    with_limits(cca_alternation, PENCIL_ENUMERATED=tried)
     for seed in range(examples(16)):
         rng = np.random.default_rng(1000 + seed)
         p, q, n = *rng.integers(5, 9, 2), int(rng.integers(12, 50))

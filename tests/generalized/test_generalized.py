@@ -91,10 +91,10 @@ def test_optimum_by_enumeration(strategy, step):
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("singly", [False, True])
-def test_pairs_of_variables_to_begin_with(singly, monkeypatch):
+def test_pairs_of_variables_to_begin_with(singly, with_limits):
     """Where too many supports are to be tried, against enumeration; single variables miss some."""
     if singly:
-        monkeypatch.setattr(eigen, "PENCIL_BACKWARD_ORDER", 0)
+        with_limits(eigen, PENCIL_BACKWARD_ORDER=0)
     missed = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -210,10 +210,10 @@ def test_rough_search_recovers_a_planted_support():
     assert_allclose(greedy.values, rough.values, rtol=1e-9)
 
 
-def test_rough_search_of_large_cardinality(monkeypatch):
+def test_rough_search_of_large_cardinality(with_limits):
     """The best values on the support found are those of LAPACK, and near those of all variables."""
     A, B, _ = planted(160, 8, np.random.default_rng(1))
-    monkeypatch.setattr(eigen, "PENCIL_GREEDY_WORK", 1e7)
+    with_limits(eigen, PENCIL_GREEDY_WORK=1e7)
     result = flat.sparse_eigen(A, B, 1, 120, swaps=False)
     assert result.n_iter[0] < 30
     S = np.flatnonzero(result.loadings[:, 0])

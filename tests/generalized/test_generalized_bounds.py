@@ -55,10 +55,10 @@ def test_no_support_has_a_ratio_above_the_bound(seeds):
 
 
 @pytest.mark.parametrize("unit", [1, 2.0**-10])
-def test_no_ratio_exceeds_the_bound_of_a_tree_that_is_cut_off(unit, monkeypatch):
+def test_no_ratio_exceeds_the_bound_of_a_tree_that_is_cut_off(unit, monkeypatch, with_limits):
     """From any support; the smaller B, the more a ratio may exceed what the form of a node says."""
     monkeypatch.setattr(pencils, "_relaxed", lambda A, B, k, known, bound, *_: bound)
-    monkeypatch.setattr(pencils, "CERTIFIED_TREES", 0)
+    with_limits(pencils, CERTIFIED_TREES=0)
     for seed in range(8):
         rng = np.random.default_rng([seed, 7])
         H, G = rng.standard_normal((10, 7)), rng.standard_normal((7, 7))
@@ -208,9 +208,9 @@ def test_a_singular_b_has_the_spectral_bound_alone():
         sparse_eigen_bound(np.eye(3), w.T @ w, 2)
 
 
-def test_many_variables_are_refused(monkeypatch):
+def test_many_variables_are_refused(with_limits):
     A, B, X = np.eye(4), np.eye(4), normal(0, 9, 3)
-    monkeypatch.setattr(pencils, "CERTIFIED_ORDER", 3)
+    with_limits(pencils, CERTIFIED_ORDER=3)
     assert eigen.refuse_many is pencils.refuse_many
     for call in (
         lambda: sparse_eigen_bound(A, B, 2),

@@ -55,9 +55,9 @@ def test_supports_larger_than_the_samples(deflation):
     assert_allclose(data.means[S, 0], m, atol=1e-6 * np.abs(m).max())
 
 
-def test_an_estimated_determinant_of_a_prior(monkeypatch):
+def test_an_estimated_determinant_of_a_prior(with_limits):
     """By quadrature, also where the earlier means are left out."""
-    monkeypatch.setattr(priors, "SPECTRAL_ORDER", 500)
+    with_limits(priors, SPECTRAL_ORDER=500)
     X, _ = maps(1, (18, 30))
     L = grid_laplacian((18, 30)) + 0.02 * sp.eye_array(540)
     many = oppca(X, 2, prior=spcacore.Prior(precision=L))
@@ -68,9 +68,9 @@ def test_an_estimated_determinant_of_a_prior(monkeypatch):
 
 
 @pytest.mark.parametrize("work", [0, 1 << 26])
-def test_solves_traces_and_determinants(work, monkeypatch):
+def test_solves_traces_and_determinants(work, with_limits):
     """By conjugate gradients, and by a factor in bands, of points in any order."""
-    monkeypatch.setattr(priors, "BAND_WORK", work)
+    with_limits(priors, BAND_WORK=work)
     mixed = np.random.default_rng(1).permutation(600)
     L = sp.csr_array(grid_laplacian((20, 30)))[mixed][:, mixed]
     exact, sparse = priors.Spectral.of(L.toarray()), priors.Sparse.of(L, 0)

@@ -59,13 +59,12 @@ def test_blocks_are_computed_once_where_they_are_kept():
         assert len(computed) == 3 * (blocks.passes if passes else 1)
 
 
-def test_results_added_by_tasks(monkeypatch):
+def test_results_added_by_tasks(with_limits):
     pytest.importorskip("dask", reason="needs dask")
     import spcacore.operators.dask as module
 
     X = data()
-    monkeypatch.setattr(module, "DASK_ON_CLIENT", 3)
-    monkeypatch.setattr(module, "DASK_FAN_IN", 2)
+    with_limits(module, DASK_ON_CLIENT=3, DASK_FAN_IN=2)
     result = spcacore.sparse_pca(dask_array(X, rows=20), 2, cardinality=8)
     same(result, spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
 
@@ -176,12 +175,12 @@ def test_failed_calls_leave_no_bytes_on_workers():
 
 
 @pytest.mark.slow
-def test_weights_travel_once(monkeypatch):
+def test_weights_travel_once(monkeypatch, with_limits):
     """In all passes of K-means and of a search they are where the blocks are; nothing of them is left."""
     distributed = pytest.importorskip("distributed", reason="needs distributed")
     from spcacore.operators import dask as module
 
-    monkeypatch.setattr(module, "DASK_SMALL", 1000)
+    with_limits(module, DASK_SMALL=1000)
     X, w = data(), np.random.default_rng(0).uniform(0.5, 2, N)
     calls = (
         lambda X: spcacore.sparse_kmeans(X, 2, 2.0, n_init=2, sample_weight=w).weights,

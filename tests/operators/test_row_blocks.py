@@ -161,14 +161,14 @@ class Rows:
     ],
     ids=["random features", "sparse_lda", "sparse_kmeans", "sparse_cca", "sma", "cv"],
 )
-def test_memory_holds_a_block(call, passes, monkeypatch):
+def test_memory_holds_a_block(call, passes, with_limits):
     """Of 6 MB in 24 blocks half at most, with what belongs to the rows: labels, scores, products.
 
     Columns that are kept between passes have a limit of their own, of which these would be a small part.
     """
     from spcacore.operators import working_set
 
-    monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 1 << 17)
+    with_limits(working_set, WORKING_SET_BYTES=1 << 17)
     rows = Rows(12_000, 64)
     blocks = spcacore.row_blocks(rows, block_bytes=500 * 64 * 8)
     call(spcacore.row_blocks(Rows(1000, 64), block_bytes=500 * 64 * 8))  # what is imported on the way
@@ -178,15 +178,15 @@ def test_memory_holds_a_block(call, passes, monkeypatch):
     assert peak < rows.shape[0] * rows.shape[1] * 8 / 2
 
 
-def test_refusals(monkeypatch):
+def test_refusals(with_limits):
     from spcacore.generalized import canonical_sides, scatter
 
     X = data()
     blocks = KINDS["slices"](X)
-    monkeypatch.setattr(scatter, "BLOCKS_SUBMATRIX_ORDER", 20)
+    with_limits(scatter, BLOCKS_SUBMATRIX_ORDER=20)
     with pytest.raises(ValueError, match="scatter of at most 20 variables is formed, not of 30"):
         spcacore.sparse_lda(blocks, LABELS, cardinality=3)
-    monkeypatch.setattr(canonical_sides, "KEPT_BYTES", 1000)
+    with_limits(canonical_sides, KEPT_BYTES=1000)
     with pytest.raises(ValueError, match="products of p q <= 125 entries are formed, not of 30 x 30"):
         spcacore.sparse_cca(blocks, X, 1, l1_bound=2)
     with pytest.raises(ValueError, match="same number of rows, not 1300 and 1299"):

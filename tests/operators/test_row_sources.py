@@ -53,13 +53,13 @@ def test_the_same_result_as_in_memory(name, kind):
 
 
 @pytest.mark.parametrize("kept", [0, 7, 45, P])
-def test_where_columns_of_the_covariance_do_not_all_fit(kept, monkeypatch):
+def test_where_columns_of_the_covariance_do_not_all_fit(kept, with_limits):
     """Fewer are kept than are used, so that some are fetched again."""
     import spcacore.operators.block_operator as module
 
     X = data()
     A = covariance(X)
-    monkeypatch.setattr(module, "KEPT_BYTES", kept * P * 8)
+    with_limits(module, KEPT_BYTES=kept * P * 8)
     problem = as_problem(spcacore.row_blocks(X, block_bytes=X.nbytes // 2))
     op, rng = problem.operator, np.random.default_rng(0)
     for _ in range(60):
@@ -341,7 +341,7 @@ def test_blocks_without_rows_and_of_both_storages():
             same(spcacore.sparse_pca(array, 2, cardinality=8), expected, 1e-12)
 
 
-def test_what_needs_the_data_in_memory_says_so(monkeypatch):
+def test_what_needs_the_data_in_memory_says_so(with_limits):
     import spcacore.operators.block_operator as module
 
     blocks = spcacore.row_blocks(data())
@@ -351,8 +351,7 @@ def test_what_needs_the_data_in_memory_says_so(monkeypatch):
         spcacore.sca(blocks, 1, l1_bound=2.0, scale="degree")
     with pytest.raises(TypeError, match="criterion='permutation' needs the data in memory"):
         spcacore.select_sparsity(blocks, spcacore.sparse_pca, [2, 4], criterion="permutation")
-    monkeypatch.setattr(module, "BLOCKS_SUBMATRIX_ORDER", 200)
-    monkeypatch.setattr(module, "KEPT_BYTES", 0)
+    with_limits(module, BLOCKS_SUBMATRIX_ORDER=200, KEPT_BYTES=0)
     with pytest.raises(ValueError, match="covariance of 300 variables at once"):
         spcacore.sparse_pca(blocks, 1, cardinality=3, method=spcacore.Greedy(strategy="backward"))
 

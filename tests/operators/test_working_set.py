@@ -93,9 +93,9 @@ def test_fixed_points_of_the_iteration_over_all_columns(kind, storage, seed, n, 
 
 @pytest.mark.share(6)
 @pytest.mark.parametrize("storage", STORAGES)
-def test_components_added_later_are_those_found_at_once(storage, monkeypatch):
+def test_components_added_later_are_those_found_at_once(storage, with_limits):
     """A search begins with variables that depend on the components before it, not on how these were found."""
-    monkeypatch.setattr(block_operator, "KEPT_BYTES", 80 * 80 * 8)  # less than A
+    with_limits(block_operator, KEPT_BYTES=80 * 80 * 8)  # less than A
     for seed in range(10):
         X = STORAGES[storage](draw(np.random.default_rng(seed), 40, 90, "noise"))
         whole = spcacore.sparse_pca(X, 4, cardinality=4)
@@ -107,14 +107,14 @@ def test_components_added_later_are_those_found_at_once(storage, monkeypatch):
 
 @pytest.mark.parametrize("storage", ["csr", "csc"])
 @pytest.mark.parametrize("kind", ["sparse", "ties", "planted"])
-def test_the_columns_of_sparse_data_need_no_room(storage, kind, monkeypatch):
+def test_the_columns_of_sparse_data_need_no_room(storage, kind, with_limits):
     """Their products come from the entries alone: few columns or none fit, but their Gram matrix does."""
     X = draw(np.random.default_rng(1), 60, 120, kind)
     X[::3] = 0
     A = covariance(X)
     plain = spcacore.sparse_pca(STORAGES[storage](X), 3, cardinality=5)
     for room in (16 * 120**2, 8 * 12 * (2 * 12 + 60)):  # of all variables; of twelve with their columns
-        monkeypatch.setattr(working_set, "WORKING_SET_BYTES", room)
+        with_limits(working_set, WORKING_SET_BYTES=room)
         result = spcacore.sparse_pca(STORAGES[storage](X), 3, cardinality=5)
         assert result.screening.working_set > 12
         check_fixed_points(A, result.loadings, 5)
@@ -122,7 +122,7 @@ def test_the_columns_of_sparse_data_need_no_room(storage, kind, monkeypatch):
 
 
 @pytest.mark.parametrize("stored", [np.array, sp.csr_array])
-def test_blocks_are_asked_for_one_product_a_check(stored, monkeypatch):
+def test_blocks_are_asked_for_one_product_a_check(stored, monkeypatch, with_limits):
     """What the last check of a component has shown is not asked for again, and no whole column of A is."""
     asked, results = [], blocks_module.SlicedRows.results
 
@@ -132,7 +132,7 @@ def test_blocks_are_asked_for_one_product_a_check(stored, monkeypatch):
         return results(self, task, *arguments, **others)
 
     monkeypatch.setattr(blocks_module.SlicedRows, "results", seen)
-    monkeypatch.setattr(block_operator, "KEPT_BYTES", 300 * 400 * 8)  # less than A
+    with_limits(block_operator, KEPT_BYTES=300 * 400 * 8)  # less than A
     X = draw(np.random.default_rng(3), 60, 400, "planted")
     X[:, 300:320] += normal(4, 60, 1)
     rows = spcacore.row_blocks(stored(X), block_bytes=X.nbytes // 3)

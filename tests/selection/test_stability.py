@@ -98,10 +98,11 @@ def test_frequencies_are_those_of_copies_of_the_rows(model, resampling):
 @pytest.mark.parametrize(
     "treatment", [{}, {"scale": True}, {"center": False}, {"center": False, "scale": True}, {"vector": True}]
 )
-def test_wide_resamples_are_fixed_points_among_all_variables(monkeypatch, treatment, dtype, many):
+def test_wide_resamples_are_fixed_points_among_all_variables(
+    monkeypatch, with_limits, treatment, dtype, many
+):
     """Supports hold the largest entries of the deflated A x, computed from a copy of the rows."""
-    monkeypatch.setattr(resampling, "RESAMPLE_PRODUCTS", many)
-    monkeypatch.setattr(resampling, "RESAMPLE_CANDIDATES", 1)  # so that others must enter
+    with_limits(resampling, RESAMPLE_PRODUCTS=many, RESAMPLE_CANDIDATES=1)  # so that others must enter
     rng = np.random.default_rng(3)
     n, p, k = 60, 6000, 8
     X = rng.standard_normal((n, p)) * rng.uniform(0.5, 1, p) + rng.uniform(0, 0.2, p)

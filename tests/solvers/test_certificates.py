@@ -65,9 +65,9 @@ def matrices(rng):
 
 
 @pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 10_025), marks=pytest.mark.slow)], ids=str)
-def test_no_answer_is_above_any_bound(seeds, monkeypatch):
+def test_no_answer_is_above_any_bound(seeds, with_limits):
     """Every function that bounds one component, and those that end a search, against enumeration."""
-    monkeypatch.setattr(certificates, "REDUCED_ORDER", 0)  # large covariances of few variables too
+    with_limits(certificates, REDUCED_ORDER=0)  # large covariances of few variables too
     for seed in seeds:
         rng = np.random.default_rng([seed, 9])
         A = covariance(matrices(rng))
@@ -98,12 +98,11 @@ def test_no_answer_is_above_any_bound(seeds, monkeypatch):
 @pytest.mark.parametrize("way", PATHS)
 @pytest.mark.parametrize("kind", ["data", "covariance", "csr"])
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 150), marks=pytest.mark.slow)], ids=str)
-def test_no_bound_is_below_the_optimum(kind, way, dtype, seeds, monkeypatch):
+def test_no_bound_is_below_the_optimum(kind, way, dtype, seeds, monkeypatch, with_limits):
     bounds_by(way, monkeypatch, BOUND_VECTORS=2)
-    monkeypatch.setattr(wide_bounds, "STRONG_VARIABLES", (2,))
-    monkeypatch.setattr(wide_bounds, "THRESHOLD_COLUMNS", 2)
+    with_limits(wide_bounds, STRONG_VARIABLES=(2,), THRESHOLD_COLUMNS=2)
     if way == "samples":
-        monkeypatch.setattr(wide_bounds, "THRESHOLD_ENTRIES", 12)
+        with_limits(wide_bounds, THRESHOLD_ENTRIES=12)
     tight, strong = [], 0
     for seed in seeds:
         rng = np.random.default_rng([seed, len(kind)])
@@ -347,9 +346,9 @@ def test_wide_data_from_a_few_vectors(order):
     assert_array_equal(result.loadings != 0, planted != 0)
 
 
-def test_a_threshold_bounds_data_of_equal_variances(monkeypatch, rng):
+def test_a_threshold_bounds_data_of_equal_variances(with_limits, rng):
     """Groups of correlated columns beside noise: the diagonal says k, as of any standardized data."""
-    monkeypatch.setattr(certificates, "BOUND_ORDER", 500)
+    with_limits(certificates, BOUND_ORDER=500)
     X = rng.standard_normal((60, 1000))
     X[:, :8] += 2 * X[:, 100:101]
     X *= np.where(rng.random(1000) < 0.5, -1, 1)

@@ -153,17 +153,16 @@ def test_elimination_after_deflation_is_that_of_its_matrix(kind, columns, monkey
         assert found[-1] in MODULE._survivors(state, off[found[-1]] * (1 - 3e-15) / unit)  # rounded or not
 
 
-def test_elimination_for_a_cardinality_keeps_the_optimum(monkeypatch):
+def test_elimination_for_a_cardinality_keeps_the_optimum(monkeypatch, with_limits):
     reduced = mixed = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((40, 25)) * 10 ** np.linspace(0, -1, 25)
         X += rng.standard_normal((40, 1)) * np.linspace(3, 0, 25) ** (seed % 3 + 1)
         for k in (2, 4, 6):
-            monkeypatch.setattr(MODULE, "REDUCED_ORDER", 200)
+            with_limits(MODULE, REDUCED_ORDER=200)
             x = quiet(X, k, tol=1e-5)
-            monkeypatch.setattr(MODULE, "REDUCED_ORDER", 0)
-            monkeypatch.setattr(MODULE, "ROUGH_ITERATIONS", (100, 2)[seed % 2])  # 2: gaps that matter
+            with_limits(MODULE, REDUCED_ORDER=0, ROUGH_ITERATIONS=(100, 2)[seed % 2])  # 2: gaps that matter
             y = quiet(X, k, tol=1e-5)
             reduced += y.kept.size < x.kept.size
             assert x.kept.size == 25
@@ -218,9 +217,9 @@ def test_not_converged_and_no_variance():
         assert x.dual == x.relaxation == -sparsity.get("penalty", 0.0)
 
 
-def test_bad_matrices(monkeypatch):
+def test_bad_matrices(with_limits):
     X = samples(2, 20, 8)
-    monkeypatch.setattr(MODULE, "RELAXATION_ORDER", 4)
+    with_limits(MODULE, RELAXATION_ORDER=4)
     with pytest.raises(ValueError, match="8 variables remain, of which dspca solves for at most 4; lower"):
         dspca(X, 2)
     with pytest.raises(ValueError, match="at this penalty 8 variables remain"):

@@ -318,9 +318,9 @@ def test_callback(clock):
     assert np.diff(at)[:-1].min() > 0.045  # a twentieth of a second, but for the end
 
 
-def test_a_crowded_frontier_is_searched_depth_first(monkeypatch):
+def test_a_crowded_frontier_is_searched_depth_first(with_limits):
     A = hard()[0][:14, :14]
-    monkeypatch.setattr(matrix_search, "FRONTIER_BYTES", 0)
+    with_limits(matrix_search, FRONTIER_BYTES=0)
     start = np.arange(14.0)
     check(A, 6, branch_and_bound(A, 6, kind="covariance", start=start), optimum(A, 6))
     for limit in (1, 3, 6):
@@ -331,12 +331,10 @@ def test_a_crowded_frontier_is_searched_depth_first(monkeypatch):
 # ---- many variables ---------------------------------------------------------------------------------
 
 
-def test_variables_ruled_out_without_their_columns(monkeypatch):
+def test_variables_ruled_out_without_their_columns(monkeypatch, with_limits):
     """The elimination of large problems, on small ones that can be enumerated."""
-    monkeypatch.setattr(exact, "EXACT_ORDER", 13)
-    monkeypatch.setattr(exact, "STRONG_VARIABLES", (2, 5))
-    monkeypatch.setattr(exact, "THRESHOLD_WORK", 0)  # not by all columns
-    monkeypatch.setattr(wide_bounds, "STRONG_NODES", 0)  # nor by a proof among the strong ones
+    with_limits(exact, EXACT_ORDER=13, STRONG_VARIABLES=(2, 5), THRESHOLD_WORK=0)  # not by all columns
+    with_limits(wide_bounds, STRONG_NODES=0)  # nor by a proof among the strong ones
     surviving, left, refused, n = exact.surviving_variables, [], 0, 2 * examples(60)
 
     def note(*arguments):
@@ -361,10 +359,8 @@ def test_variables_ruled_out_without_their_columns(monkeypatch):
     assert max(map(len, left)) > 5
 
 
-def test_too_many_that_may_belong_to_the_optimum(monkeypatch):
-    monkeypatch.setattr(exact, "EXACT_ORDER", 30)
-    monkeypatch.setattr(exact, "THRESHOLD_WORK", 0)
-    monkeypatch.setattr(exact, "STRONG_VARIABLES", ())
+def test_too_many_that_may_belong_to_the_optimum(with_limits):
+    with_limits(exact, EXACT_ORDER=30, THRESHOLD_WORK=0, STRONG_VARIABLES=())
     X = normal(0, 40, 40)
     with pytest.raises(ValueError, match="40 of 40 variables may belong to the optimum"):
         branch_and_bound(X, 3)
@@ -416,10 +412,9 @@ def test_limits_for_each_component():
         sparse_pca(A, 2, cardinality=k, kind="covariance", method=spcacore.BranchAndBound(renormalize=False))
 
 
-def test_too_many_variables_are_bounded_where_a_limit_is_given(monkeypatch):
+def test_too_many_variables_are_bounded_where_a_limit_is_given(monkeypatch, with_limits):
     """Of standardized noise none is left out: that is refused, but with a limit all trees are small."""
-    monkeypatch.setattr(exact, "EXACT_ORDER", 20)
-    monkeypatch.setattr(exact, "STRONG_VARIABLES", ())
+    with_limits(exact, EXACT_ORDER=20, STRONG_VARIABLES=())
     monkeypatch.setattr(truncated_power, "brief_search", lambda state, x, k: x)
     X, k = normal(0, 40, 24), 5
     with pytest.raises(ValueError, match="24 of 24 variables may belong"):
@@ -431,10 +426,9 @@ def test_too_many_variables_are_bounded_where_a_limit_is_given(monkeypatch):
     assert x.upper_bound <= optimality_bound(X, k, scale=True, relaxation=True).bound * (1 + 1e-9)
 
 
-def test_variables_of_equal_variance_are_left_out_in_turn(monkeypatch):
+def test_variables_of_equal_variance_are_left_out_in_turn(monkeypatch, with_limits):
     """Standardized data, of which the largest variances tell nothing."""
-    monkeypatch.setattr(exact, "EXACT_ORDER", 30)
-    monkeypatch.setattr(exact, "STRONG_VARIABLES", (4,))
+    with_limits(exact, EXACT_ORDER=30, STRONG_VARIABLES=(4,))
     left = []
     turns = exact._survivors_in_turn
 

@@ -133,9 +133,9 @@ def test_backward_is_the_loop_and_bidirectional_the_better(seed, p, kind):
 
 @pytest.mark.parametrize("room", [0, 1 << 25])
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_array, blocks], ids=["dense", "csr", "blocks"])
-def test_searches_share_the_rows_of_the_matrix(store, room, monkeypatch):
+def test_searches_share_the_rows_of_the_matrix(store, room, monkeypatch, with_limits):
     """Each row is computed once by all searches of a component, if there is room for it."""
-    monkeypatch.setattr(gram, "ROWS_ENTRIES", room)
+    with_limits(gram, ROWS_ENTRIES=room)
     rows, asked = gram.rows_of, []
     monkeypatch.setattr(
         gram, "rows_of", lambda op, S: (asked.extend(S) if op.p == 300 else 0, rows(op, S))[1]

@@ -83,9 +83,9 @@ def disjoint(A, sizes):
 
 
 @pytest.mark.parametrize("nodes", [0, 1, 3])
-def test_a_search_that_does_not_end_bounds_what_it_has_not_seen(nodes, monkeypatch):
+def test_a_search_that_does_not_end_bounds_what_it_has_not_seen(nodes, with_limits):
     """From the worst support; its nodes are used up, or a callback ends it."""
-    monkeypatch.setattr(joint_bound, "JOINT_NODES", nodes or 3)
+    with_limits(joint_bound, JOINT_NODES=nodes or 3)
     for seed in range(examples(20)):
         rng = np.random.default_rng([seed, 9])
         C = covariance(rng.standard_normal((12, 9))) - np.diag(rng.random(9))
@@ -296,8 +296,8 @@ def test_no_other_groups_exceed_the_joint_bound(seeds):
                 assert result.joint_gap >= 1 - result.explained_variance.sum() / best - 1e-12, seed
 
 
-def test_the_relaxation_refuses_many_variables(monkeypatch):
-    monkeypatch.setattr(certificates, "JOINT_ORDER", 12)
+def test_the_relaxation_refuses_many_variables(with_limits):
+    with_limits(certificates, JOINT_ORDER=12)
     with pytest.raises(ValueError, match="relaxation of several loadings takes at most 12 variables, not 13"):
         optimality_bound(PITPROPS, 3, n_components=2, relaxation=True, kind="covariance")
     assert optimality_bound(PITPROPS, 3, n_components=2, kind="covariance").bound > 0

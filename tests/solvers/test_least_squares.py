@@ -74,13 +74,13 @@ def test_projection_selects_variables_for_the_dense_score():
 
 
 @pytest.mark.parametrize("k", [1, 3, 6])
-def test_large_matrices_are_searched_by_rows_with_the_same_result(monkeypatch, k):
+def test_large_matrices_are_searched_by_rows_with_the_same_result(with_limits, k):
     """Where A is not formed, and bounds stand for the diagonal of its square."""
     X = samples(1, 60, 300)
     X *= np.exp(-np.arange(300) / 60)
     options = {"strategy": "forward"}
     whole = flat.least_squares_component(X, k, **options)
-    monkeypatch.setattr(ratios, "LEAST_SQUARES_ORDER", 100)
+    with_limits(ratios, LEAST_SQUARES_ORDER=100)
     for M in (X, scipy.sparse.csr_array(X), X.astype(np.float32)):
         by_rows = flat.least_squares_component(M, k, **options)
         assert_allclose(by_rows.loading, whole.loading, atol=1e-3 if M.dtype == np.float32 else 1e-7)

@@ -54,7 +54,7 @@ def scatter(rng):
 
 
 @pytest.mark.parametrize("seeds", [range(60), pytest.param(range(60, 5060), marks=pytest.mark.slow)], ids=str)
-def test_no_support_is_above_the_bound(seeds, monkeypatch):
+def test_no_support_is_above_the_bound(seeds, with_limits):
     """Whichever variables are strong, and however short the tree; some bounds are the optimum itself, and
     some variables are left out on the way, more if the optimum is known."""
     proved, between, outside, known = 0, 0, 0, 0
@@ -63,12 +63,15 @@ def test_no_support_is_above_the_bound(seeds, monkeypatch):
         A = scatter(rng)
         p = len(A)
         k = int(rng.integers(2, p + 1))
-        monkeypatch.setattr(wide_bounds, "STRONG_VARIABLES", (int(rng.integers(1, p)),))
-        monkeypatch.setattr(wide_bounds, "STRONG_NODES", int(rng.choice([0, 1, 2000])))
-        monkeypatch.setattr(wide_bounds, "STRONG_CHUNK", int(rng.integers(1, 5)))
-        monkeypatch.setattr(wide_bounds, "STRONG_STEPS", int(rng.integers(1, 4)))
-        monkeypatch.setattr(wide_bounds, "STRONG_GROUPS", int(rng.integers(1, 4)))
-        monkeypatch.setattr(wide_bounds, "THRESHOLD_COLUMNS", int(rng.integers(1, 4)))
+        with_limits(
+            wide_bounds,
+            STRONG_VARIABLES=(int(rng.integers(1, p)),),
+            STRONG_NODES=int(rng.choice([0, 1, 2000])),
+            STRONG_CHUNK=int(rng.integers(1, 5)),
+            STRONG_STEPS=int(rng.integers(1, 4)),
+            STRONG_GROUPS=int(rng.integers(1, 4)),
+            THRESHOLD_COLUMNS=int(rng.integers(1, 4)),
+        )
         best = optimum(A, k)
         bound, kept = bounded(A, k)
         outside += p - len(kept)
@@ -85,26 +88,26 @@ def test_no_support_is_above_the_bound(seeds, monkeypatch):
     assert between > 0.02 * len(seeds)
 
 
-def test_weak_variables_that_have_little_in_common(monkeypatch):
+def test_weak_variables_that_have_little_in_common(with_limits):
     """One of variance 4 by itself, and others, of which five explain 5 - 4 (1 - .05) = 1.2."""
     A = np.full((30, 30), 0.05) + 0.95 * np.eye(30)
     A[0], A[:, 0] = 0, 0
     A[0, 0] = 4
-    monkeypatch.setattr(wide_bounds, "STRONG_VARIABLES", (1,))
+    with_limits(wide_bounds, STRONG_VARIABLES=(1,))
     for below in (np.inf, 4.5):
         assert bounded(A, 5, below=below)[0] == pytest.approx(4, rel=0.01)
     assert bounded(A, 5, below=1.1)[0] == np.inf
     pair = np.diag([1.5, 1, 1, 1])  # of two weak ones alone, which no step finds
     pair[2, 3] = pair[3, 2] = -0.9
     assert bounded(pair, 2)[0] == pytest.approx(1.9)
-    monkeypatch.setattr(wide_bounds, "STRONG_WORK", 0)  # where that takes too long
+    with_limits(wide_bounds, STRONG_WORK=0)  # where that takes too long
     assert bounded(A, 5, below=4.5)[0] == np.inf
     assert bounded(A, 5)[0] == pytest.approx(5, rel=0.01)
 
 
-def test_strong_variables_alone(monkeypatch):
+def test_strong_variables_alone(monkeypatch, with_limits):
     """By trees, and from the worst eigenpairs that LAPACK may return; steps end where none climbs."""
-    monkeypatch.setattr(wide_bounds, "STRONG_STEPS", 50)
+    with_limits(wide_bounds, STRONG_STEPS=50)
     eigh = np.linalg.eigh
     for seed in range(examples(20)):
         A = scatter(np.random.default_rng([seed, 41]))
@@ -130,11 +133,9 @@ def test_strong_variables_alone(monkeypatch):
 
 @pytest.mark.parametrize("unit", [25.0, 0.04])
 @pytest.mark.parametrize("k", [2, 4, 6])
-def test_entries_are_off_by_all_that_is_told(k, unit, monkeypatch):
+def test_entries_are_off_by_all_that_is_told(k, unit, with_limits):
     """The best support is half of strong and half of weak variables: the bound is above it by a square."""
-    monkeypatch.setattr(wide_bounds, "STRONG_STEPS", 1)
-    monkeypatch.setattr(wide_bounds, "STRONG_VARIABLES", (k,))
-    monkeypatch.setattr(wide_bounds, "STRONG_GROUPS", k)
+    with_limits(wide_bounds, STRONG_STEPS=1, STRONG_VARIABLES=(k,), STRONG_GROUPS=k)
     h, share = k // 2, 1e-3
     A = np.diag(np.append(1 + 1e-9 * np.arange(k, 0, -1), np.ones(8 - h)))
     A[:h, k : k + h] = A[k : k + h, :h] = 0.5 / h
@@ -145,13 +146,12 @@ def test_entries_are_off_by_all_that_is_told(k, unit, monkeypatch):
 
 
 @pytest.mark.parametrize(("k", "low", "strong"), [(100, 5, 100), (200, 7, 200), (200, 1, 200), (100, 5, 199)])
-def test_a_bound_whose_sums_are_rounded_down(k, low, strong, monkeypatch):
+def test_a_bound_whose_sums_are_rounded_down(k, low, strong, with_limits):
     """k equal variables have the largest value, k (1 + low 2^-26)^2, whose last bits their sum loses.
 
     All are weak, or nearly all strong.
     """
-    monkeypatch.setattr(wide_bounds, "STRONG_NODES", 0)
-    monkeypatch.setattr(wide_bounds, "STRONG_VARIABLES", (strong,))
+    with_limits(wide_bounds, STRONG_NODES=0, STRONG_VARIABLES=(strong,))
     variance = (1 + low * 2.0**-26) ** 2
     assert Fraction(variance) == (1 + Fraction(low, 2**26)) ** 2
     A = np.zeros((2 * k, 2 * k))
@@ -166,10 +166,10 @@ def test_a_bound_whose_sums_are_rounded_down(k, low, strong, monkeypatch):
 @pytest.mark.parametrize(
     ("variance", "dtype"), [(400.0, np.float64), (100.0, np.float32), (30.0, np.float64), (30.0, np.float32)]
 )
-def test_a_planted_component_is_proved(variance, dtype, monkeypatch):
+def test_a_planted_component_is_proved(variance, dtype, with_limits):
     """Where the covariances of all variables would take too long, the other bounds are above it."""
-    monkeypatch.setattr(certificates, "THRESHOLD_WORK", 0)
-    monkeypatch.setattr(exact, "THRESHOLD_WORK", 0)
+    with_limits(certificates, THRESHOLD_WORK=0)
+    with_limits(exact, THRESHOLD_WORK=0)
     X, _ = datasets.make_spiked(200, 4000, cardinality=20, variances=(variance,), dtype=dtype, rng=0)
     value, best = tpower(X, 20).value, optimality_bound(X, 20)
     limit = 1e-8 if dtype == np.float64 else 2e-3
@@ -180,11 +180,10 @@ def test_a_planted_component_is_proved(variance, dtype, monkeypatch):
     assert flat.branch_and_bound(X, 20, node_limit=1).upper_bound <= value * (1 + limit)
 
 
-def test_equal_variances_need_no_columns(monkeypatch):
+def test_equal_variances_need_no_columns(monkeypatch, with_limits):
     """Where covariances of the others show that these may explain as much: each has its like."""
     monkeypatch.setattr(wide_bounds, "_coupling", None)
-    monkeypatch.setattr(certificates, "BOUND_ORDER", 100)
-    monkeypatch.setattr(certificates, "THRESHOLD_WORK", 0)
+    with_limits(certificates, BOUND_ORDER=100, THRESHOLD_WORK=0)
     X = np.tile(normal(0, 30, 150), 2)
     assert "strong variables" not in optimality_bound(X, 5, scale=True).bounds
 
@@ -210,7 +209,7 @@ def grouped(rng):
 @pytest.mark.parametrize(
     "seeds", [range(50), pytest.param(range(50, 10_150), marks=pytest.mark.slow)], ids=str
 )
-def test_no_support_is_above_the_bound_of_blocks(seeds, monkeypatch):
+def test_no_support_is_above_the_bound_of_blocks(seeds, with_limits):
     """Semidefinite or not; where all trees end, the bound is the optimum."""
     proved = 0
     for seed in seeds:
@@ -220,8 +219,11 @@ def test_no_support_is_above_the_bound_of_blocks(seeds, monkeypatch):
         if seed % 5 == 0:
             A -= rng.exponential(2) * np.eye(len(A))
         k, p = int(rng.integers(1, len(A) + 1)), len(A)
-        monkeypatch.setattr(wide_bounds, "BLOCK_ORDER", int(rng.integers(1, 6)))
-        monkeypatch.setattr(wide_bounds, "THRESHOLD_ENTRIES", int(rng.integers(p, p * p + 1)))
+        with_limits(
+            wide_bounds,
+            BLOCK_ORDER=int(rng.integers(1, 6)),
+            THRESHOLD_ENTRIES=int(rng.integers(p, p * p + 1)),
+        )
         problem = as_problem(A, kind="covariance", definite=False)
         large = large_entries(problem.operator)
         best, diagonal = optimum(A, k), problem.operator.submatrix(np.arange(p)).diagonal().copy()
@@ -245,9 +247,9 @@ def test_no_support_is_above_the_bound_of_blocks(seeds, monkeypatch):
 
 
 @pytest.mark.parametrize(("k", "value"), [(1, 1.0), (2, 1.5), (3, 1.6), (4, 1.7)])
-def test_two_pairs(k, value, monkeypatch):
+def test_two_pairs(k, value, with_limits):
     """Correlations .5 in two pairs, .1 between them: f(2) + .1 (k - 2), which all four variables reach."""
-    monkeypatch.setattr(wide_bounds, "BLOCK_ORDER", 2)
+    with_limits(wide_bounds, BLOCK_ORDER=2)
     A = np.full((4, 4), 0.1)
     A[:2, :2] = A[2:, 2:] = 0.5
     np.fill_diagonal(A, 1)
@@ -276,10 +278,10 @@ def many_blocks(p, weak, seed=0):
 
 
 @pytest.mark.parametrize(("form", "p"), [("csr", 3200), ("dense", 400)])
-def test_many_variables_are_proved(form, p, monkeypatch):
+def test_many_variables_are_proved(form, p, monkeypatch, with_limits):
     """Each block by enumeration: no component of four variables of two blocks is better."""
-    monkeypatch.setattr(exact, "EXACT_ORDER", 100)
-    monkeypatch.setattr(certificates, "BOUND_ORDER", 100)
+    with_limits(exact, EXACT_ORDER=100)
+    with_limits(certificates, BOUND_ORDER=100)
     A, blocks = many_blocks(p, 0.01)
     best = max(optimum(B, 4) for B in blocks if len(B) >= 4) + 0.5
     M = A if form == "csr" else A.toarray()
@@ -294,7 +296,7 @@ def test_many_variables_are_proved(form, p, monkeypatch):
     assert tpower(M, 4, kind="covariance").value <= x.value * (1 + 1e-12)
 
 
-def test_looking_for_variables_to_leave_out_ends_where_it_is_told_to(monkeypatch):
+def test_looking_for_variables_to_leave_out_ends_where_it_is_told_to(monkeypatch, with_limits):
     """Of noise the relaxation leaves none out, and each level of covariances takes more columns of A."""
     X = normal(0, 20, 300) * np.linspace(1, 3, 300)
     problem = as_problem(X, kind="data", center=True, scale=False)
@@ -302,7 +304,7 @@ def test_looking_for_variables_to_leave_out_ends_where_it_is_told_to(monkeypatch
     formed, keep = [], semidefinite.rows_of
     monkeypatch.setattr(semidefinite, "rows_of", lambda op, i: formed.append(len(i)) or keep(op, i))
     monkeypatch.setattr(semidefinite, "largest_submatrix", lambda op: 0)
-    monkeypatch.setattr(semidefinite, "RELAXATION_ORDER", 50)
+    with_limits(semidefinite, RELAXATION_ORDER=50)
     counts = []
     few = {"work": 1e9, "column": 1e9 / 40}
     for hook, limits in ((None, {}), (None, few), (lambda n: True, {})):

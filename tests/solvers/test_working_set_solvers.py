@@ -207,11 +207,11 @@ FAST = ("l0", "sparse"), ("scotlass", "noise")  # of seconds, not of many
         for case in itertools.product(OPTIONS, ("noise", "sparse"))
     ],
 )
-def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch):
+def test_no_component_falls_below_those_of_all_columns(method, kind, monkeypatch, with_limits):
     """By what the solver maximizes, with sets as large as they are."""
     for name in ("WORKING_SET_START", "WORKING_SET_PROBES"):
         monkeypatch.setattr(starts, name, getattr(_limits, name))
-    monkeypatch.setattr(starts, "WORKING_SET_FACTOR", _limits.WORKING_SET_FACTOR)
+    with_limits(starts, WORKING_SET_FACTOR=_limits.WORKING_SET_FACTOR)
     values = []
     for seed in (2, 3):
         X = draw(np.random.default_rng(seed), 60, 4000 if kind == "sparse" else 3000, kind)
@@ -265,16 +265,16 @@ def test_entrants_come_by_their_products_and_where_it_matters_by_sign():
 # ---- when memory is short ----------------------------------------------------------------------------
 
 
-def room_for(monkeypatch, variables, n):
-    monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 8 * variables * (2 * variables + n))
+def room_for(with_limits, variables, n):
+    with_limits(working_set, WORKING_SET_BYTES=8 * variables * (2 * variables + n))
 
 
 @pytest.mark.parametrize("method", OPTIONS)
-def test_variables_that_are_not_used_make_room(method, monkeypatch, no_search_of_all):
+def test_variables_that_are_not_used_make_room(method, monkeypatch, with_limits, no_search_of_all):
     """Correlated columns, of which some have less variance than the others, enter a set that is full."""
     no_search_of_all(SOLVERS[method], 200)
-    room_for(monkeypatch, 46, 40)
-    monkeypatch.setattr(starts, "WORKING_SET_START", 20)
+    room_for(with_limits, 46, 40)
+    with_limits(starts, WORKING_SET_START=20)
     given = {"l1": {"penalty": 0.45}, "l0": {"penalty": 0.3}}.get(method, {"l1_bound": 2.6})
     dropped = []
     keep = working_set.WorkingSet._keep
@@ -290,11 +290,11 @@ def test_variables_that_are_not_used_make_room(method, monkeypatch, no_search_of
 
 
 @pytest.mark.parametrize(("factor", "room"), [(2, 20), (1, 11)])
-def test_variables_that_are_not_used_make_room_for_a_cardinality(factor, room, monkeypatch, no_search_of_all):
+def test_variables_that_are_not_used_make_room_for_a_cardinality(factor, room, with_limits, no_search_of_all):
     """With room for all that enter, and for three of them."""
     no_search_of_all(truncated_power.TruncatedPower, 100)
-    monkeypatch.setattr(starts, "WORKING_SET_FACTOR", factor)
-    room_for(monkeypatch, room, 40)
+    with_limits(starts, WORKING_SET_FACTOR=factor)
+    room_for(with_limits, room, 40)
     for seed in range(10):
         X = draw(np.random.default_rng(seed), 40, 100, "noise")
         x = spcacore.tpower(X, 8)
@@ -303,11 +303,11 @@ def test_variables_that_are_not_used_make_room_for_a_cardinality(factor, room, m
 
 
 @pytest.mark.parametrize("room", [90, 24])
-def test_starts_search_one_set_where_it_has_room_for_all(room, monkeypatch, no_search_of_all):
+def test_starts_search_one_set_where_it_has_room_for_all(room, monkeypatch, with_limits, no_search_of_all):
     """Else each searches its own, one after another.  Supports that were swapped are fitted alone."""
     no_search_of_all(truncated_power.TruncatedPower, 100)
-    monkeypatch.setattr(solver, "WORKING_SET_ALL", np.inf)
-    room_for(monkeypatch, room, 40)
+    with_limits(solver, WORKING_SET_ALL=np.inf)
+    room_for(with_limits, room, 40)
     together, search = [], solver.search_from_each
 
     def seen(*given):
@@ -334,10 +334,10 @@ def test_starts_search_one_set_where_it_has_room_for_all(room, monkeypatch, no_s
         *(({"method": "gpower", "relative": True, "penalty": penalty}, 12) for penalty in (0.0, 0.02)),
     ],
 )
-def test_without_room_all_columns_are_searched(options, room, monkeypatch):
+def test_without_room_all_columns_are_searched(options, room, with_limits):
     """Nor does a set grow to all variables, by ever more columns, where a penalty keeps many."""
     if room == 0:
-        monkeypatch.setattr(working_set, "WORKING_SET_BYTES", 0)
+        with_limits(working_set, WORKING_SET_BYTES=0)
     X = draw(np.random.default_rng(0), 30, 90, "noise")
     r = 1 if room else 2
     results = [flat.sparse_pca(X, r, screening=mode, **options) for mode in ("none", "auto")]
@@ -357,9 +357,9 @@ def test_without_room_all_columns_are_searched(options, room, monkeypatch):
         {"method": "branch_and_bound", "cardinality": 2},
     ],
 )
-def test_a_set_can_be_asked_for(options, monkeypatch):
+def test_a_set_can_be_asked_for(options, with_limits):
     X = draw(np.random.default_rng(0), 30, 40, "planted")
-    monkeypatch.setattr(inputs, "WORKING_SET_COST", 10**9)
+    with_limits(inputs, WORKING_SET_COST=10**9)
     assert flat.sparse_pca(X, 1, **options).screening.working_set == 0
     assert flat.sparse_pca(X, 1, screening="working_set", **options).screening.working_set > 0
 
@@ -375,7 +375,7 @@ def test_the_variables_of_many_earlier_components_are_in_the_set(no_search_of_al
     assert 60 <= used <= result.screening.working_set
 
 
-def test_the_function_of_scotlass_takes_part(monkeypatch):
+def test_the_function_of_scotlass_takes_part():
     X = draw(np.random.default_rng(0), 40, 90, "planted")
     first = flat.scotlass(X, 2)
     second = flat.scotlass(X, 2, earlier=first.loading[:, None])
