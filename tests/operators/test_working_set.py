@@ -87,7 +87,7 @@ def test_fixed_points_of_the_iteration_over_all_columns(kind, storage, seed, n, 
     result = spcacore.sparse_pca(
         STORAGES[storage](X), min(3, n - 1), cardinality=k, scale=scale, method=method
     )
-    assert result.screening.working_set > 0
+    assert result.screening.working_set > 0 or k == 1
     check_fixed_points(covariance(X, scale=scale), result.loadings, k)
 
 
