@@ -22,6 +22,15 @@ pytestmark = [
     pytest.mark.usefixtures("never_formed"),  # many passes
 ]
 
+
+def gone(left, seconds=10):
+    """Whether soon nothing is left: workers and the scheduler hear of it by threads of their own."""
+    deadline = time.monotonic() + seconds
+    while left() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not left()
+
+
 # ---- dask arrays on the threads of this process ------------------------------------------------------
 
 
@@ -166,11 +175,7 @@ def test_failed_calls_leave_no_bytes_on_workers():
         for error in failing_calls("a block", True):
             errors.append(error)
             most.append(held())
-            for _ in range(100):  # until the scheduler has heard of it
-                if not held():
-                    break
-                time.sleep(0.02)
-            assert held() == 0
+            assert gone(held)
         assert max(most) > data().nbytes / 2  # what would add up
 
 
@@ -201,7 +206,7 @@ def test_weights_travel_once(monkeypatch, with_limits):
             assert blocks.passes >= 2
             weights = [a for a in sent if isinstance(a[0], np.ndarray)]
             assert [sum(map(len, parts)) for parts in weights] == [N]
-            assert not list(blocks.sent)
+            assert gone(blocks.sent.__len__)
 
 
 # ---- a cluster of two processes ----------------------------------------------------------------------
@@ -285,10 +290,7 @@ def test_workers_that_never_come():
     ):
         with pytest.raises(distributed.scheduler.NoWorkerError, match="without any running workers"):
             spcacore.sparse_pca(dask_array(data()), 1, cardinality=3)
-        deadline = time.monotonic() + 10
-        while cluster.scheduler.tasks and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert not cluster.scheduler.tasks
+        assert gone(lambda: cluster.scheduler.tasks)
 
 
 @pytest.mark.slow
