@@ -52,9 +52,9 @@ from .matrix_search import ends_on_field
 from .refitting import is_better, refit
 from .solution import ProgressClock, Solution, drop_zeros, ended
 from .solver import Needs, Solver
-from .variance import LeadingEigenvalue, Slopes, Variance, brief_search, swap_search
+from .variance import LeadingEigenvalue, Slopes, Variance, improved, swap_search
 
-_ALL, _BY_SIZE = -1, -2
+_ALL = -1
 
 
 @record
@@ -81,8 +81,7 @@ class GreedySearch(Solver):
         return Needs(whole_products=record.strategy != "gradient")
 
     def searches(self, state: DeflatedOperator, K: int, first: int | None = None) -> list[int | None]:
-        """Where those of the strategy begin: with a variable, None for what promises most, `_BY_SIZE` for
-        what promises most for its size, or `_ALL`."""
+        """Where those of the strategy begin: with a variable, None for what promises most, or `_ALL`."""
         plain = self.strategy == "auto" and not state.supports.shapes and state.p != K
         found = [] if self.strategy == "backward" else [first]
         if plain:
@@ -91,8 +90,6 @@ class GreedySearch(Solver):
         few = (plain or not state.supports.simple) and len(state.supports.allowed) <= most
         if self.strategy in ("backward", "bidirectional") or (self.strategy == "auto" and few):
             found.append(_ALL)
-            if self.strategy == "auto" and state.supports.counts_variables:
-                found[0] = _BY_SIZE
         return found
 
     def maximized(
@@ -124,11 +121,9 @@ class GreedySearch(Solver):
                     new = swap_search(state, new, SWAP_WORK)
                 if new.objective > -np.inf and (best is None or is_better(state, new, best, 0)):
                     best = new
-        known = state.supports.shapes and not state.supports.grouped
-        if best is not None and known and self.strategy == "auto":
-            best = swap_search(state, best, SWAP_WORK)
-        if best is not None and state.constrained and simple:
-            best = brief_search(state, best, cardinality)
+        chosen = state.supports.shapes and self.strategy == "auto"
+        if best is not None and (chosen or (state.constrained and simple)):
+            best = improved(state, best, cardinality)
         return None if best is None else drop_zeros(replace(best, n_iter=n_iter))
 
     def path(self, state: DeflatedOperator, most: int) -> Iterator[Solution] | None:
@@ -326,9 +321,9 @@ def _walk(objective: LeadingEigenvalue | Variance, first: int | None, clock: Clo
         yield from takewhile(np.any, shrinking(objective, backward(objective, clock)))
         return
     begin = np.zeros_like(supports.included) if supports.simple else supports.included
-    if first not in (None, _BY_SIZE) and (supports.included[first] or not supports.included.any()):
+    if first is not None and (supports.included[first] or not supports.included.any()):
         begin = with_unit(begin, add=first)
-    found = growing(objective, begin, first == _BY_SIZE)
+    found = growing(objective, begin)
     for steps, units in enumerate(chain([begin], found) if begin.any() else found, 1):
         yield units
         if clock(steps):

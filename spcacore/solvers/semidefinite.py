@@ -22,7 +22,6 @@ from .._limits import (
     ROUGH_ITERATIONS,
     ROUGH_TOLERANCE,
     SHAPED_ORDER,
-    SWAP_WORK,
 )
 from .._messages import counted
 from .._records import record
@@ -49,7 +48,7 @@ from .greedy_search import greedy_or
 from .refitting import refit
 from .solution import Report, Solution, drop_zeros, ended
 from .solver import Needs, Solver
-from .variance import swap_search
+from .variance import improved
 
 
 @record
@@ -130,11 +129,11 @@ def dspca(
         In addition to what every component has: `relaxation` and `dual`, the objective of the matrix found
         and an upper bound of the optimum; `upper_bound` of `x'Ax` at this cardinality, hence `gap`; `kept`
         and `matrix`. The loading keeps the `cardinality` entries of the eigenvector largest in magnitude,
-        without those below 0.001 of the largest. Unless signs are given or ``renormalize=False``, variables
-        or groups are then swapped, one for one, as long as that raises the value and costs little. Bounds
-        allow for rounding: the order of the matrix times the precision times its Frobenius norm, and, of
-        data, what forming A may have lost. A RuntimeWarning is given when `tol` is not reached; the bounds
-        are valid even then.
+        without those below 0.001 of the largest. With a cardinality, and unless ``renormalize=False``,
+        a brief branch and bound then looks for more, and variables that are in no group are swapped, one for
+        one, as long as that helps. Bounds allow for rounding: the order of the matrix times the precision
+        times its Frobenius norm, and, of data, what forming A may have lost. A RuntimeWarning is given when
+        `tol` is not reached; the bounds are valid even then.
 
     Raises
     ------
@@ -245,11 +244,7 @@ def dual_bound(
 def _loading(
     state: DeflatedOperator, relaxed: _Relaxed, k: int | None, solver: SemidefiniteRelaxation,
 ) -> Solution | None:  # fmt: skip
-    """The leading eigenvector of M, cut to k units; without k to all of M.
-
-    With re-fitted values, variables or groups are then swapped. Under signs that would take longer than the
-    relaxation of few variables.
-    """
+    """The leading eigenvector of M, cut to k units and improved; without k, of all of M."""
     supports, vector = state.supports, np.zeros(state.p)
     vector[relaxed.kept] = _core.leading_eigenvector(relaxed.matrix.copy())[1]
     vector = supports.oriented(vector)
@@ -265,8 +260,8 @@ def _loading(
     entries = (entries / np.linalg.norm(entries)).astype(state.operator.dtype)
     x = Solution(index, entries, 0.0, relaxed.n_iter, relaxed.converged)
     x = refit(state, x) if solver.renormalize else replace(x, objective=state.objective(index, entries))
-    if solver.renormalize and k is not None and supports.signs is None:
-        x = swap_search(state, x, SWAP_WORK)
+    if solver.renormalize and k is not None:
+        x = improved(state, x, k)
     found = drop_zeros(x)
     return None if found is None else replace(found, entries=supports.sign(found.index, found.entries))
 

@@ -30,6 +30,7 @@ from .._limits import (
     RISE,
     SWAP_GAP,
     SWAP_SLACK,
+    SWAP_WORK,
     SWAPS_AT_A_TIME,
     TIE,
     TIE_WORK,
@@ -342,13 +343,20 @@ class UnitTree(Tree):
         return self.objective.solution(self.units)
 
 
+def improved(state: DeflatedOperator, x: Solution, k: int) -> Solution:
+    """What ends a search that takes no choice back: a brief tree, and swaps of variables."""
+    x = brief_search(state, x, k)
+    return x if state.supports.grouped else swap_search(state, x, SWAP_WORK)
+
+
 def brief_search(state: DeflatedOperator, x: Solution, k: int) -> Solution:
     """The best component of k nonzeros that a tree of some nodes meets, or x if that is no better."""
     op = state.operator
     p = op.p
     left = min(BRIEF_NODES, int(BRIEF_WORK / (p * k) ** 2))
-    # as it does where nothing else has any variance
-    lacks = state.supports.cardinality_with(x.index) < k and not state.constrained
+    # x lacks variables where no others have any variance, unless it is they that are counted
+    counted = state.supports.counts_variables or state.supports.cardinality_with(x.index) == k
+    lacks = not counted and not state.constrained
     if left == 0 or p > min(BRIEF_ORDER, largest_submatrix(op)) or k == p or lacks:
         return x
     if (

@@ -23,7 +23,7 @@ from known_variables import (
     optimum,
 )
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import largest_on
+from oracles import largest_on, normal
 
 import spcacore
 from spcacore import sparse_pca
@@ -43,16 +43,29 @@ def test_the_searches_without_their_tree_are_good_too(monkeypatch):
     assert np.quantile(ratios, 0.05) > 0.99
 
 
-@pytest.mark.parametrize(("method", "included"), [("greedy", [0]), ("dspca", [0]), ("dspca", [])])
-def test_no_swap_of_one_variable_is_better(method, included):
-    """Of random matrices, by LAPACK."""
-    for seed, k in itertools.product(range(15), (3, 4, 5)):
-        A, choice = covariance(seed), spcacore.Choice(include=included) if included else None
-        x = sparse_pca(A, 1, k, method=method, kind="covariance", choice=choice).loadings[:, 0]
+@pytest.mark.parametrize("method", ["greedy", "dspca"])
+def test_small_problems_end_at_the_optimum(method):
+    """Of all supports; greedy search of plain variables promises less."""
+    counted = [({"groups": LABELS, "count": "variables"}, k) for k in (3, 4, 5)]
+    plain = [({}, 4)] * (method == "dspca")
+    for (knowledge, k), seed in itertools.product([*CASES, *counted, *plain], range(examples(4))):
+        A = covariance(seed)
+        x = flat.sparse_pca(A, 1, cardinality=k, method=method, kind="covariance", **knowledge)
+        assert_allclose(x.explained_variance[0], optimum(A, k, **knowledge), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["greedy", "dspca"])
+def test_no_swap_of_one_variable_is_better(method):
+    """Of noise in which the brief tree ends early; by LAPACK."""
+    for seed in range(examples(4)):
+        A = np.cov(normal(seed, 20, 60), rowvar=False)
+        choice = spcacore.Choice(include=[0])
+        x = sparse_pca(A, 1, 8, method=method, kind="covariance", choice=choice).loadings[:, 0]
         S = np.flatnonzero(x)
-        for out, new in itertools.product(np.setdiff1d(S, included), np.setdiff1d(np.arange(P), S)):
-            T = np.append(np.setdiff1d(S, out), new)
-            assert np.linalg.eigvalsh(A[np.ix_(T, T)])[-1] <= x @ A @ x * (1 + 1e-9)
+        kept = np.array([np.delete(S, i) for i in range(1, len(S))])  # S[0] is included
+        others = np.setdiff1d(np.arange(60), S)
+        T = np.hstack([np.repeat(kept, len(others), axis=0), np.tile(others, len(kept))[:, None]])
+        assert np.linalg.eigvalsh(A[T[:, :, None], T[:, None]])[:, -1].max() <= x @ A @ x * (1 + 1e-9)
 
 
 # ---- greedy search by groups and signs
