@@ -10,6 +10,16 @@
 
 enum { TILE = 1024 }; /* sums that stay in the first cache */
 
+#ifdef __GNUC__ /* words of other types' entries, at any address */
+#define WORD(bits) typedef uint##bits##_t __attribute__((aligned(1), may_alias)) word##bits;
+#else
+#define WORD(bits) typedef uint##bits##_t word##bits;
+#endif
+WORD(8)
+WORD(16)
+WORD(32)
+WORD(64)
+
 INLINE uint64_t term(uint64_t x, uint64_t key, const int wide)
 {
     uint64_t sum = (uint64_t)(uint32_t)x * (uint32_t)key;
@@ -74,16 +84,16 @@ INLINE uint64_t term(uint64_t x, uint64_t key, const int wide)
             by_rows_##word(n, p - j < TILE ? p - j : TILE, ld, x + j, keys, sums + j);             \
     }
 
-SUMS(uint8_t)
-SUMS(uint16_t)
-SUMS(uint32_t)
-SUMS(uint64_t)
+SUMS(word8)
+SUMS(word16)
+SUMS(word32)
+SUMS(word64)
 
 void spca_fingerprint(spca_int n, spca_int p, spca_int ld, int row_major, int size, const void *x,
                       const uint64_t *keys, uint64_t *sums)
 {
-    (size == 1   ? sums_uint8_t
-     : size == 2 ? sums_uint16_t
-     : size == 4 ? sums_uint32_t
-                 : sums_uint64_t)(n, p, ld, row_major, x, keys, sums);
+    (size == 1   ? sums_word8
+     : size == 2 ? sums_word16
+     : size == 4 ? sums_word32
+                 : sums_word64)(n, p, ld, row_major, x, keys, sums);
 }

@@ -3,11 +3,12 @@
 
 static uint64_t half_of(const unsigned char *word, int size, int high)
 {
-    uint64_t x = 0;
-    if (size == 1) x = *word;
-    if (size == 2) x = *(const uint16_t *)word;
-    if (size == 4) x = *(const uint32_t *)word;
-    if (size == 8) x = *(const uint64_t *)word;
+    uint16_t two;
+    uint32_t four;
+    uint64_t x = *word;
+    if (size == 2) memcpy(&two, word, 2), x = two;
+    if (size == 4) memcpy(&four, word, 4), x = four;
+    if (size == 8) memcpy(&x, word, 8);
     return high ? x >> 32 : x & UINT32_MAX;
 }
 
@@ -17,7 +18,8 @@ void SPCA(check_fingerprint)(trial_t *t)
     spca_int n = below(t, 40), p = between(t, 1, chance(t, 10) ? 2500 : 40);
     spca_int lines = row_major ? n : p, width = row_major ? p : n, ld = width + below(t, 5);
     spca_int length = lines > 0 ? ((lines - 1) * ld + width) * size : 0;
-    unsigned char *X = SCRATCH(t, length, unsigned char);
+    spca_int shift = below(t, 2); /* words may be at any address */
+    unsigned char *X = SCRATCH(t, length + shift, unsigned char) + shift;
     uint64_t *keys = SCRATCH(t, n, uint64_t), *sums = SCRATCH(t, p, uint64_t);
     for (spca_int a = 0; a < length; a++) /* many at an end of their range */
         X[a] = (unsigned char)(chance(t, 30) ? 255 : below(t, 256));
