@@ -220,7 +220,7 @@ def cluster():
     for module in (sys.modules[__name__], row_block_tools):  # which the workers cannot import
         cloudpickle.register_pickle_by_value(module)
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit="1GiB"
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit="1GiB"
     ) as cluster:
         yield cluster
 
