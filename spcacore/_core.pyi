@@ -87,6 +87,7 @@ class Operator:
     symmetric_form: bool
     in_memory: bool
     by_passes: bool
+    factored: bool
     reads_columns: bool
     factor: float
     dtype: np.dtype[Any]

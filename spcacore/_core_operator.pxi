@@ -160,6 +160,12 @@ cdef class Operator:
         return False
 
     @property
+    def factored(self):
+        """Whether A is factor F'F and no more: of data without a quotient or what Hotelling's deflation takes."""
+        return not (self.symmetric_form or self.d.quotient or self.d.span_weight or
+                    (self.t and self.d.deflation == SPCA_HOTELLING))
+
+    @property
     def factor(self):
         """A = factor F'F of data."""
         return self.s.factor if self.single else self.d.factor
@@ -243,11 +249,11 @@ cdef class Operator:
         return self.block(V, 0)
 
     def forward_block(self, V):
-        """F V (m, b) for V (p, b), of data that are not deflated."""
+        """F V (m, b) for V (p, b), of data."""
         return self.block(V, 1)
 
     def backward_block(self, U):
-        """F'U times factor (p, b) for U (m, b), of data that are not deflated."""
+        """F'U times factor (p, b) for U (m, b), of data."""
         return self.block(U, 2)
 
     cdef block(self, V, int what):

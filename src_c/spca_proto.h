@@ -158,8 +158,8 @@ spca_status SPCA(apply_block)(const SPCA(operator) * A, spca_int b, const REAL *
                               void *ctx, REAL *work, REAL *Y);
 spca_int SPCA(block_work)(const SPCA(operator) * A, spca_int b);
 
-/* The two halves, of data that are not deflated: f (n x b) = F V, and Y (p x b) = factor F'U; by
- * columns, with the bits of forward and backward.  work (block_work). */
+/* The two halves, of data: f (n x b) = F V, and Y (p x b) = factor F'U; by columns, with the bits
+ * of forward and backward.  work (block_work). */
 spca_status SPCA(forward_block)(const SPCA(operator) * A, spca_int b, const REAL *V, spca_stop stop,
                                 void *ctx, REAL *work, REAL *f);
 spca_status SPCA(backward_block)(const SPCA(operator) * A, spca_int b, const REAL *U,

@@ -252,7 +252,7 @@ def columns_cost(problem: Problem) -> float:
 
 def rows_at_once(op: _core.Operator) -> bool:
     """Whether several rows of A cost little more than one."""
-    return op.by_passes or (op.in_memory and op.dense and not (op.symmetric_form or op.t))
+    return op.by_passes or (op.in_memory and op.factored)
 
 
 def rows_of(op: _core.Operator, S: Index) -> AnyArray:
@@ -263,7 +263,7 @@ def rows_of(op: _core.Operator, S: Index) -> AnyArray:
         part = S[start : start + step]
         if len(part) == 1:
             C[start] = op.apply(part, np.ones(1, op.dtype))
-        elif rows_at_once(op) and not op.by_passes:
+        elif not op.by_passes and op.in_memory and op.factored:
             C[start : start + step] = op.backward_block(op.columns(part).T).T
         else:
             V = np.zeros((op.p, len(part)), op.dtype, order="F")

@@ -459,8 +459,7 @@ static spca_int padded_to(spca_int b)
 
 static spca_int block_work(const operator_t *A, spca_block what, spca_int b)
 {
-    (void)what;
-    if (A->symmetric_form || A->t > 0) return 0;
+    if (A->symmetric_form || (what != SPCA_BACKWARD && A->t > 0)) return 0;
     return padded_to(min_int(b, WIDTH)) * (2 * A->p + (A->row_major ? 0 : A->m) + STRANDS + 1);
 }
 

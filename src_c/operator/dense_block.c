@@ -198,7 +198,8 @@ static plan_t make_plan(const operator_t *A, spca_int b, int shared)
 spca_int SPCA(dense_block_work)(const operator_t *A, spca_block what, spca_int b)
 {
     spca_int most = 0;
-    if (A->symmetric_form || A->quotient || A->span_weight != 0 || (what != SPCA_BOTH && A->t > 0))
+    if (A->symmetric_form || A->quotient || A->span_weight != 0 ||
+        (what == SPCA_FORWARD && A->t > 0))
         return 0;
     for (spca_int c = 1; c <= min_int(b, WIDE); c++)
         for (int shared = 0; shared < 2; shared++) {

@@ -264,14 +264,9 @@ spca_status SPCA(apply_at)(const operator_t *A, vector_t v, const real *image, s
     return check_finite(count, y);
 }
 
-spca_status SPCA(backward)(const operator_t *A, const real *u, spca_stop stop, void *ctx,
-                           real *work, real *y)
+/* f = factor u, without what Schur complements took, and the coefficients of projection in F'f. */
+static void begin_backward(const operator_t *A, const real *u, real *f, real *c)
 {
-    real *f = work, *c = work + A->m;
-    operator_t plain = *A;
-    vector_t none = {0, NULL, NULL};
-    spca_status status;
-    plain.shift = 0;
     for (spca_int i = 0; i < A->m; i++) f[i] = u[i];
     for (spca_int i = A->t - 1; A->deflation == SPCA_SCHUR && i >= 0; i--)
         subtract_multiple(A->m, strands_dot(A->m, A->image[i], f) * A->coefficient[i], A->image[i],
@@ -279,11 +274,26 @@ spca_status SPCA(backward)(const operator_t *A, const real *u, spca_stop stop, v
     scal(A->m, A->factor, f);
     for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
         c[i] = A->deflation == SPCA_PROJECTION ? strands_dot(A->m, A->image[i], f) : 0;
-    scal(A->m, A->range, f);
-    status = transposed(A, f, A->p, NULL, stop, ctx, y);
-    if (status < 0) return status;
+}
+
+static spca_status end_backward(const operator_t *A, const real *c, real *y)
+{
+    operator_t plain = *A;
+    vector_t none = {0, NULL, NULL};
+    plain.shift = 0;
     SPCA(subtract)(&plain, none, c, A->p, NULL, y);
     return check_finite(A->p, y);
+}
+
+spca_status SPCA(backward)(const operator_t *A, const real *u, spca_stop stop, void *ctx,
+                           real *work, real *y)
+{
+    real *f = work, *c = work + A->m;
+    spca_status status;
+    begin_backward(A, u, f, c);
+    scal(A->m, A->range, f);
+    status = transposed(A, f, A->p, NULL, stop, ctx, y);
+    return status < 0 ? status : end_backward(A, c, y);
 }
 
 /* ---- blocks: the storage's own, or column by column -------------------------------------------
@@ -339,13 +349,15 @@ spca_status SPCA(forward_block)(const operator_t *A, spca_int b, const real *V, 
 spca_status SPCA(backward_block)(const operator_t *A, spca_int b, const real *U, spca_stop stop,
                                  void *ctx, real *work, real *Y)
 {
+    int whole = A->deflation != SPCA_SCHUR && own_work(A, SPCA_BACKWARD, b) > 0;
     spca_status status = SPCA_OK;
-    if (A->t == 0 && own_work(A, SPCA_BACKWARD, b)) {
-        status = A->block(A, SPCA_BACKWARD, b, U, stop, ctx, work, Y);
-        return status < 0 ? status : check_finite(A->p * b, Y);
+    if (whole) status = A->block(A, SPCA_BACKWARD, b, U, stop, ctx, work, Y);
+    for (spca_int c = 0; status >= 0 && c < b; c++) {
+        const real *u = U + c * A->m;
+        real *y = Y + c * A->p;
+        if (whole) begin_backward(A, u, work, work + A->m);
+        status = whole ? end_backward(A, work + A->m, y) : SPCA(backward)(A, u, stop, ctx, work, y);
     }
-    for (spca_int c = 0; status >= 0 && c < b; c++)
-        status = SPCA(backward)(A, U + c * A->m, stop, ctx, work, Y + c * A->p);
     return status;
 }
 

@@ -185,7 +185,7 @@ static void check_blocks(trial_t *t, problem_t *q)
     }
     CHECK(t, status == single);
     SPCA(digest)(t, status, p * b, Y);
-    if (A->symmetric_form || A->t > 0) return;
+    if (A->symmetric_form) return;
     CHECK(t, SPCA(forward_block)(A, b, V, NULL, NULL, WORK(t, room), f) == SPCA_OK);
     status = SPCA(backward_block)(A, b, U, NULL, NULL, WORK(t, room), Y);
     single = SPCA_OK;
