@@ -15,7 +15,7 @@ static uint64_t half_of(const unsigned char *word, int size, int high)
 void SPCA(check_fingerprint)(trial_t *t)
 {
     int size = 1 << below(t, 4), row_major = chance(t, 50);
-    spca_int n = below(t, 40), p = between(t, 1, chance(t, 10) ? 2500 : 40);
+    spca_int n = below(t, 40), p = between(t, 1, chance(t, 10) ? 20000 : 40);
     spca_int lines = row_major ? n : p, width = row_major ? p : n, ld = width + below(t, 5);
     spca_int length = lines > 0 ? ((lines - 1) * ld + width) * size : 0;
     spca_int shift = below(t, 2); /* words may be at any address */
