@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import AnyArray, Array, Index
+from .._types import AnyArray, Array, Index, Mask
 
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)  # the least number with all digits
@@ -24,6 +24,19 @@ def descending(values: AnyArray, most: int | None = None) -> Index:
         return np.argsort(-values, kind="stable")[:most]
     leading = np.flatnonzero(values >= np.partition(values, -most)[-most])
     return leading[descending(values[leading])[:most]]
+
+
+def union(*indices: Index) -> Index:
+    """Return the variables that are in any of these, ascending."""
+    every = np.sort(np.concatenate([np.empty(0, np.intp), *indices]))
+    new = np.ones(len(every), bool)
+    np.not_equal(every[1:], every[:-1], out=new[1:])
+    return every[new]
+
+
+def are_among(index: Index, known: Index) -> Mask:
+    """Return whether each of these variables is among those known, which ascend."""
+    return known.searchsorted(index, "right") > known.searchsorted(index)
 
 
 def roots(values: AnyArray) -> AnyArray:

@@ -35,7 +35,7 @@ from .._limits import (
 )  # fmt: skip
 from .._types import AnyArray, Array, Index
 from .._validation import Hook
-from ..linalg.scaling import TINY, beyond_range
+from ..linalg.scaling import TINY, beyond_range, union
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Progress
@@ -179,7 +179,7 @@ def searched(
         joining = entrants(problem, start, among, constraint)
         if len(joining) == 0:
             break
-        among = np.union1d(among, problem.supports.whole(joining))
+        among = union(among, problem.supports.whole(joining))
     return start, ended and not told
 
 

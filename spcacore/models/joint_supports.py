@@ -41,7 +41,7 @@ from .._validation import Hook, integer, require_entries
 from ..choice import Explained
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import fix_sign
-from ..linalg.scaling import roots, with_entries
+from ..linalg.scaling import roots, union, with_entries
 from ..objectives.eigenvalue_sum import LeadingSum, Partition
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import symmetric_submatrix
@@ -466,7 +466,7 @@ def _among_some(
         joining = entrants(problem, loadings, active, request.support or "disjoint")
         if len(joining) == 0:
             break
-        active = np.union1d(active, joining)
+        active = union(active, joining)
     return loadings
 
 

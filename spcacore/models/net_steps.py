@@ -15,7 +15,7 @@ from .._records import record
 from .._types import Array, Index
 from ..linalg.eigen import upper_eigenpairs
 from ..linalg.orthogonal import inner_products, procrustes
-from ..linalg.scaling import eps_of, roots
+from ..linalg.scaling import eps_of, roots, union
 from ..operators.problem import Problem
 from ..solvers.refitting import Step
 from ..supports.admissible import Supports
@@ -217,9 +217,7 @@ class ElasticNets:
             )
             best = _core.select_largest(np.ascontiguousarray(size), min(most, len(size)))
             joining.append(best[(size[best] > 0) | first])
-        self.working = (
-            np.unique(np.concatenate(joining)) if self.op.p > WORKING_SET_VARIABLES else np.arange(self.op.p)
-        )
+        self.working = union(*joining) if self.op.p > WORKING_SET_VARIABLES else np.arange(self.op.p)
         if self.choice.shapes:
             self.working = self.choice.whole(self.working)
         self.G = np.ascontiguousarray(self.op.submatrix(self.working), np.float64)

@@ -31,7 +31,7 @@ from .._records import record
 from .._types import AnyArray, Array, DType, Index, Mask, Names
 from .._validation import float_type, is_sparse
 from ..linalg.orthogonal import symmetrized
-from ..linalg.scaling import eps_of, with_entries
+from ..linalg.scaling import eps_of, union, with_entries
 from . import gram
 from .base import Affine, DataStorage
 from .blocks import Combine, RowBlocks, as_kernel_input, concatenated, locate_not_finite, sum_parts
@@ -242,7 +242,7 @@ class Gram:
         free = np.setdiff1d(np.flatnonzero(~self.known), missing)
         if 0 < more <= min(len(free), self.capacity - len(index)):
             likely = _core.select_largest(self.promise[free], more)
-            missing = np.union1d(missing, free[likely])
+            missing = union(missing, free[likely])
         self.cost += 3 * PASS_COLUMNS + len(missing)
         self._keep(index, missing, self._times(missing, None))
 
@@ -320,7 +320,7 @@ class Gram:
                 else len(index) * 3 // 2
             )
             likely = _core.select_largest(self.diagonal, min(count, self.p))
-            new = np.union1d(new, likely[position[likely] < 0])
+            new = union(new, likely[position[likely] < 0])
         if len(self.members) + len(new) > FIELD_ORDER:
             self._forget()
             position, known = self.part

@@ -26,7 +26,7 @@ from .._limits import (
     slices,
 )
 from .._types import AnyArray, Index
-from ..linalg.scaling import descending
+from ..linalg.scaling import are_among, descending, union
 from ..supports.admissible import Supports
 from .deflation import DeflatedOperator
 from .problem import Problem, Screening
@@ -94,7 +94,7 @@ class Field:
     def full(self, state: DeflatedOperator) -> bool:
         """Whether the variables of what has been removed are more than there is room for."""
         removed = [variables for variables, _ in _directions(state)]
-        return len(np.unique(np.concatenate([self.index[:0], *removed]))) > len(self.index)
+        return len(union(*removed)) > len(self.index)
 
     def without(self, state: DeflatedOperator) -> bool:
         """Remove what the state has removed; False where that needs variables that are not here."""
@@ -121,8 +121,8 @@ class Field:
         op: Any = self._problem.operator.unscreened()
         if not state.by_loadings:
             return False
-        needed = np.concatenate([variables, *(removed for removed, _ in self._removed)])
-        new, free = variables[self._place[variables] < 0], np.flatnonzero(~np.isin(self.index, needed))
+        needed = union(variables, *(removed for removed, _ in self._removed))
+        new, free = variables[self._place[variables] < 0], np.flatnonzero(~are_among(self.index, needed))
         A, rows = self.matrix, np.empty((len(new), len(self.index)), np.float32)
         variance = self._problem.variances[self.index[free]]  # of A without components rounding would decide
         at = np.sort(free[np.argsort(variance, kind="stable")[: len(new)]])
@@ -272,10 +272,12 @@ class Ground:
                 promise, most = self._norms, int(NEIGHBOR_SHARE * count)
         some = _core.select_largest(promise, count if by_variance else most)
         if not by_variance:
-            rest = np.setdiff1d(np.flatnonzero(state.problem.variances > 0), some)
+            others = state.problem.variances > 0
+            others[some] = False
+            rest = np.flatnonzero(others)
             rng = np.random.default_rng([*state.seed[:1], count])
             some = np.append(some, rng.choice(rest, min(len(rest), count - len(some)), replace=False))
-        return np.unique(np.concatenate([some, *(variables for variables, _ in _directions(state))]))
+        return union(some, *(variables for variables, _ in _directions(state)))
 
 
 def ground_of(state: DeflatedOperator) -> Ground:

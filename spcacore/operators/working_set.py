@@ -14,7 +14,7 @@ from .. import _core
 from .._limits import WORKING_SET_BYTES, WORKING_SET_PAIRS
 from .._records import replaced
 from .._types import AnyArray, Index
-from ..linalg.scaling import descending
+from ..linalg.scaling import descending, union
 from .gram import keeps_digits
 from .problem import Problem, Screening, of_matrix
 
@@ -76,9 +76,9 @@ class WorkingSet:
 
         Where memory does not allow it, the used ones and as many entrants as go in; None where none does.
         """
-        both = np.union1d(active, entrants)
+        both = union(active, entrants)
         if len(both) > self.most:
-            both = np.union1d(used, entrants[: max(self.most - len(used), 0)])
+            both = union(used, entrants[: max(self.most - len(used), 0)])
             if len(both) == len(used):
                 return None
         return both if self.admit(both) else None

@@ -29,7 +29,7 @@ from .._limits import (
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Names
 from .._validation import Hook, is_row_blocks, is_sparse
-from ..linalg.scaling import EPS, TINY, descending, eps_of
+from ..linalg.scaling import EPS, TINY, descending, eps_of, union
 from ..linalg.threads import Report
 from ..methods import TPower
 from ..models.alternation import problem_of, search
@@ -101,7 +101,7 @@ class CandidateRefits:
         count = min(RESAMPLE_CANDIDATES * max(request.cardinality), problem.p)
         state = replaced(DeflatedOperator.from_problem(problem), seed=(request.seed, 0))
         begin = promising_variables(state, count)
-        self.begin: Index = np.unique(np.concatenate([begin, *(x.index for x in self.found)]))
+        self.begin: Index = union(begin, *(x.index for x in self.found))
         self.columns: AnyArray = problem.operator.columns(self.begin)
 
     @staticmethod
@@ -143,7 +143,7 @@ class CandidateRefits:
     def _candidates(self, variance: Array) -> Index:
         """What begins all resamples, and the variables of largest variance in one."""
         count = min(RESAMPLE_CANDIDATES * max(self.request.cardinality), len(variance))
-        return np.union1d(self.begin, _core.select_largest(np.ascontiguousarray(variance), count))
+        return union(self.begin, _core.select_largest(np.ascontiguousarray(variance), count))
 
     def _moments(self, weights: Array) -> Moments:
         """One pass over the columns of F."""
@@ -288,7 +288,7 @@ class CandidateRefits:
                 if len(above):
                     entrants.append(variables[above[descending(value[above])[:most]]])
             if entrants:
-                resample.candidates = np.union1d(resample.candidates, np.concatenate(entrants))
+                resample.candidates = union(resample.candidates, *entrants)
                 index = resample.candidates
                 resample.found = [replaced(x, index=np.searchsorted(index, x.index)) for x in resample.found]
                 pending.append(i)

@@ -18,7 +18,7 @@ from .._rendering import Part, leading, table_of
 from .._types import Array, Index, Mask, Names
 from .._validation import group_places, integer, number
 from ..linalg.orthogonal import unit_columns
-from ..linalg.scaling import divisor
+from ..linalg.scaling import divisor, union
 from ..readable import Judged, Listing, Tabular, labels
 from .resampling import Refit, Refits, Sparse
 
@@ -421,7 +421,7 @@ def assembled(
             shares[b] = np.append(refit.shares, 0.0)[place]
         components.append(rotated(own, R) if alignment == "procrustes" else own)
         chosen.append(tuple(index for index, _ in own))
-    unions = [np.unique(np.concatenate(supports)) for supports in chosen]
+    unions = [union(*supports) for supports in chosen]
     *times, anywhere = (
         np.bincount(np.concatenate(one), minlength=p) for one in [*zip(*chosen, strict=True), unions]
     )

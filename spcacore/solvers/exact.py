@@ -34,7 +34,7 @@ from .._records import record, replaced
 from .._types import DType, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import LARGEST
 from ..choice import Choice
-from ..linalg.scaling import EPS, descending, eps_of, largest_magnitude
+from ..linalg.scaling import EPS, descending, eps_of, largest_magnitude, union
 from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import columns_cost, rows_of, symmetric_submatrix
@@ -392,9 +392,9 @@ def surviving_variables(
         supports = state.supports
         return supports.available if supports.simple else np.arange(p)
     d = state.variances + EXACT_SLACK.of(op.dtype) * state.problem.variances
-    kept = np.union1d(np.flatnonzero(d >= best.objective), best.index)
+    kept = union(np.flatnonzero(d >= best.objective), best.index)
     if k == 1 and not state.constrained:
-        kept = np.union1d(kept[_core.select_largest(d[kept], min(len(kept), EXACT_ORDER // 2))], best.index)
+        kept = union(kept[_core.select_largest(d[kept], min(len(kept), EXACT_ORDER // 2))], best.index)
     left = len(kept) if k == 1 else p
     if left <= EXACT_ORDER:
         return kept
@@ -403,7 +403,7 @@ def surviving_variables(
         level = best.objective * (1 + tol)
         others, some = by_strong_variables(state, k, np.inf, node_limit, count, level)
         if others > enough and len(some) <= EXACT_ORDER:
-            return np.union1d(some, best.index)
+            return union(some, best.index)
     if others <= enough:
         return np.sort(best.index)
     if k > 1 and op.t == 0 and columns_cost(state.problem) <= THRESHOLD_WORK:

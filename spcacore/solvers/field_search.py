@@ -55,6 +55,7 @@ from .._limits import (
 )
 from .._records import record, replaced
 from .._types import Array, Index
+from ..linalg.scaling import are_among, union
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground, variances_tie
 from ..operators.gram import largest_submatrix, rows_of
@@ -117,7 +118,7 @@ class FieldSearch:
             return best, True
         new = self._from(field.index, best, self._ends(field, PROBE_STARTS, RACE_ENDS), FIELD_LIFTED)
         moved = _moved(new, best)
-        ground.wide = moved and (new is None or bool(np.isin(best.index, new.index).any()))
+        ground.wide = moved and (new is None or bool(are_among(best.index, new.index).any()))
         if not ground.wide and (moved or ground.enough == 0):
             ground.wide = self._hidden(field, best if new is None else new)
         enough = new is None or not ground.wide or ended(self.state.hook)
@@ -193,7 +194,7 @@ class FieldSearch:
         alike = whole and comparable  # values here are those among all variables
         if alike and ends:
             least = max(least, ends[0].value * (1 - slack))
-        again = [end for end in ends if len(here) and np.isin(here, end.index).all()]
+        again = [end for end in ends if len(here) and are_among(here, end.index).all()]
         chosen = [end for end in ends if end.value >= least and not any(end is other for other in again)]
         chosen = chosen[: FIELD_LIFTED // 2 if alike else lifted]
         fitted = steps if alike and can_be_swapped(k, len(among), self.swaps) else None
@@ -302,8 +303,8 @@ class FieldSearch:
         stand for as many times more as there are variables outside.
         """
         diagonal = self.state.problem.variances
-        known = np.union1d(best.index, _core.select_largest(diagonal, len(field.index) // 2))
-        chance = np.flatnonzero(~np.isin(field.index, known))
+        known = union(best.index, _core.select_largest(diagonal, len(field.index) // 2))
+        chance = np.flatnonzero(~are_among(field.index, known))
         read = len(chance) / max(int(np.count_nonzero(diagonal > 0)), 1)
         partners = (self.cardinality - 1) * read
         expected = len(chance) * PROBE_AGAIN / PROBE_COLUMNS * -math.expm1(-partners)
@@ -325,7 +326,7 @@ class FieldSearch:
         """
         diagonal, reaching = self.state.variances[few], 0
         read = len(rows) / max(int(np.count_nonzero(self.state.variances > 0)), 1)
-        count, known = max(1, round((self.cardinality - 1) * read)), np.isin(rows, best.index)
+        count, known = max(1, round((self.cardinality - 1) * read)), are_among(rows, best.index)
         columns = np.where(rows == few[:, None], 0, columns)
         for column, variance in zip(columns, diagonal, strict=True):
             largest = _core.select_largest(column, min(count, len(column)))

@@ -33,7 +33,7 @@ from .._types import Index, Kind, OperatorLike, Switch, Weights
 from .._validation import integer, require_entries
 from ..choice import Choice
 from ..linalg.orthogonal import fix_sign
-from ..linalg.scaling import descending
+from ..linalg.scaling import are_among, descending
 from ..methods import Greedy
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import can_be_formed, ground_of
@@ -296,7 +296,7 @@ def _begins(state: DeflatedOperator, K: int) -> list[int]:
     leaders: list[int] = []  # the two largest entries of each of the best ends of a race
     tol = SOLVER_TOL.of(A.dtype)
     for end in ends_on_field(field, k, RACE_STARTS, RACE_ENDS, 0.0, tol, None)[0][:GREEDY_BEGINS]:
-        S = np.flatnonzero(np.isin(field.index, end.index))
+        S = np.flatnonzero(are_among(field.index, end.index))
         _, x = _core.leading_eigenvector(_core.principal_submatrix(A, S))
         leaders += S[descending(np.abs(x).round(3))[:2]].tolist()
     for j in dict.fromkeys([*field.promising(k, RACE_STARTS).tolist(), *leaders]):

@@ -161,7 +161,7 @@ class _Pool:
 
     def add_near(self, C: Matrix, support: Index) -> None:
         """A support and the best of those that differ from it by a variable."""
-        m, others = len(support), np.setdiff1d(np.arange(self.p), support)
+        m, others = len(support), np.delete(np.arange(self.p), support)
         near = np.tile(support, (m * len(others), 1))
         near[np.arange(len(near)), np.repeat(np.arange(m), len(others))] = np.tile(others, m)
         near = np.sort(near, axis=1)

@@ -27,7 +27,7 @@ from .._records import record, replaced
 from .._types import Index
 from ..choice import Explained
 from ..linalg.eigen import leading_eigenvectors
-from ..linalg.scaling import descending, eps_of
+from ..linalg.scaling import descending, eps_of, union
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.working_set import WorkingSet
@@ -208,7 +208,7 @@ def search_in_working_set(solver: Solver, state: DeflatedOperator, sparsity: Any
     if inner is None:
         return None
     given, likely = solver.nearby, begin_among(state, solver.sparsity, sparsity)
-    active = np.unique(np.concatenate([likely, _removed(state), *([] if given is None else [given.index])]))
+    active = union(likely, _removed(state), *([] if given is None else [given.index]))
     if not state.problem.working_set.admit(active):
         return None
     x = _at_rest(inner, state, active, {0: given}, True).get(0)
@@ -236,7 +236,7 @@ def search_from_each(
     likely = [working_set.index]
     if WORKING_SET_ALL * len(working_set.index) ** 2 > state.problem.cost:
         likely = [begin.likely for begin in begins]
-    active = np.unique(np.concatenate([*likely, _removed(state), *(begin.x.index for begin in begins)]))
+    active = union(*likely, _removed(state), *(begin.x.index for begin in begins))
     if not working_set.admit(active):
         if len(begins) == 1:
             return out
@@ -292,7 +292,7 @@ def _at_rest(
         if not going:
             break
         under_way = going
-        used = np.unique(np.concatenate([removed, *(x.index for x in going.values())]))
+        used = union(removed, *(x.index for x in going.values()))
         everywhere = not any(map(len, joining))
         grown = active if everywhere else working_set.grown(active, used, np.concatenate(joining))
         if grown is None:
@@ -313,7 +313,7 @@ def _finished(solver: Solver, inner: Solver, state: DeflatedOperator, x: Solutio
 
 def _removed(state: DeflatedOperator) -> Index:
     """The variables of earlier components, each of which must be in the set."""
-    return np.unique(np.concatenate([*(index for index, _ in state.loadings), np.empty(0, np.intp)]))
+    return union(*(index for index, _ in state.loadings))
 
 
 def _level(

@@ -41,7 +41,7 @@ from .._records import record
 from .._types import AnyArray, Array, DType, Index
 from .._validation import require_entries
 from ..linalg.eigen import largest_eigenpairs, products_of
-from ..linalg.scaling import below_range, descending, roots
+from ..linalg.scaling import below_range, descending, roots, union
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, can_be_formed, ground_of, variances_tie
 from ..operators.gram import largest_submatrix
@@ -162,7 +162,7 @@ def _products_inside(
         return G.dot, G.diagonal()
     if op.in_memory and not op.dense and can_be_formed(state):
         removed = [variables for variables, _ in state.loadings]
-        field = Field(state.problem, np.unique(np.concatenate([index, *removed])))
+        field = Field(state.problem, union(index, *removed))
         if field.without(state):
             G = field.among(index)
             return G.dot, G.diagonal()
@@ -204,9 +204,7 @@ def promising_variables(state: DeflatedOperator, count: int) -> Index:
     if diagonal is not None and not variances_tie(diagonal, count):
         return _core.select_largest(diagonal, count)
     dense, directions = _dense_directions(state, np.random.default_rng(state.seed))
-    return np.union1d(
-        *(_core.select_largest(np.ascontiguousarray(v), count // 2) for v in (dense, directions[0]))
-    )
+    return union(*(_core.select_largest(np.ascontiguousarray(v), count // 2) for v in (dense, directions[0])))
 
 
 def extreme_samples(state: DeflatedOperator, k: int, value: float) -> Iterator[Index]:
@@ -355,7 +353,7 @@ class Columns:
         unit = roots(self.matrix.diagonal())
         chosen = promising_columns(self.matrix, promise, count)
         steps = (promise.reached(self.matrix[j] / unit[j]) for j in chosen)
-        return self.among[np.unique(np.concatenate([chosen, *steps]))]
+        return self.among[union(chosen, *steps)]
 
     def ends(
         self,
@@ -418,4 +416,4 @@ def begin_among(state: DeflatedOperator, kind: str, sparsity: Any) -> Index:
     if columns is not None:
         largest = LargestEntries(-(-count // COLUMN_STARTS_LEAST))
         chosen.append(columns.neighbors(largest, COLUMN_STARTS_LEAST))
-    return np.unique(np.concatenate(chosen))
+    return union(*chosen)

@@ -29,7 +29,7 @@ from .._limits import (
     THRESHOLD_STEPS,
 )
 from .._types import AnyArray, Array, Index, Mask
-from ..linalg.scaling import EPS, largest_magnitude
+from ..linalg.scaling import EPS, largest_magnitude, union
 from ..operators.gram import rows_of, symmetric_submatrix
 from .matrix_search import Search
 from .solution import Report
@@ -310,20 +310,20 @@ def strong_variables_bound(
     if k < 2 or (count + k) * p > BOUND_ENTRIES:
         return np.inf, every
     strong, together, tried = _core.select_largest(d, count), np.full(k, np.inf), False
-    weak = np.setdiff1d(every, strong)
+    weak = np.delete(every, strong)
     if _of_weak(d[weak], together)[-1] >= below:
         together, tried = _within_groups(op, weak, d[weak], rounding, k, below, hook), True
         if _of_weak(d[weak], together)[-1] >= below:
             return np.inf, every
     value, found = _climb(op, _core.select_largest(d, k))
-    strong = np.union1d(strong, found)
+    strong = union(strong, found)
     f, level = _by_strong_variables(
         symmetric_submatrix(op, strong), np.searchsorted(strong, found), k, nodes, hook, known is not None
     )
     slack = rounding * float(root.max()) * np.cumsum(np.sort(root)[::-1][:k])
     f += np.append(0.0, slack)
     level = max(level, value) if known is None else known
-    weak = np.setdiff1d(every, strong)
+    weak = np.delete(every, strong)
     sums, d = _coupling(op, strong, weak, root, rounding, k, hook), d[weak]
     if sums is None:
         return np.inf, every
@@ -337,7 +337,7 @@ def strong_variables_bound(
         weak, d, sums = weak[kept], d[kept], sums[kept]
         if kept.all():
             together, tried = _within_groups(op, weak, d, rounding, k, float(h.max()), hook), True
-    return max(level, float(h.max())) * (1 + (64 + 8 * k) * EPS), np.union1d(strong, weak)
+    return max(level, float(h.max())) * (1 + (64 + 8 * k) * EPS), union(strong, weak)
 
 
 def knapsack(values: AnyArray, caps: AnyArray, tail: float, r: int = 1) -> float:

@@ -267,3 +267,13 @@ def test_powers_of_two(largest):
         assert 0.25 <= largest * scale * scale < 2
     assert scaling.even_exponent(largest) == -2 * scaling.exponent_of(scale)
     assert_array_equal(scaling.power_of_two_scales(np.array([largest, 0.0])), [scale, 1])
+
+
+@given(st.lists(st.lists(st.integers(0, 20), max_size=8), max_size=4), st.lists(st.integers(0, 20)))
+def test_variables_of_several_sets(sets, others):
+    """By the sets of Python."""
+    found = scaling.union(*(np.array(one, np.intp) for one in sets))
+    assert found.tolist() == sorted(set().union(*sets))
+    assert scaling.are_among(np.array(others, np.intp), found).tolist() == [
+        j in set().union(*sets) for j in others
+    ]
