@@ -272,8 +272,6 @@ def test_powers_of_two(largest):
 @given(st.lists(st.lists(st.integers(0, 20), max_size=8), max_size=4), st.lists(st.integers(0, 20)))
 def test_variables_of_several_sets(sets, others):
     """By the sets of Python."""
-    found = scaling.union(*(np.array(one, np.intp) for one in sets))
-    assert found.tolist() == sorted(set().union(*sets))
-    assert scaling.are_among(np.array(others, np.intp), found).tolist() == [
-        j in set().union(*sets) for j in others
-    ]
+    found, every = scaling.union(*(np.array(one, np.intp) for one in sets)), set().union(*sets)
+    assert found.tolist() == sorted(every)
+    assert scaling.are_among(np.array(others, np.intp), found).tolist() == [j in every for j in others]
