@@ -56,17 +56,19 @@ static spca_status evaluate(spca_int p, spca_int t, const real *Q, const real *a
     return SPCA_OK;
 }
 
-/* H = h'' ||s|| (t x t), by its lower triangle; returns ||s||. */
+/* H = h'' ||s|| (t x t), by its lower triangle; returns ||s|| or, where all of w are at the level,
+ * ||b|| there. */
 static double curvature(spca_int p, spca_int t, const real *Q, const real *b, const real *w,
                         double level, double bound, const double *gradient, double *z, double *H)
 {
-    double norm = 0, j = 0;
+    double norm = 0, all = 0, j = 0;
     for (spca_int l = 0; l < t; l++) z[l] = 0;
     for (spca_int l = 0; l < t * t; l++) H[l] = 0;
     for (spca_int i = 0; i < p; i++) {
         double s = fabs((double)b[i]) - level;
         if (w[i] == 0) continue;
         norm += s * s;
+        all += (double)b[i] * (double)b[i];
         j++;
         for (spca_int l = 0; l < t; l++) {
             double q = (double)Q[l * p + i];
@@ -85,7 +87,7 @@ static double curvature(spca_int p, spca_int t, const real *Q, const real *b, co
     } else
         for (spca_int l = 0; l < t; l++)
             for (spca_int m = 0; m <= l; m++) H[l + m * t] -= gradient[l] * gradient[m];
-    return sqrt(norm);
+    return sqrt(norm > 0 ? norm : all);
 }
 
 spca_status SPCA(orthogonal_l1_threshold)(spca_int p, spca_int t, const real *a, const real *Q,
