@@ -97,7 +97,10 @@ shared_parameters = filled(_SHARED)
 
 
 def check_sparsity(method: type[Solver], value: Any, name: str, problem: Problem) -> Any:
-    """How sparse one component is to be, as the method has it."""
+    """Return how sparse one component is to be, checked: as a cardinality, an l1 bound, a penalty or a share.
+
+    `name` is the argument's name in messages.
+    """
     if method.takes_share and isinstance(value, Explained):
         return shares_of(value, 1)[0]
     if method.sparsity == "penalty":
@@ -108,7 +111,7 @@ def check_sparsity(method: type[Solver], value: Any, name: str, problem: Problem
 
 
 def shares_of(explained: Explained, r: int) -> tuple[Explained, ...]:
-    """What each of r components is to explain, checked."""
+    """Return the share that each of r components is to explain, checked: a tuple from one `Explained`."""
     return per_component(
         explained.share, "share", r,
         lambda one, name: Explained(positive(one, name, 1, closed=True), explained.of),
@@ -126,13 +129,13 @@ def refuse_costly(
 
 
 def limit_of(solver: Solver) -> str:
-    """What a component that has not converged has reached."""
+    """Return what a component ran into that has not converged, in words for a warning."""
     max_iter = getattr(solver, "max_iter", None)
     return "the limits given" if max_iter is None else counted(max_iter, "iteration")
 
 
 def checked_screening(method: type[Solver], record: Method) -> str:
-    """A way to spare reading the data, which helps the method with these options."""
+    """Return the `screening` of a record, or refuse one that cannot help the method with these options."""
     needs, screening = method.needs(record), record.screening
     helps = {"auto": True, "none": True, "gram": not needs.samples, "working_set": needs.working_set}
     if not helps.get(screening, not needs.whole_products):
@@ -143,7 +146,10 @@ def checked_screening(method: type[Solver], record: Method) -> str:
 
 
 def check_working_set(solver: Solver, screening: str, state: DeflatedOperator, sparsity: Any) -> None:
-    """Refuse a working set in which steps cannot seek even the first component, of `state`."""
+    """Refuse screening="working_set" where an iterative solver cannot use it even for the first component.
+
+    `state` is the operator before any deflation.
+    """
     steps = isinstance(solver, IterativeSolver)
     if screening == "working_set" and steps and solver.among_some(state, sparsity) is None:
         raise ValueError(
@@ -154,7 +160,7 @@ def check_working_set(solver: Solver, screening: str, state: DeflatedOperator, s
 
 @record
 class IterativeSolver(Solver):
-    """A solver that iterates from several starts and keeps the best run; arrays only in `start`."""
+    """A solver that iterates from several starts and keeps the best run. `start` is its only array."""
 
     max_iter: int
     tol: float | None
@@ -174,12 +180,12 @@ class IterativeSolver(Solver):
         return (replaced(self, renormalize=False), sparsity) if possible and not state.quotient else None
 
     def tolerance(self, op: _core.Operator) -> float:
-        """Of an iteration, by precision where it is not given."""
+        """Return the tolerance of an iteration; where none was given, the default for this precision."""
         return self.tol if self.tol is not None else SOLVER_TOL.of(op.dtype)
 
 
 def check_start(problem: Problem, start: Any, n_starts: Any) -> tuple[Any, int | None]:
-    """Validate where a search starts."""
+    """Return `start` and `n_starts`, checked; an array is scaled so that its largest magnitude is 1."""
     if isinstance(start, str):
         check_choice(start, "start", ("diagonal", "eigenvector"))
     elif start is not None:
@@ -198,7 +204,7 @@ def check_start(problem: Problem, start: Any, n_starts: Any) -> tuple[Any, int |
 
 
 def hook_of_component(hook: Hook, t: int, r: int, whole: bool = False) -> ProgressHook | None:
-    """The `ProgressHook` of a component, where there is a callback."""
+    """Return the `ProgressHook` of component t of r, or None without a callback."""
     return None if hook.callback is None else ProgressHook(hook, t, r, whole)
 
 
@@ -206,9 +212,11 @@ def found_in_turn(
     r: int, find: Callable[[list[Any], ProgressHook | None], Any], hook: Hook, noun: str,
     value: Callable[[Any], float],
 ) -> list[Any]:  # fmt: skip
-    """At most r of what `find` makes of those before: records with `n_iter` and `converged`, or None.
+    """Return up to r records, which `find` makes one after another.
 
-    A warning where nothing is left after the first.
+    `find` is given the list of earlier records and the hook of the next one. It returns a record with
+    `n_iter` and `converged`, or None where nothing is left; after the first record, that is a warning.
+    `value` gives what the callback is told of a record.
     """
     found = list[Any]()
     for t in range(r):
@@ -228,7 +236,7 @@ def found_in_turn(
 
 
 def as_ended(found: Sequence[Any]) -> dict[str, Any]:
-    """The iterations of each, and whether it converged, as results have them."""
+    """Return the arrays `n_iter` and `converged` of a result, with an entry for each component."""
     return {
         "n_iter": np.array([x.n_iter for x in found], np.intp),
         "converged": np.array([x.converged for x in found], np.bool_),
@@ -236,13 +244,13 @@ def as_ended(found: Sequence[Any]) -> dict[str, Any]:
 
 
 def progress_hook(callback: Callback | None) -> ProgressHook | None:
-    """Progress of a single component."""
+    """Return the hook that reports a single component, or None without a callback."""
     return hook_of_component(check_callback(callback), 0, 1)
 
 
 @record
 class Run:
-    """A solver at work on one component of a matrix, and what it found."""
+    """A solver and the matrix on which it searches one component, and what it has found."""
 
     state: DeflatedOperator
     solver: Solver
@@ -250,7 +258,7 @@ class Run:
     cardinality: Any = None
 
     def component(self) -> SparseComponent:
-        """The result of a one-component function, with its warnings."""
+        """Return the result of a one-component function, and warn if it has not converged."""
         problem, hook = self.state.problem, self.state.hook
         found = self._with_variance()
         limit = counted(found.n_iter, "iteration") if ended(hook) else limit_of(self.solver)
@@ -271,7 +279,10 @@ class Run:
         )  # fmt: skip
 
     def _with_variance(self) -> Solution:
-        """What was found or, where that is nothing, a single variable; each with its x'Ax."""
+        """Return what was found or, where that has no variance, the variable of largest variance.
+
+        If no variable has any variance, the loading is a unit vector with value 0.
+        """
         state, found = self.state, self.found
         problem = state.problem
         if found is not None and found.objective > problem.noise(found.index):
@@ -280,7 +291,7 @@ class Run:
         allowed = supports.wanted
         if not len(allowed):
             allowed = supports.available
-            if supports.counts_variables and isinstance(self.cardinality, int):  # of groups that fit
+            if supports.counts_variables and isinstance(self.cardinality, int):  # only groups that have room
                 units = supports.fitting(supports.included, self.cardinality)
                 allowed = supports.index(units) if units.any() else allowed
         diagonal = np.zeros(problem.p) if problem.diagonal is None else problem.diagonal
@@ -298,8 +309,11 @@ class Run:
 
 
 def choice_options(method: type[Solver], choice: Choice | None, kernels: bool = False) -> dict[str, Any]:
-    """The arguments of `Supports.checked`; `signs=1` alone is left to the `kernels`, of a method that has
-    them for it."""
+    """Return the arguments of `Supports.checked` for a choice.
+
+    If `signs=1` is all that the choice says, and the method has a kernel for nonnegative entries, that kernel
+    takes the signs (`by_kernels`).
+    """
     known = knowledge(choice)
     if not known:
         return known
@@ -316,7 +330,7 @@ def begun(
     callback: Callback | None, kind: Any, center: Any, scale: Any, sample_weight: Any,
     definite: bool = False,
 ) -> Run:  # fmt: skip
-    """What a one-component function is given, validated, before the search."""
+    """Return the `Run` of a one-component function before the search, with all that was given validated."""
     record = as_record(options, METHODS[method.name])
     needs = method.needs(record)
     problem = as_problem(
@@ -334,6 +348,6 @@ def begun(
 
 
 def run_one(*given: Any) -> Run:
-    """The run of a one-component function, from what it is given."""
+    """Return the `Run` of a one-component function after its search."""
     run = begun(*given)
     return replaced(run, found=run.solver.find(run.state, run.cardinality))

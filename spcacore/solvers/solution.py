@@ -20,14 +20,15 @@ Report = Callable[[int], object]  # told the number of iterations
 
 
 class Ended(Exception):
-    """The callback ended the search, and the component under way is not wanted."""
+    """Raised where the callback ends the search and the component under way is not returned."""
 
 
 @record
 class ProgressHook:
-    """Reports of component t of r, by numbers of iterations; True where the search is to end.
+    """Reports the iterations of component t of r to the callback; True where the search is to end.
 
-    Of components found in turn only finished ones are returned: with `whole` it raises `Ended` instead.
+    If components are found in turn, an unfinished one is not returned. With `whole` the hook raises `Ended`
+    instead.
     """
 
     hook: Hook
@@ -52,7 +53,10 @@ def ended(hook: Report | None) -> bool:
 
 
 class ProgressClock:
-    """Reports progress, twenty times a second at most; True where the search is to end, or the time is up."""
+    """Reports progress at most twenty times a second; True if the callback or the time ends the search.
+
+    `end` is that time, as `time.monotonic` tells it.
+    """
 
     def __init__(self, hook: Report | None, end: float = math.inf):
         self.hook: Report | None = hook
@@ -68,7 +72,7 @@ class ProgressClock:
 
 
 class Tally(NamedTuple):
-    """How many starts there were, runs that went to their ends, and runs that ended at the best value."""
+    """How many starts there were, how many runs went to their end, and how many ended at the best value."""
 
     starts: int = 1
     ends: int = 1
@@ -76,13 +80,16 @@ class Tally(NamedTuple):
 
 
 def agreeing(runs: Iterable[tuple[float, int]], best: float) -> int:
-    """How many runs ended at the best value, of so many that ended at each value."""
+    """Return how many runs ended at the best value, but for rounding.
+
+    `runs` has pairs of a value and the number of runs that ended there.
+    """
     return sum(count for value, count in runs if value >= best - TALLY_TIE * abs(best))
 
 
 @record
 class Solution:
-    """One component in the units of the operator."""
+    """One component, in the units of the operator: the variables of its support, and their entries."""
 
     index: Index
     entries: AnyArray
@@ -91,19 +98,19 @@ class Solution:
     converged: bool
     upper_bound: float | None = None
     tally: Tally = Tally()
-    proved: bool = False  # that no other of as many variables is better
+    proved: bool = False  # whether no other support of this cardinality is better
 
     def moved_to(self, other: Solution) -> Solution:
-        """With the variables and values of another."""
+        """Return this record with the variables, values and objective of another."""
         return replaced(self, index=other.index, entries=other.entries, objective=other.objective)
 
 
 def drop_zeros(found: Solution | None) -> Solution | None:
-    """Without entries that are zero, and with its sign; None if nothing is left."""
+    """Return the component without entries that are zero, with its sign fixed; None if nothing is left."""
     if found is None or not found.objective > -np.inf:
         return None
     (kept,) = found.entries.nonzero()
-    if len(kept) == 0:  # a deflated matrix may be zero, and yet no product with it, by rounding
+    if len(kept) == 0:  # even if A is zero after deflation: rounding may give products that are not
         return None
     return replaced(
         found,
@@ -115,7 +122,10 @@ def drop_zeros(found: Solution | None) -> Solution | None:
 
 @record
 class Begin:
-    """A start of a search: of the likely variables first, and with a known component that it may end at."""
+    """A start x of a search, the variables among which it begins, and a component at which it may end.
+
+    If the search ends on the support of `known`, that component is returned.
+    """
 
     x: Solution
     likely: Index

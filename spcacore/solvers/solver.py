@@ -1,7 +1,7 @@
-"""What a solver is, and how it is asked for more: in a working set, and for a share of the variance.
+"""What a solver is, and two searches that any solver can be used for: in a working set, and for a share.
 
-In the working set it searches some variables until no other would enter. For a share of what the dense
-component explains it finds the fewest variables.
+A working set holds some of the variables. The solver searches among these until no other variable would
+enter. A share of the variance asks for the fewest variables that explain that much of the ordinary component.
 """
 
 from __future__ import annotations
@@ -39,8 +39,11 @@ from .variance import swap_search
 
 
 class Needs(NamedTuple):
-    """What steps with some options ask: all entries of A x, or more than A of the data; and whether they can
-    search among some variables."""
+    """What the steps of a solver need, with given options.
+
+    `whole_products`: all entries of A x, not only the largest. `samples`: the data themselves, not only A.
+    `working_set`: whether the solver can search among some of the variables.
+    """
 
     whole_products: bool = False
     samples: bool = False
@@ -118,17 +121,20 @@ class Solver(ABC):
 
     @classmethod
     def needs(cls, record: Any) -> Needs:
-        """What its steps ask with these options."""
+        """Return what its steps need with the options of this record."""
         return cls.usual_needs
 
     @property
     def nearby(self) -> Solution | None:
-        """The component of a similar problem that it starts from."""
+        """The component of a similar problem that it starts from, if `start` is one."""
         return self.start if isinstance(self.start, Solution) else None
 
     def near(self, x: Solution, others: int | None = None) -> Self:
-        """The solver that starts from a component of a similar problem too, and from so many others; from
-        that alone, whatever start was given, where there are none."""
+        """Return the solver that also starts from x, a component of a similar problem.
+
+        `others` is how many other starts it takes; None leaves their number as it is. With 0 it starts from x
+        alone, whatever start the caller gave. Otherwise a start that the caller gave is kept.
+        """
         if others == 0:
             return replaced(self, start=x, n_starts=0)
         if self.start is not None and self.nearby is None:
@@ -137,33 +143,35 @@ class Solver(ABC):
 
     @abstractmethod
     def solve(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
-        """A component of the deflated operator; None where no variance, or nothing feasible, is left.
+        """Return a component of the deflated operator; None where no variance, or nothing feasible, is left.
 
-        Some of its entries may be zero, and its sign is any.
+        Some of its entries may be zero, and it may have either sign.
         """
 
     def among_some(self, state: DeflatedOperator, sparsity: Any) -> tuple[Solver, Any] | None:
-        """The solver for some of these variables, which need not re-fit values, and its sparsity.
+        """Return the solver that searches among some of the variables, and its sparsity; None if it cannot.
 
-        None unless a component of these is one of all where no |A x| outside exceeds its level.
+        That solver need not re-fit values. What it finds among some variables must be a component of all of
+        them as soon as no |A x| outside exceeds the `level`.
         """
         return None
 
     def level(self, state: DeflatedOperator, x: Solution, sparsity: Any) -> float | None:
-        """What |A x| must exceed at a variable outside of the support to enter; None if x does not tell."""
+        """Return what |A x| must exceed at a variable outside to enter; None if x does not tell."""
         raise NotImplementedError
 
     def path(self, state: DeflatedOperator, most: int) -> Iterator[Solution] | None:
-        """Components of ever more variables, where one search passes them all; else None."""
+        """Return components of ever more variables, if one search passes through them all; else None."""
         return None
 
     def find(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
-        """What `solve` finds, in the working set where there is one and the solver can say what it lacks.
+        """Return what `solve` finds, by a search in the working set where that can tell.
 
-        From the default starts where a start that was given leads nowhere: A maps it to zero, perhaps.
+        If a start that was given leads nowhere, for example because A maps it to zero, search from the
+        default starts.
         """
         x = search_in_working_set(self, state, sparsity)
-        x = _chosen(state.supports, drop_zeros(self.solve(state, sparsity) if x is None else x))
+        x = _admissible(state.supports, drop_zeros(self.solve(state, sparsity) if x is None else x))
         infeasible = self.orthogonal and state.loadings
         if x is not None or infeasible or not isinstance(self.start, np.ndarray):
             return x
@@ -175,12 +183,15 @@ class Solver(ABC):
     def together(
         self, problem: Problem, sparsities: Sequence[Any], seed: list[int], hook: ProgressHook | None
     ) -> list[Solution] | None:
-        """All components, where it finds them at once; else None."""
+        """Return all components, if the solver finds them at once; else None."""
         return None
 
 
-def _chosen(supports: Supports, x: Solution | None) -> Solution | None:
-    """x without what a search of no steps has left of excluded variables, and with the signs asked for."""
+def _admissible(supports: Supports, x: Solution | None) -> Solution | None:
+    """Return x without entries of excluded variables, and with the asked signs; None if no entry is left.
+
+    A search that makes no step returns its start, which may have such entries.
+    """
     if x is None or supports.plain:
         return x
     entries = np.where(supports.excluded[x.index], x.entries.dtype.type(0), x.entries)
@@ -193,9 +204,9 @@ def _chosen(supports: Supports, x: Solution | None) -> Solution | None:
     return replaced(x, index=index, entries=supports.sign(index, entries[kept]))
 
 
-# ---- the search among some ------------------------------------------------------------------------------
+# ---- the search in the working set ----------------------------------------------------------------------
 
-Inner = tuple[Solver, Any]  # what `among_some` says
+Inner = tuple[Solver, Any]  # what `among_some` returns: the solver for some of the variables, its sparsity
 
 
 def _inner(solver: Solver, state: DeflatedOperator, sparsity: Any) -> Inner | None:
@@ -203,7 +214,10 @@ def _inner(solver: Solver, state: DeflatedOperator, sparsity: Any) -> Inner | No
 
 
 def search_in_working_set(solver: Solver, state: DeflatedOperator, sparsity: Any) -> Solution | None:
-    """The best found in the working set, once no variable outside would enter; None if it cannot tell."""
+    """Return the best component found in the working set, once no variable outside would enter.
+
+    None if there is no working set, or if it cannot tell; the caller then searches among all variables.
+    """
     inner = _inner(solver, state, sparsity)
     if inner is None:
         return None
@@ -211,14 +225,17 @@ def search_in_working_set(solver: Solver, state: DeflatedOperator, sparsity: Any
     active = union(likely, _removed(state), *([] if given is None else [given.index]))
     if not state.problem.working_set.admit(active):
         return None
-    x = _at_rest(inner, state, active, {0: given}, True).get(0)
+    x = _settled(inner, state, active, {0: given}, True).get(0)
     return None if x is None else _finished(solver, inner[0], state, x)
 
 
 def found_from_each(
     solver: Solver, state: DeflatedOperator, begins: list[Begin], sparsity: Any
 ) -> Iterator[Solution | None]:
-    """What is found from each start alone, in the working set where there is one that can tell."""
+    """Yield what the solver finds from each start alone.
+
+    It searches in the working set where there is one that can tell, and among all variables otherwise.
+    """
     inner = _inner(solver, state, sparsity)
     found: list[Solution | None] = [None] * len(begins)
     if inner is not None:
@@ -230,7 +247,11 @@ def found_from_each(
 def search_from_each(
     inner: Inner, solver: Solver, state: DeflatedOperator, begins: list[Begin]
 ) -> list[Solution | None]:
-    """The same from each start alone, which share the checks of all columns."""
+    """Return what is found from each start alone in the working set; None where it cannot tell.
+
+    All runs share the checks of the columns. If the set has no room for all starts, each is searched by
+    itself.
+    """
     working_set: WorkingSet = state.problem.working_set
     out: list[Solution | None] = [None] * len(begins)
     likely = [working_set.index]
@@ -243,7 +264,7 @@ def search_from_each(
         each = (search_from_each(inner, solver, state, [b]) for b in begins)
         return [x for found in each for x in found]
     starts = {i: begin.x for i, begin in enumerate(begins)}
-    found = _at_rest(inner, state, active, starts)
+    found = _settled(inner, state, active, starts)
     for i, x in found.items():
         known = begins[i].known
         same = known is not None and np.array_equal(x.index, known.index)
@@ -251,35 +272,41 @@ def search_from_each(
     return out
 
 
-def _at_rest(
+def _settled(
     inside: Inner, state: DeflatedOperator, active: Index,
     under_way: Mapping[int, Solution | None], anew: bool = False,
 ) -> dict[int, Solution]:  # fmt: skip
-    """Where the runs under way end, of which no variable outside of the set would enter.
+    """Search between the active variables, and let others join, until none would enter: what each run found.
 
-    `anew`: they begin from all starts in the set, and once nothing enters do so again, until that is no news.
+    `under_way` has the component from which each run starts, or None for the solver's own starts. A run for
+    which the check of all columns cannot tell is left out of the answer.
+
+    With `anew` the first turn takes all starts. Later turns go on from the last component alone until nothing
+    enters; then all starts are taken again in the larger set, until they find nothing new.
     """
     (inner, among), working_set = inside, state.problem.working_set
-    everywhere, removed = anew, _removed(state)
+    everywhere, removed = anew, _removed(state)  # `everywhere`: this turn takes all starts
     rested: dict[int, Solution] = {}
     for turn in range(WORKING_SET_CHECKS):
+        # Search in the set: the same problem for the active variables alone
         restricted = working_set.restricted(state, active)
         reached: dict[int, tuple[Solution, float]] = {}
         for i, x in under_way.items():
-            near = None if x is None else _at(x, np.searchsorted(active, x.index))
+            near = None if x is None else _renumbered(x, np.searchsorted(active, x.index))
             way = inner if near is None else inner.near(near, None if anew and everywhere else 0)
             new = drop_zeros(way.solve(restricted, among))
             level = _level(inner, restricted, new, among)
             if new is None or level is None:
                 continue
             tally = new.tally if x is None or everywhere or not anew else x.tally
-            new = replaced(_at(new, active[new.index]), proved=False, tally=tally)
+            new = replaced(_renumbered(new, active[new.index]), proved=False, tally=tally)
             if ended(state.hook) or (everywhere and turn > 0 and x is not None and _same(x, new)):
                 rested[i] = new
             else:
                 reached[i] = new, level
         if not reached:
             break
+        # Check all columns: which variables outside have |A x| above the level?
         entrants = _entrants(inner, state, active, list(reached.values()))
         going: dict[int, Solution] = {}
         joining: list[Index] = []
@@ -291,6 +318,7 @@ def _at_rest(
                 joining.append(found)
         if not going:
             break
+        # Let these variables join
         under_way = going
         used = union(removed, *(x.index for x in going.values()))
         everywhere = not any(map(len, joining))
@@ -302,24 +330,33 @@ def _at_rest(
 
 
 def _finished(solver: Solver, inner: Solver, state: DeflatedOperator, x: Solution) -> Solution | None:
-    """x with its objective, and where values are re-fitted and variables swapped these, from the data."""
+    """Return x with what the inner solver left out: its objective, re-fitted values and swaps, from the data.
+
+    None if no entry is left.
+    """
     if not solver.renormalize:
         return replaced(x, objective=state.quadratic(x.index, x.entries))
     state = state.orthogonal() if solver.orthogonal else state
     least = GRAM_LEFT.of(state.operator.dtype) * float(state.problem.variances.max())
-    fitted = inner.renormalize and x.objective > least  # in the set, with enough digits
+    fitted = inner.renormalize and x.objective > least  # already in the set, with enough digits
     return drop_zeros(swap_search(state, x if fitted else refit(state, x), solver.swaps))
 
 
 def _removed(state: DeflatedOperator) -> Index:
-    """The variables of earlier components, each of which must be in the set."""
+    """Return the variables of earlier components.
+
+    All must be in the set, because deflation changes their rows of A.
+    """
     return union(*(index for index, _ in state.loadings))
 
 
 def _level(
     inner: Solver, restricted: DeflatedOperator, found: Solution | None, sparsity: Any
 ) -> float | None:
-    """The level of what was found in the set; None if it is rounding or does not tell."""
+    """Return the level that a variable outside must exceed to enter, given what was found in the set.
+
+    None if x does not tell, or if its variance is rounding.
+    """
     if found is None or found.objective <= _rounding(restricted):
         return None
     return inner.level(restricted, found, sparsity)
@@ -328,7 +365,10 @@ def _level(
 def _entrants(
     inner: Solver, state: DeflatedOperator, active: Index, reached: list[tuple[Solution, float]]
 ) -> list[Index | None]:
-    """The largest that would enter each, as many as it has; None where so many would that they will stay."""
+    """Return, for each run, the variables that would enter: the largest, at most as many as its support has.
+
+    None where the level is fixed and so many exceed it that the component is not sparse.
+    """
     vectors = [(x.index, np.ascontiguousarray(x.entries), level) for x, level in reached]
     out: list[Index | None] = []
     each = state.problem.working_set.entrants(state, active, vectors)
@@ -339,8 +379,8 @@ def _entrants(
     return out
 
 
-def _at(x: Solution, index: Index) -> Solution:
-    """x with its variables at other, ascending, places."""
+def _renumbered(x: Solution, index: Index) -> Solution:
+    """Return x with other numbers for the same variables, in the same order."""
     return replaced(x, index=np.ascontiguousarray(index, np.intp))
 
 
@@ -349,27 +389,31 @@ def _same(x: Solution, y: Solution) -> bool:
 
 
 def _rounding(restricted: DeflatedOperator) -> float:
-    """Below this, what is left of a variance by deflating a Gram matrix is rounding."""
+    """Return the variance below which what deflation leaves of a Gram matrix is rounding."""
     eps = eps_of(restricted.operator.dtype)
     return WORKING_SET_NOISE * eps * float(restricted.problem.variances.max())
 
 
-SolveAt = Callable[[int, Solution | None], Solution | None]
+# ---- the fewest variables for a share of the variance ---------------------------------------------------
+
+SolveAt = Callable[[int, Solution | None], Solution | None]  # of a cardinality and a component to start near
 
 
 def least_share(explained: Explained, state: DeflatedOperator) -> float:
-    """What a component is to explain, but for rounding."""
+    """Return the share that a component is to explain, less what may be rounding."""
     return float(explained.share) * (1 - SHARE_ROUNDING.of(state.operator.dtype))
 
 
 def fewest_variables(solver: Solver, state: DeflatedOperator, share: Explained) -> Solution | None:
-    """The component of the fewest variables, among those that the solver finds, that explains the share.
+    """Return the component of the fewest variables, of those that the solver finds, that explains the share.
 
-    That of the largest eigenvalue of the deflated A or, of its score t, the squared correlation with t. By
-    bisection, each search started from the last component that sufficed, or on the path of one search.
+    The share refers to the largest eigenvalue of the deflated A, or it is the squared correlation with the
+    score of its eigenvector (`Explained.of`). The cardinality is found on the path of one search, or by
+    bisection, where each search starts from the last component that sufficed.
     """
     if solver.takes_share:
         return solver.solve(state, share)
+    # Cardinalities between which the answer lies, from the ordinary component alone
     least = least_share(share, state)
     dense = _Dense(state)
     if not dense.value > state.problem.noise(np.arange(1), state.deflation.first_order):
@@ -380,6 +424,7 @@ def fewest_variables(solver: Solver, state: DeflatedOperator, share: Explained) 
         low, first = min(max(low, fewest), high) if not state.supports.grouped else fewest, None
     if state.supports.positive:  # nor does it have these signs
         high, first = state.p, None
+    # The first component of a path that suffices
     path = solver.path(state, high)
     if path is not None:
         last = first
@@ -389,6 +434,7 @@ def fewest_variables(solver: Solver, state: DeflatedOperator, share: Explained) 
             last = x if first is None else first
         return drop_zeros(last)
 
+    # Or bisection, with a search for each cardinality
     def solve_at(k: int, near: Solution | None) -> Solution | None:
         return (solver if near is None else solver.near(near)).find(state, k)
 
@@ -399,7 +445,11 @@ def bisect(
     solve_at: SolveAt, reaches: Callable[[Solution], bool], low: int, high: int, hook: Report | None,
     near: Solution | None = None,
 ) -> Solution | None:  # fmt: skip
-    """The component of the smallest k in [low, high] that reaches; that of `high` where none does."""
+    """Return the component of the smallest k in [low, high] for which `reaches` is true.
+
+    If it is true for none, return the component of `high`. `near` is a component that may suffice for `high`,
+    and from which the first search starts.
+    """
     best = solve_at(high, near)
     if near is not None and (best is None or not reaches(best)):
         best = near
@@ -414,7 +464,7 @@ def bisect(
 
 
 class _Dense:
-    """The leading eigenvector of the deflated A."""
+    """The ordinary component of the deflated A: its vector u, its eigenvalue l, and the second one, m."""
 
     def __init__(self, state: DeflatedOperator):
         self.state, self.p = state, state.p
@@ -428,7 +478,7 @@ class _Dense:
         self.vector = np.ascontiguousarray(vectors[:, 0], np.float64)
 
     def share(self, of: str, x: Solution) -> float:
-        """What a component explains."""
+        """Return the share that x explains: x'Ax / l, or the squared correlation of the scores."""
         if of == "variance":
             return x.objective / self.value
         # corr(X x, X u)^2 = lambda (x'u)^2 / x'Ax
@@ -436,11 +486,11 @@ class _Dense:
         return self.value * float(self.vector[x.index] @ x.entries) ** 2 / variance if variance > 0 else 0.0
 
     def bracket(self, of: str, least: float) -> tuple[int, int, Solution | None]:
-        """Numbers of variables that are too few, less one, and enough; and a component of so many.
+        """Return the smallest cardinality that may suffice, one that does, and a component of it or None.
 
-        With the largest eigenvalues l and m, x'Ax <= l c^2 + m (1 - c^2), and c^2 = (x'u)^2 is at most the
-        sum of the k largest u_j^2. The truncated u is a component; where it is not
-        feasible, its values are re-fitted.
+        With k variables, c^2 = (x'u)^2 is at most the sum of the k largest u_j^2, and x'Ax <= l c^2 + m (1 -
+        c^2). This rules out small k. The k largest entries of u make a component, which shows that a k
+        suffices; its values are re-fitted where the truncated vector is not feasible.
         """
         plain = not (self.state.quotient or self.state.constrained)
         order = descending(np.abs(self.vector))
@@ -461,6 +511,7 @@ class _Dense:
         return min(low, high), high, first
 
     def _truncated(self, index: Any) -> Solution:
+        """Return u on these variables alone, of unit norm."""
         index = np.sort(index)
         entries = self.vector[index] / np.linalg.norm(self.vector[index])
         entries = entries.astype(self.state.operator.dtype)
