@@ -524,11 +524,11 @@ class _Tree(Search):
         N[diagonal] += margin
         self.N, self.pruning_level = N, level + 2 * margin / self.least
 
-    def _keep(self, bound: float, rows: NDArray[np.uint8], excess: Array) -> bool:
+    def _queue_children(self, bound: float, rows: NDArray[np.uint8], excess: Array) -> bool:
         if self.parts is not None:
             feasible = np.array([self._close(row) for row in rows], bool)
             rows, excess = rows[feasible], excess[feasible]
-        return super()._keep(bound, rows, excess)
+        return super()._queue_children(bound, rows, excess)
 
     def _close(self, variables: NDArray[np.uint8]) -> bool:
         """Leave out the rest of a part that is complete; whether no part has too many variables."""

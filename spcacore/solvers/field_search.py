@@ -1,5 +1,7 @@
-"""A search that goes on from where a race ends on A between some variables, or between all, and whether noise
-explains what was found."""
+"""The search of one component from the ends of races on A between some variables, or between all.
+
+Also here: whether noise alone would explain what was found, so that a weak signal may have been missed.
+"""
 
 from __future__ import annotations
 
@@ -67,16 +69,18 @@ from .solver import found_from_each
 from .starts import extreme_samples
 from .variance import swap_search
 
-Race = tuple[list[End], int, int]  # its ends, the best first, starts, and steps to the best
+Race = tuple[list[End], int, int]  # ends, the best first; the number of starts; the steps to the best end
 
 
 @record
 class FieldSearch:
     """The search of one component from the ends of races on fields.
 
-    A field of some variables, at first, tells whether one start is enough: then columns of A tell of no other
-    supports than the best of those to which its ends lead, once all variables may enter.  Else the field is
-    that of all variables, or of as many as memory allows.
+    A field is A between some variables, in single precision. First, a race on a small field tells whether one
+    start is enough (`probed`): it is, if the ends of that race, once all variables may enter, lead to nothing
+    better, and columns of A do not tell of other supports. Otherwise a race runs on the field of all
+    variables, or of as many as memory allows (`raced`). Where the signal may be weak, all columns of a field
+    start (`deeper`).
     """
 
     solver: IterativeSolver
@@ -86,25 +90,31 @@ class FieldSearch:
     swaps: float
 
     def at_once(self) -> bool:
-        """Whether a race comes first: where that costs less than dense leading vectors, or variances do not
-        tell whom to try."""
+        """Whether a race comes first, before any search from one start.
+
+        It does if variances do not tell which variables to try, and a race costs less than dense leading
+        vectors.
+        """
         p, cheap = self.state.p, self.state.p <= FIELD_ORDER or self.state.problem.cost > KRYLOV_WORK
         return cheap and p > BRIEF_ORDER and self._untold()
 
     def all_race(self) -> bool:
-        """Whether every variable of these is in that race."""
+        """Whether a race comes first, and has all variables."""
         return self.state.p <= FIELD_ORDER and self.at_once()
 
     def _untold(self) -> bool:
-        """Whether few variables tell nothing of the others: where all are few, or variances tie."""
+        """Whether a small field would tell nothing of the other variables: if all are few, or
+        variances tie.
+        """
         p = self.state.p
         return p <= FIELD_AT_ONCE or variances_tie(self.state.diagonal, min(4 * self.cardinality, p))
 
     def probed(self, best: Solution) -> tuple[Solution | None, bool]:
-        """The best of this component and those from a few variables, and whether that is enough.
+        """Return the better of this component and those from a race on a small field; whether that is enough.
 
-        It is not where it finds a support better that has variables in common. One that has none may be the
-        next component, which came first: then every component is asked about.
+        It is not enough if the race finds a better support that has variables in common with this one,
+        because one start then misses supports. A better support without common variables may be the next
+        component, which came first. So `ground.moved` is set, and every later component is probed too.
         """
         ground = self.ground
         if ground.wide or self._untold():
@@ -116,7 +126,7 @@ class FieldSearch:
         field = ground.field(self.state, some, False)
         if field is None:
             return best, True
-        new = self._from(field.index, best, self._ends(field, PROBE_STARTS, RACE_ENDS), FIELD_LIFTED)
+        new = self._best_of_race(field.index, best, self._race(field, PROBE_STARTS, RACE_ENDS), FIELD_LIFTED)
         moved = _moved(new, best)
         ground.wide = moved and (new is None or bool(are_among(best.index, new.index).any()))
         if not ground.wide and (moved or ground.enough == 0):
@@ -127,26 +137,32 @@ class FieldSearch:
         return new, enough
 
     def raced(self, best: Solution | None) -> Solution | None:
-        """The best of this component and those from the ends of a race."""
+        """Return the better of this component and those that the ends of a race lead to."""
         return self._raced(best, FIELD_ORDER if self.state.p <= FIELD_ORDER else FIELD_SOME, RACE_STARTS)
 
     def deeper(self, best: Solution | None) -> Solution | None:
-        """The best of this component, no more correlated than noise, and those where all columns lead."""
+        """Return the better of this component and those to which a race from all columns leads.
+
+        This is for a component that is no more correlated than noise, so that a weak signal may have been
+        missed.
+        """
         thorough = replaced(self, swaps=max(self.swaps, WEAK_SWAP_WORK))
         return thorough._raced(best, FIELD_ORDER if self.all_race() else FIELD_SOME, 0)
 
     def _raced(self, best: Solution | None, most: int, count: int) -> Solution | None:
-        """The best of this component and those from a race between all variables, or between so many.
+        """Return the better of this component and those from a race between all variables, or between `most`.
 
-        A part of A lacks variables that the best support has, and what has little variance is told by no
-        other variable.  So the ends of a race in a part name the variables with which they have most in
-        common, and the next race runs among these.  Where variances tell whom to try, that is so if the best
-        before has many variables outside.
+        The race has `count` starts, or starts from all columns of the field if that is 0. A field of some
+        variables lacks others that the best support has, and no other variable tells of one that has little
+        variance. So the ends of a race on part of A name the variables with which they have most in common,
+        and the next race runs among these. Where variances tell which variables to try, that is done only if
+        many variables of the best component so far are outside of the field.
         """
         ground, state, deep, at_once = self.ground, self.state, count == 0, self.at_once()
         field = ground.field(state, most, deep)
         if field is None or ended(self.state.hook):
             return best
+        # How many rounds follow the first race, and how many ends lead to the variables of the next field
         last = leads = DEEP_ENDS if deep else RACE_ENDS
         if field.whole or deep:
             rounds = 0 if field.whole else FIELD_ROUNDS
@@ -155,63 +171,72 @@ class FieldSearch:
             rounds = int(at_once or (outside and ground.partial < PROBES))
         if rounds:
             leads = min(FIELD_LEADS, max(FIELD_LEADS_LEAST, int(FIELD_IMAGE_WORK / self.state.problem.cost)))
-        few = deep or not (rounds or field.whole)  # of what is likely, and where variances tell
-        race, lifted = self._ends(field, count, leads), FIELD_LIFTED // (1 + few)
+        # The first race; its ends go on among all variables
+        few = deep or not (rounds or field.whole)  # fewer of its ends go on
+        race, lifted = self._race(field, count, leads), FIELD_LIFTED // (1 + few)
         if not (deep or field.whole):
-            best = self._from(field.index, best, race, lifted)
+            best = self._best_of_race(field.index, best, race, lifted)
             if not rounds:
                 return best
+        # The next races, each among the variables whose products with vectors of the last ends are largest
         made = 0
         for left in range(rounds)[::-1]:
             made += race[1] * deep
             supports = [end.index for end in race[0][:leads]]
             among = field.around(supports, FIELD_PARTNERS * self.cardinality, FIELD_SOME)
-            del field  # before the next is formed
+            del field  # its memory is free before the next is formed
             field = Field(state.problem, among)
             if ended(self.state.hook) or not field.without(state):
                 return best
-            race = self._ends(field, count, leads if left else last)
+            race = self._race(field, count, leads if left else last)
+        # The ends of the last race go on among all variables
         among = field.index
-        del field  # before the search among all variables
-        new = self._from(among, best, race, lifted, made)
+        del field  # its memory is free before that
+        new = self._best_of_race(among, best, race, lifted, made)
         if rounds and not deep and best is not None and new is not None:
             ground.partial += new.objective <= best.objective * (1 + FIELD_GAIN)
         return new
 
-    def _from(
+    def _best_of_race(
         self, among: Index, best: Solution | None, race: Race, lifted: int, made: int = 0
     ) -> Solution | None:
-        """The best of this component and those that so many ends of a race among some lead to among all."""
+        """Return the better of this component and those that the ends of a race lead to among all variables.
+
+        The race was `among` these variables. At most `lifted` of its ends go on: those with values near the
+        best, or above it, on other supports. `made` is the number of starts of earlier races.
+        """
+        # Which ends go on: values on the field are rough, so those a little less than the best count too
         state, k, p = self.state, self.cardinality, self.state.p
         ends, n_starts, steps = race
         whole = len(among) == p
         comparable = state.constraint is None and not state.quotient
         slack = FIELD_ROUNDING if whole else FIELD_SLACK[p > FIELD_ORDER]
-        least, here = -np.inf, among[:0]
+        least, here = -np.inf, among[:0]  # `here`: the variables of the best that are in the field
         if best is not None:
             least = best.objective * (1 - slack) if comparable else least
             here = best.index if whole else np.intersect1d(best.index, among)
         alike = whole and comparable  # values here are those among all variables
         if alike and ends:
             least = max(least, ends[0].value * (1 - slack))
-        again = [end for end in ends if len(here) and are_among(here, end.index).all()]
-        chosen = [end for end in ends if end.value >= least and not any(end is other for other in again)]
+        reached = [end for end in ends if len(here) and are_among(here, end.index).all()]  # the best itself
+        chosen = [end for end in ends if end.value >= least and not any(end is other for other in reached)]
         chosen = chosen[: FIELD_LIFTED // 2 if alike else lifted]
+        # Continue from these, and count all runs
         fitted = steps if alike and can_be_swapped(k, len(among), self.swaps) else None
         before = Tally(0, 0, 0) if best is None else best.tally
         tally = Tally(
             before.starts + made + n_starts,
             before.ends + sum(end.runs for end in ends),
-            before.best + sum(end.runs for end in again),
+            before.best + sum(end.runs for end in reached),
         )
         return self._lifted(chosen, best, alike, fitted, tally)
 
     def from_samples(self, best: Solution) -> Solution:
-        """The best of this component and those to which samples lead that have entries far from the mean.
+        """Return the better of this component and those to which samples with extreme entries lead.
 
-        The part of A in which races begin has few of the variables that share such a sample.
+        A part of A, in which races begin, has few of the variables that share such a sample.
         """
-        if self.state.p <= FIELD_AT_ONCE or self.all_race():  # no part of A, but all of it
+        if self.state.p <= FIELD_AT_ONCE or self.all_race():  # races have all variables
             return best
         ends = []
         for support in extreme_samples(self.state, self.cardinality, best.objective):
@@ -227,10 +252,10 @@ class FieldSearch:
     def _lifted(
         self, chosen: list[End], best: Solution | None, alike: bool, fitted: int | None, tally: Tally
     ) -> Solution | None:
-        """The best of this component and those to which these ends lead among all variables.
+        """Return the better of this component and those to which these ends lead among all variables.
 
-        The values of ends that are `alike` count for all variables; the variables of those that are `fitted`,
-        after so many steps, have been swapped. The tally counts the runs that have reached the best so far.
+        If the ends are `alike`, their values are those among all variables. If `fitted` is a number of steps,
+        their variables have been swapped, and only values are re-fitted. The tally counts the runs so far.
         """
         state, new = self.state, best
         if fitted is not None:
@@ -256,13 +281,14 @@ class FieldSearch:
         tally = Tally(tally.starts, tally.ends, agreeing(runs, new.objective))
         return replaced(new, tally=tally, n_iter=new.n_iter if new is best else n_iter)
 
-    def _ends(self, field: Field, count: int, most: int) -> Race:
-        swaps = self.swaps if field.whole or count == 0 else 0.0  # else they follow among all
+    def _race(self, field: Field, count: int, most: int) -> Race:
+        """Race on a field. Swaps are left for later if its ends go on among all variables."""
+        swaps = self.swaps if field.whole or count == 0 else 0.0
         tol = max(self.solver.tolerance(self.state.operator), 1e-6)
         return ends_on_field(field, self.cardinality, count, most, swaps, tol, self.state.hook)
 
     def _begin(self, support: Index, best: Solution | None) -> Begin:
-        """The leading eigenvector on a support, as a start."""
+        """Return a start: the leading eigenvector on a support."""
         G = self.state.submatrix(support)
         vector = _core.leading_eigenvector(np.ascontiguousarray(G))[1]
         x = Solution(support, np.ascontiguousarray(vector), 0.0, 0, True)
@@ -271,10 +297,11 @@ class FieldSearch:
     def _hidden(self, field: Field, best: Solution) -> bool:
         """Whether columns of A tell of supports that a part of A hides.
 
-        Of data only some entries of each column are read.
+        Columns at random are compared, as `_reaching` does. Of data only some entries of each are read.
         """
         if self._apart_in(field, best):
             return False
+        # Columns at random
         op, diagonal = self.state.operator, self.state.variances
         rng = np.random.default_rng([*self.state.seed[:1], PROBE_COLUMNS])
         some = np.flatnonzero(diagonal > 0)
@@ -282,11 +309,12 @@ class FieldSearch:
         known = rows_of(op, few) if op.symmetric_form else None
         if known is not None and not op.by_passes:
             return self._reaching(best, few, known, np.arange(op.p)) >= PROBE_AGAIN
+        # Their entries at random rows: a few first, and all of them only if the few tell of something
         rows = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.n, 1)), rng)
         F = float(op.factor) * op.columns(few).astype(np.float32) if known is None else few[:, None]
 
         def at(rows: Index) -> Array:
-            if known is not None:  # in blocks of rows, the same entries as in memory decide
+            if known is not None:  # of blocks of rows: the entries that would decide in memory
                 return known[:, rows]
             parts = (rows[at : at + PROBE_PART] for at in range(0, len(rows), PROBE_PART))
             return np.concatenate([F @ op.columns(part).astype(np.float32).T for part in parts], axis=1)
@@ -297,10 +325,10 @@ class FieldSearch:
         return self._reaching(best, few, at(rows), rows) >= PROBE_AGAIN
 
     def _apart_in(self, field: Field, best: Solution) -> bool:
-        """Whether the variables at random of a field have so few partners there that none can be hidden.
+        """Whether the random variables of a field have so few partners there that no support can be hidden.
 
-        Of the k variables of a support some are in the field, by a Poisson distribution, and their entries
-        stand for as many times more as there are variables outside.
+        The number of the k variables of a support that are in the field follows a Poisson distribution. The
+        largest entries of a row of the field stand for more of them, in proportion to the variables outside.
         """
         diagonal = self.state.problem.variances
         known = union(best.index, _core.select_largest(diagonal, len(field.index) // 2))
@@ -319,10 +347,11 @@ class FieldSearch:
         return bool(np.count_nonzero(reaching & (variance > 0)) < expected / 2)
 
     def _reaching(self, best: Solution, few: Index, columns: Array, rows: Index) -> int:
-        """How many columns, of which these rows are read, lead to other supports that explain as much.
+        """Return how many columns lead to other supports that explain as much, by these rows of them.
 
-        Of x = T_k(a_j)/||T_k(a_j)||, x'Ax >= ||T_k(a_j)||^2/a_jj, as (e_j'A x)^2 <= a_jj x'Ax.  The largest
-        entries that are read, but for a_jj, stand for as many times more.
+        For x = T_k(a_j)/||T_k(a_j)||, the k largest entries of column j, x'Ax >= ||T_k(a_j)||^2/a_jj, as
+        (e_j'A x)^2 <= a_jj x'Ax. The largest entries that are read, beside a_jj, stand for more of them in
+        proportion.
         """
         diagonal, reaching = self.state.variances[few], 0
         read = len(rows) / max(int(np.count_nonzero(self.state.variances > 0)), 1)
@@ -342,30 +371,38 @@ def _moved(new: Solution | None, best: Solution) -> bool:
 
 
 def _runs(some: Index, count: int, rng: np.random.Generator) -> Index:
-    """So many variables at random, in runs of neighbors, which share the cache lines of X by rows."""
+    """Return `count` variables at random, in runs of neighbors, which share the cache lines of X by rows."""
     if len(some) <= count:
         return some
     first = rng.choice(len(some) // PROBE_RUN, count // PROBE_RUN, replace=False)
     return some[(np.sort(first)[:, None] * PROBE_RUN + np.arange(PROBE_RUN)).ravel()]
 
 
-NORMAL_MEDIAN = 0.67449  # of |z|, z standard normal
+# ---- whether noise explains what was found --------------------------------------------------------------
+
+NORMAL_MEDIAN = 0.67449  # the median of |z| for standard normal z
 
 
 def rises_above_noise(state: DeflatedOperator, x: Solution) -> bool:
     """Whether the variables of x are correlated by more than noise explains.
 
-    Their mean correlation, weighted by |x_i x_j| (a_ii a_jj)^(1/2), is compared with that of the best k of p
-    variables without any signal, which is about s (2 log(p over k) / m)^(1/2): that many supports, and the
-    mean of m = k (k - 1) / 2 correlations of deviation s in each. A better support has larger correlations
-    still, and the start from one of its variables sees them. Where A is a matrix, so that another start costs
-    little, unequal weights w count as fewer, m = (sum w)^2 / sum w^2: k - 1 where one variable has nearly all
-    of x. The s of an earlier component will do where it leaves no doubt, as s would have to grow NOISE_GROWTH
-    times.
+    Their mean correlation, weighted by |x_i x_j| (a_ii a_jj)^(1/2), is compared with the best one that noise
+    alone would give,
 
-    Correlations of independent variables deviate by n^(-1/2), whatever their distribution; with heavy tails,
-    as of rare counts, most are smaller, and s is at least that. Where they deviate by much more, as on words,
-    genes and cells, all variables are dependent, and a weak signal is not what could have been missed.
+        s (2 log(p over k) / m)^(1/2), about,    m = k (k - 1) / 2,
+
+    because there are (p over k) supports of k of p variables, and each has the mean of m correlations with
+    standard deviation s. If a better support exists, its correlations are larger still, and the start from
+    one of its variables sees them.
+
+    Where A is a matrix, so that another start costs little, unequal weights w count as fewer, m = (sum w)^2 /
+    sum w^2; then m is k - 1 where one variable has nearly all of x. The s of an earlier component is used
+    where it leaves no doubt: s would have to grow NOISE_GROWTH times.
+
+    Correlations of independent variables deviate by n^(-1/2), whatever their distribution. With heavy tails,
+    as in rare counts, most are smaller, and s is at least n^(-1/2). Where they deviate by much more, as in
+    words, genes and cells, all variables are dependent, and it is not a weak signal that may have been
+    missed.
     """
     diagonal = np.maximum(state.variances, 0)
     size = np.abs(x.entries) * np.sqrt(diagonal[x.index])
@@ -387,7 +424,10 @@ def rises_above_noise(state: DeflatedOperator, x: Solution) -> bool:
 
 
 def noise_of(state: DeflatedOperator) -> tuple[float, float]:
-    """The deviation of correlations, and that over the one of independent variables; 0 without samples."""
+    """Return the deviation of correlations that are noise, and its ratio to that of independent variables.
+
+    The ratio is 0 if the number of samples is not known.
+    """
     noise, problem = _sampled_noise(state, np.maximum(state.variances, 0)), state.problem
     chance = 0.0 if problem.n_samples is None else problem.degrees**-0.5
     if (kept := _keeper(state)) is not None:
@@ -396,14 +436,16 @@ def noise_of(state: DeflatedOperator) -> tuple[float, float]:
 
 
 def _keeper(state: DeflatedOperator) -> Any:
-    """What keeps the noise from one component to the next."""
+    """Return the record that keeps the noise from one component to the next, or None."""
     problem = state.problem
     return problem.ground if problem.working_set is None else problem.working_set
 
 
 def _sampled_noise(state: DeflatedOperator, diagonal: Array) -> float:
-    """The standard deviation of correlations that are noise, by the median of those of some of the variables
-    of largest variance."""
+    """Return the standard deviation of correlations that are noise: from their median, for a few variables.
+
+    These are spread over the variables of largest variance.
+    """
     op = state.operator
     among = _core.select_largest(diagonal, min(op.p, SUBMATRIX_ORDER))
     count = min(NOISE_VARIABLES, max(2, largest_submatrix(op)))

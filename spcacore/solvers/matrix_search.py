@@ -1,4 +1,8 @@
-"""The search of a matrix in memory, by kernels: a race from its columns (search.c), and branch and bound."""
+"""The search of a matrix in memory, by kernels: a race from its columns (search.c), and branch and bound.
+
+A race starts a run of truncated power from each of many columns. After each round only the most promising
+runs go on, and few run to their ends. Swaps then improve the best ends.
+"""
 
 from __future__ import annotations
 
@@ -46,19 +50,23 @@ from .solution import Report, Solution, Tally, ended
 
 # ---- a race, by one call --------------------------------------------------------------------------------
 
-Plan = tuple[Any, ...]  # what _core.search takes
+Plan = tuple[Any, ...]  # the fields of spca_search_plan (spca.h), as _core.search takes them
 
 
 class End(NamedTuple):
-    """The variables, ascending, where runs of a race ended, their value, and how many runs did."""
+    """A support where runs of a race ended, ascending, its value, and how many runs ended there."""
 
-    index: Index  # type: ignore[assignment]  # of tuples a method
+    index: Index  # type: ignore[assignment]  # tuples have a method of this name
     value: float
     runs: int
 
 
 class BestSupports(NamedTuple):
-    """The best supports of a matrix, by decreasing value, and what is known of the first."""
+    """The best supports of a matrix, by decreasing value.
+
+    `swapped` says whether their variables have been swapped. `tally`, `n_iter` and `proved` are about the
+    first one; `nodes` is how many nodes of a tree were divided for the proof.
+    """
 
     supports: Index
     swapped: bool
@@ -71,9 +79,10 @@ class BestSupports(NamedTuple):
 def best_supports(
     A: AnyArray, k: int, max_iter: int, tol: float, swaps: float, hook: Report | None
 ) -> BestSupports | None:
-    """The best supports of k variables of a symmetric matrix, proved to be that where it is cheap.
+    """Return the best supports of k variables of a symmetric matrix; None if no run found any.
 
-    Variables of the best ends are swapped, if that costs less than `swaps`.
+    A brief tree tries to prove the first one, where that is cheap. Variables of the best ends are swapped if
+    that costs less than `swaps` multiplications.
     """
     p = len(A)
     swapped = SWAPPED_ENDS if 20.0 * k**4 <= swaps else 0
@@ -90,13 +99,17 @@ def best_supports(
     return BestSupports(supports, swapped > 0, Tally(starts, ends, reached), n_iter, divided, proved)
 
 
-@lru_cache(maxsize=8)  # of one component after another
+@lru_cache(maxsize=8)  # the same for one component after another
 def _plan(
     p: int, dtype: DType, k: int, whole: bool, deep: bool, count: int, max_iter: int, tol: float,
     ends: int, swapped: int, tie: float,
 ) -> Plan:  # fmt: skip
-    """Starts, rounds, and the rest but for the tree; more runs go on where these are few, or a signal may be
-    weak.  A part of A has few variables of a support: more nonzeros than k would be others."""
+    """Return the plan of a race, without the numbers of the tree.
+
+    With `deep`, more runs go on in each round, because there are few or a signal may be weak. `whole` says
+    that A is between all variables: runs may then have more than k nonzeros at first. A part of A has few
+    variables of a support, so that more nonzeros would be other variables.
+    """
     tried = QUICKLY_SWAPPED_ENDS if swapped else 0
     starts, least = min(count, p), max(ends, 1)
     rounds = [
@@ -115,13 +128,14 @@ def can_be_swapped(k: int, p: int, swaps: float) -> bool:
 def ends_on_field(
     field: Field, k: int, count: int, most: int, swaps: float, tol: float, hook: Report | None
 ) -> tuple[list[End], int, int]:  # fmt: skip
-    """The different ends of a race, the best first, how many starts it had, and the steps to the best.
+    """Return the different ends of a race on a field, its number of starts, and the steps to the best end.
 
-    It has `count` starts, and `most` runs go to their ends.  Where a signal may be weak, the count is 0: then
-    every column starts.  Ends whose variables can be swapped at a cost below `swaps` have been.
+    The best end comes first. The race has `count` starts, and `most` runs go to their ends. With a count of
+    0, for weak signals, every column starts. Variables of the ends are swapped if that costs less than
+    `swaps` multiplications.
     """
     A, w = field.matrix, len(field.index)
-    if k > w or ended(hook):  # no support is within the field, or none is wanted any more
+    if k > w or ended(hook):  # the field is too small for a support, or the search is over
         return [], 0, 0
     deep, swapped = count == 0, SWAPPED_ENDS if can_be_swapped(k, w, swaps) else 0
     starts = w if deep else count
@@ -140,12 +154,14 @@ def ends_on_field(
 
 
 class Search(OpenNodes):
-    """A tree whose nodes are rows of a byte a variable (branch_and_bound.c).
+    """Branch and bound over the supports of single variables; a kernel divides nodes (branch_and_bound.c).
 
-    It begins with what is known of a support, given by positions in A, whose variables are `kept`.
+    A node is a row of q bytes, one for each variable of A: 0 if it is out, 1 if it may join, 2 if it is in.
+    The best support so far and the value that others must exceed prune the nodes.
 
-    Nodes wait in a heap, the largest bound first; beyond `FRONTIER_BYTES` on a stack that is taken first, so
-    that their number stops growing.
+    A may be between some variables only, which are `kept`; a support is given by positions in A. Nodes wait
+    in a heap, the largest bound first. If they take more than `FRONTIER_BYTES`, the newest go first, so that
+    their number stops growing.
     """
 
     heap: list[tuple[Any, ...]]
@@ -165,31 +181,35 @@ class Search(OpenNodes):
         self.kept: Index = np.arange(q) if kept is None else kept
         self.state: Any = state  # None of a matrix alone
         self.plain: bool = state is None or not (state.quotient or state.constrained)
-        self.gain: float = 1.0 if self.plain else np.inf  # of a bound by what exceeds the level
+        self.gain: float = 1.0 if self.plain else np.inf  # of a bound, per excess over the level
+        # The root: every variable may join
         root = np.ones(q, np.uint8)
         bound = self._root_bound(check_limits)
         self.heap = []
         self.queue(bound, root)
-        if state is not None:
+        if state is not None:  # what is included is in
             wanted = np.searchsorted(self.kept, state.supports.wanted)
             root[wanted] = 2
             if len(wanted) == self.k:  # there is nothing to divide
                 self.heap = []
+        # The incumbent: the best support so far
         self.work: Array = np.empty(_core.branch_work(q, self.k))
         self.index, self.vector, self.value = self.kept[support], np.zeros(len(support)), -np.inf
         self._update_incumbent(support)
         self._set_level()
 
     def best(self) -> Solution:
+        """Return the best component so far."""
         return Solution(self.index, self.vector.astype(self.state.operator.dtype), self.value, 0, True)
 
     def require(self, value: float) -> None:
-        """Leave out all that does not exceed a value, too."""
+        """Prune all supports that do not exceed a value, although none is known that has it."""
         if value > self.value:
             self.value = value
             self._set_level()
 
     def step(self, count: int = 1, check_limits: Callable[[int], object] = lambda _: None) -> int:
+        # Take nodes that may still hold something better
         nodes: list[tuple[Any, ...]] = []
         while len(nodes) < count and self.heap:
             node = heapq.heappop(self.heap)
@@ -197,6 +217,7 @@ class Search(OpenNodes):
                 nodes.append(node)
         if not nodes:
             return 0
+        # Divide them by one call; their children are rows of the same pool
         n = len(nodes)
         pool = np.empty((n * (1 + NODE_CHILDREN), len(self.A)), np.uint8)
         pool[:n] = [row for *_, row in nodes]
@@ -206,19 +227,23 @@ class Search(OpenNodes):
                 self.N, self.k, pool, np.arange(n), empty, self.work, check_limits
             )
         except BaseException:
-            for node in nodes:  # whose children are not known
+            for node in nodes:  # their children are not known: they wait again
                 heapq.heappush(self.heap, node)
             raise
         found = [
-            self._keep(node[2], pool[places[:m]], more[:m])
+            self._queue_children(node[2], pool[places[:m]], more[:m])
             for node, places, m, more in zip(nodes, empty, n_children, excess, strict=True)
         ]
         if any(found):
             self._set_level()
         return n
 
-    def _keep(self, bound: float, rows: NDArray[np.uint8], excess: Array) -> bool:
-        """Queue the children of a node, and try those that are a single support; whether one is better."""
+    def _queue_children(self, bound: float, rows: NDArray[np.uint8], excess: Array) -> bool:
+        """Queue the children of a node, and try those that are a single support; whether one is the best.
+
+        `excess` is by how much the bound of each child exceeds the level; it is negative for a single
+        support.
+        """
         improved = False
         many = len(self.heap) * len(self.A) >= FRONTIER_BYTES
         for row, e in zip(rows, excess.tolist(), strict=True):
@@ -230,7 +255,7 @@ class Search(OpenNodes):
         return improved
 
     def _update_incumbent(self, support: Index) -> bool:
-        """Whether the best values on a support make it the incumbent."""
+        """Make a support the incumbent if its best value is larger; whether it is."""
         if self.plain:
             values, vectors = np.linalg.eigh(self.A[np.ix_(support, support)])
             value, vector = float(values[-1]), vectors[:, -1]
@@ -247,10 +272,10 @@ class Search(OpenNodes):
         return True
 
     def _set_level(self) -> None:
-        """N, definite on the supports that do not beat the level, but for rounding.
+        """Form N = level I - A, which is definite on a support unless that beats the level, but for rounding.
 
-        Under a constraint level I - A + penalty QQ', which is definite only if x'Ax is at most the level
-        wherever Q'x = 0; under generalized deflation level (I - QQ') - A.
+        Under a constraint N = level I - A + penalty QQ'. It is definite only if x'Ax is at most the level
+        wherever Q'x = 0. Under generalized deflation N = level (I - QQ') - A.
         """
         level = self.value + self.tol * abs(self.value)
         N, diagonal = -self.A, np.diag_indices_from(self.A)
@@ -264,7 +289,9 @@ class Search(OpenNodes):
         self.N, self.pruning_level = N, level + 2 * margin
 
     def _root_bound(self, check_limits: Callable[[], object]) -> float:
-        """The largest sum of k magnitudes in a row, the diagonal's sign kept (Gershgorin)."""
+        """Return the largest sum over rows of a_jj and the k - 1 largest magnitudes beside it
+        (Gershgorin).
+        """
         if not self.plain:
             return np.inf
         q, most = len(self.A), -np.inf
@@ -275,11 +302,13 @@ class Search(OpenNodes):
             size[np.arange(len(rows)), rows] = 0
             rest = np.partition(size, min(first, q - 1), axis=1)[:, first:].sum(axis=1)
             most = max(most, float((self.A[rows, rows] + rest).max()))
-        return most + abs(most) * q * EPS  # decides for no matrix: the margin of the level is larger
+        return most + abs(most) * q * EPS  # its rounding prunes nothing: the margin of the level is larger
 
 
 def best_on_support(state: DeflatedOperator, support: Index | None) -> Solution | None:
-    """The best values on a support; None where there is none, or no feasible ones."""
+    """Return the component of the best values on a support; None without a support, or where none is
+    feasible.
+    """
     if support is None:
         return None
     best = fitted_on(state, support)

@@ -1,4 +1,4 @@
-"""The best values on a given support."""
+"""The best values on a given support, the comparison of runs by them, and the ascents of the solvers."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ Run = Callable[[_core.Operator, Index, AnyArray], Solution | None]
 def penalty_continuation(
     state: DeflatedOperator, x: Solution, run: Run, weights: tuple[float, ...] = CONTINUATION
 ) -> Solution | None:
-    """What a run found, with Q'x = 0 where the state asks for that; None where no vector met is feasible.
+    """Return the best component that runs with a growing penalty on the span of Q find, where Q'x must be 0.
 
-    Then the run is repeated with a growing penalty on what of x lies in the span of Q, while its support
-    settles, and the best of the supports on the way is kept.
+    x is what the run without a penalty found; without a constraint it is returned as it is. Each run starts
+    from the last one and ascends x'(A - weight QQ')x, so that its support settles near one that has a
+    feasible vector. Each new support is re-fitted under the constraint. None if no support has a feasible
+    vector.
     """
     if not state.constrained:
         return x
@@ -59,7 +61,7 @@ def same_support(x: Solution, y: Solution) -> bool:
 def is_better(state: DeflatedOperator, new: Solution, best: Solution, tol: float) -> bool:
     """Whether `new` has the larger objective or, where the two tie, the support that comes first.
 
-    Runs end within `tol` of their limits, so those that close are compared at the limits themselves.
+    Runs end within `tol` of their limits. Where two are that close, their re-fitted values are compared.
     """
     values = new.objective, best.objective
     if same_support(new, best):
@@ -76,7 +78,10 @@ def best_run(
     state: DeflatedOperator, starts: Iterable[tuple[Any, ...]], run: Callable[..., Solution | None],
     tol: float = 0,
 ) -> Solution | None:  # fmt: skip
-    """The best of the runs from all starts, or from the first ones if the callback ends the search."""
+    """Return the best of the runs from all starts, or from the first ones if the callback ends the search.
+
+    None if no run found a component. The tally tells how many runs ended at the same value.
+    """
     best, values = None, list[float]()
     for start in starts:
         if best is not None and ended(state.hook):
@@ -97,10 +102,11 @@ def best_of_bounded(
     state: DeflatedOperator, starts: Callable[[], Iterable[tuple[Any, ...]]],
     run: Callable[..., Solution | None], renormalize: bool,
 ) -> Solution | None:  # fmt: skip
-    """The best run from all starts, re-fitted if asked; `run` takes the operator before what a start has.
+    """Return the best run from all starts, re-fitted if asked; `run` takes the operator, and then a start.
 
-    Under generalized deflation these runs are followed by those that raise x'Ax/x'Bx, from the starts and
-    from where the best ended. Re-fitted runs are compared as that: of all supports the best counts.
+    Under generalized deflation these runs are followed by runs that raise x'Ax/x'Bx, from the starts and from
+    where the best run ended. If values are re-fitted, runs are compared after that, so that the best support
+    counts.
     """
 
     def fitted(*start: Any) -> Solution | None:
@@ -120,7 +126,7 @@ def best_of_bounded(
 
 
 def refit(state: DeflatedOperator, x: Solution) -> Solution:
-    """The best values on the support of x (variational renormalization, Moghaddam et al. 2006).
+    """Return x with the best values on its support (variational renormalization, Moghaddam et al. 2006).
 
     They maximize x'Ax over unit vectors, subject to Q'x = 0 where the state is constrained, or x'Ax/x'Bx
     under generalized deflation. The objective is -inf where no vector of this support is feasible.
@@ -134,19 +140,20 @@ def refit(state: DeflatedOperator, x: Solution) -> Solution:
 
 
 def fitted_on(state: DeflatedOperator, support: Index, n_iter: int = 0, converged: bool = True) -> Solution:
-    """The same on a support of which no values are known."""
+    """Return the component of the best values on a support, where no values are known yet."""
     ones = np.ones(len(support), state.operator.dtype)
     return refit(state, Solution(support, ones, 0.0, n_iter, converged))
 
 
-Span = tuple[Array, Array]
+Span = tuple[Array, Array]  # Y and s of W = I + Y diag(s) Y'
 
 
 def _feasible_span(state: DeflatedOperator, index: Index) -> Span | None:
-    """Y and s, with W = I + Y diag(s) Y' such that x = W z are the feasible vectors on a support.
+    """Return Y and s of W = I + Y diag(s) Y', such that x = W z are the feasible vectors on a support.
 
     Let Q_S = Y diag(h)^(1/2) E' be the rows of Q there. Under a constraint W = I - YY'. Under generalized
-    deflation W = B_S^(-1/2), B_S = I - Y diag(h) Y', but for what lies in the span of Q, to rounding.
+    deflation W = B_S^(-1/2), B_S = I - Y diag(h) Y', and zero on what lies in the span of Q, to rounding.
+    None if every vector is feasible.
     """
     if not (state.quotient or state.constrained):
         return None
@@ -164,11 +171,11 @@ def _feasible_span(state: DeflatedOperator, index: Index) -> Span | None:
 def leading_vector(
     op: _core.Operator, index: Index, value: AnyArray, span: Span | None = None
 ) -> tuple[AnyArray, float]:
-    """Leading eigenvector of A[index, index], and its eigenvalue; `value` starts the large case.
+    """Return the leading eigenvector of A[index, index], and its eigenvalue.
 
-    It is zero where it would be that of a variable without any covariance.
-
-    With a span, the unit vector W z for the leading eigenvector z of W A[index, index] W.
+    With a span: the unit vector W z for the leading eigenvector z of W A[index, index] W. The entries of
+    variables without any covariance are zero. `value` is where Lanczos starts, if the submatrix is too large
+    to form.
     """
     k = len(index)
     if k <= largest_submatrix(op):
@@ -196,13 +203,15 @@ def leading_vector(
 
 
 def _within(span: Span, z: AnyArray) -> Array:
-    """W z."""
+    """Return W z."""
     Y, s = span
     return z + Y @ ((s if z.ndim == 1 else s[:, None]) * (Y.T @ z))
 
 
 def _feasible(span: Span, z: AnyArray, unused: Mask, objective: float) -> tuple[AnyArray, float]:
-    """W z over its norm; the eigenvectors that W maps to zero are not feasible."""
+    """Return W z as a unit vector, and the objective; -inf where W maps z to zero, so that it is not
+    feasible.
+    """
     x = _within(span, z.astype(np.float64))
     norm = float(np.linalg.norm(x))
     if norm < 1e-6:
@@ -213,7 +222,7 @@ def _feasible(span: Span, z: AnyArray, unused: Mask, objective: float) -> tuple[
         if not x.any():
             return np.zeros_like(z), -np.inf
         x /= np.linalg.norm(x)
-    elif unused.any() or z.dtype == np.float32:  # once more, since rounding counts here
+    elif unused.any() or z.dtype == np.float32:  # project once more, since rounding counts here
         x = _within(span, x)
     return x.astype(z.dtype), objective
 
@@ -221,7 +230,11 @@ def _feasible(span: Span, z: AnyArray, unused: Mask, objective: float) -> tuple[
 def _signed_vector(
     state: DeflatedOperator, x: Solution, signs: AnyArray
 ) -> tuple[AnyArray, float]:  # fmt: skip
-    """A maximizer of x'Ax over x of these signs on the support."""
+    """Return the best vector on the support of x whose entries have these signs, and its objective.
+
+    It ascends from x: x'Ax, or under generalized deflation the ratio x'Ax/x'Bx, may have several maxima under
+    signs. On a support too large for its submatrix, x stays as it is.
+    """
     op = state.operator
     if len(x.index) > largest_submatrix(op):
         return x.entries, state.objective(x.index, x.entries)
@@ -246,17 +259,18 @@ def _signed_vector(
 
 
 class Step(IntEnum):
-    """What a step keeps of A x; the numbers are those of spca.h."""
+    """What a step keeps of y = A x. The numbers are those of spca.h."""
 
     TRUNCATION, L0, L1, L1_BOUND = range(4)
 
 
 @record
 class Steps:
-    """x <- the step of A x over its norm: up to a cardinality, or with a penalty or a bound as its level.
+    """The iteration x <- step(A x), over its norm: a truncation to `count`, or a penalty or bound at `level`.
 
-    Of single variables each step has a kernel; whole units and given signs have one for all (unit_ascent.c).
-    What a bound leaves is orthogonal to the columns of Q; a bound on `samples` too makes the objective u'F v.
+    Single variables have a kernel for each step. Groups and given signs share one kernel (unit_ascent.c).
+    With an l1 bound and Q, x stays orthogonal to the columns of Q. With a bound on `samples` too, the
+    objective is u'F v, and that bounds the l1 norm of u.
     """
 
     supports: Supports
@@ -268,11 +282,11 @@ class Steps:
 
     @cached_property
     def rule(self) -> _core.UnitRule:
-        """Of units (units.c, unit_orthogonal.c)."""
+        """The step over units, as the kernels take it (units.c, unit_orthogonal.c)."""
         return self.supports.rule(self.step, self.count, self.level, self.Q)
 
     def __call__(self, y: Array) -> tuple[Index, Array]:
-        """The support, and the next vector from y = A x, of any norm; x'Ax is taken as 1."""
+        """Return the support and the next vector from y = A x, of any norm; x'Ax is taken to be 1."""
         x, units = self.rule.step(np.ascontiguousarray(y), 1.0)
         return self.supports.index(units), x
 
@@ -280,7 +294,11 @@ class Steps:
         self, op: _core.Operator, index: Index, entries: AnyArray, max_iter: int, tol: float,
         hook: Report | None,
     ) -> tuple[Solution | None, float]:  # fmt: skip
-        """x where the objective rises no more, and that; None where A maps a vector to zero."""
+        """Iterate until the objective no longer rises: the component, and the objective that rose.
+
+        With a penalty the component has x'Ax, which is not that objective. None where A maps a vector to
+        zero.
+        """
         limits, penalized = (max_iter, tol, hook), self.step in (Step.L0, Step.L1)
         positive, variance = self.supports.positive, 0.0
         if self.supports.shapes:
@@ -311,7 +329,7 @@ class Steps:
         return Solution(index, entries, value, n_iter, status == 0), objective
 
     def start(self, op: _core.Operator, index: Index, entries: AnyArray) -> Array:
-        """Dense; a variable alone stands for its group."""
+        """Return the start as a dense vector; a single variable stands for its group."""
         x, members = np.zeros(op.p), index
         x[index] = entries
         if self.supports.grouped and len(index) == 1:

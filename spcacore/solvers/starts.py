@@ -1,10 +1,10 @@
 """Where a search starts: from vectors, from samples, and from single variables.
 
-Of a single variable its column of A tells how much one step from there promises. From the variable j a search
-comes in one step to the sparse vector that suits y = A e_j / sqrt(A_jj) best, and what it promises there is a
-bound from below on the objective: with k nonzeros x'Ax >= (x'y)^2, the sum of the k largest y_i^2; of
-generalized power the objective itself. Variances alone do not tell where all are equal, as in a correlation
-matrix.
+The column of A of a single variable tells how much one step from there promises. From the variable j a search
+comes in one step to the sparse vector that suits y = A e_j / sqrt(A_jj) best. What that promises is a lower
+bound on the objective there. With k nonzeros x'Ax >= (x'y)^2, the sum of the k largest y_i^2; with
+generalized power the bound is the objective itself at y. Variances alone do not tell where all are equal, as
+in a correlation matrix.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from ..supports.admissible import Supports
 from .refitting import Steps, leading_vector
 from .solution import Report, Solution
 
-Start = tuple[Index, AnyArray, tuple[int, ...]]
+Start = tuple[Index, AnyArray, tuple[int, ...]]  # nonzeros by index and entries; cardinalities to run through
 
 
 def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | None) -> Iterator[Start]:
-    """Nonzeros of each start, and the cardinalities to run through from there.
+    """Yield the nonzeros of each start, and the cardinalities to run through from there.
 
-    A solution of a problem nearby, as `start`, comes before the default ones.
+    If `start` is the component of a similar problem, it comes before the default starts.
     """
     op, diagonal = state.operator, variance_alone(state)
     p, dtype = op.p, op.dtype
@@ -75,7 +75,8 @@ def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | N
         vector, _ = leading_vector(op, np.arange(p), power_start(op, rng()))
         yield np.arange(p), vector, tuple(min(c * k, p) for c in (8, 4, 2, 1))
     else:
-        if variances_tie(diagonal, min(4 * k, p)):  # then dense vectors say what is promising
+        # The submatrix of the most promising variables: by variances or, where these tie, by dense vectors
+        if variances_tie(diagonal, min(4 * k, p)):
             dense, directions = _dense_directions(state, rng())
             yield _leading_start(state, dense, k)
             del dense
@@ -88,10 +89,11 @@ def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | N
         else:
             yield _leading_start(state, diagonal, k)
         if n_starts is None:
-            # a product that reads the data costs the same for a sparse vector
+            # As many more as cost little; a product that reads the data costs the same for a sparse vector
             by_rows = state.problem.n_samples is not None and not state.problem.is_matrix
             runs = 0 if diagonal is None else START_WORK / (20 * state.problem.cost * (1 if by_rows else k))
             n_starts = 1 + min(CHOICE_STARTS if state.supports.shapes else p, int(runs))
+        # Single variables of large variance, then random vectors
         singles = 0
         if diagonal is not None and n_starts > 1:
             singles = min(n_starts - 1, p)
@@ -102,7 +104,10 @@ def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | N
 
 
 def variance_alone(state: DeflatedOperator) -> AnyArray | None:
-    """What each variable explains by itself; as the largest if they tie, so that no rounding chooses."""
+    """Return what each variable explains by itself, or None if variances are not known.
+
+    Those that tie with the largest are made equal to it, so that no rounding chooses among them.
+    """
     if state.diagonal is None:
         return None
     promise = np.maximum(state.diagonal, 0)  # an indefinite matrix may have negative entries there
@@ -114,15 +119,15 @@ def variance_alone(state: DeflatedOperator) -> AnyArray | None:
 
 
 def tied(promise: AnyArray) -> AnyArray:
-    """As the largest of them, where they differ from it by no more than variances that tie."""
+    """Return these numbers, with those that tie with the largest, but for rounding, made equal to it."""
     largest = promise.max()
     return np.where(promise >= (1 - VARIANCE_TIE) * largest, largest, promise)
 
 
 def largest_alone(promise: AnyArray, count: int, rng: Callable[[], np.random.Generator]) -> Index:
-    """So many variables that promise most, the best first.
+    """Return the `count` variables that promise most, the best first.
 
-    Of more than one, where more tie, any: the first of them may be neighbors, which tell the same.
+    Where more than `count` tie, return any of them: the first ones may be neighbors, which tell the same.
     """
     chosen = _core.select_largest(promise, count)
     equal = np.flatnonzero(promise == promise.max())
@@ -132,7 +137,9 @@ def largest_alone(promise: AnyArray, count: int, rng: Callable[[], np.random.Gen
 
 
 def _leading_start(state: DeflatedOperator, promise: AnyArray | None, k: int) -> Start:
-    """Nearly the leading eigenvector of the submatrix of the 4k most promising variables."""
+    """Return nearly the leading eigenvector of the submatrix of the 4k most promising variables,
+    as a start.
+    """
     op = state.operator
     width = min(op.p, 4 * k, largest_submatrix(op))
     if width < k or promise is None:
@@ -154,7 +161,10 @@ def _leading_start(state: DeflatedOperator, promise: AnyArray | None, k: int) ->
 def _products_inside(
     state: DeflatedOperator, index: Index
 ) -> tuple[Callable[[AnyArray], AnyArray], AnyArray]:
-    """Products with A[index, index] or a multiple, in any precision, and its diagonal."""
+    """Return a function that multiplies by a multiple of A[index, index], and the diagonal of that multiple.
+
+    The function may compute in any precision.
+    """
     op, deflation = state.operator, state.deflation
     small = len(index) <= 4 * START_STEPS
     if small or op.symmetric_form or not deflation.semidefinite:
@@ -171,7 +181,7 @@ def _products_inside(
 
 
 def _dense_directions(state: DeflatedOperator, rng: np.random.Generator) -> tuple[AnyArray, AnyArray]:
-    """A `power_start`, and as rows the leading eigenvectors of the operator to a few digits; at least one."""
+    """Return a `power_start`, and as rows the leading eigenvectors of A to a few digits; at least one."""
     op = state.operator
     start = power_start(op, rng)
     if op.p < 32:
@@ -187,7 +197,7 @@ def _dense_directions(state: DeflatedOperator, rng: np.random.Generator) -> tupl
 
 
 def power_start(op: _core.Operator, rng: np.random.Generator) -> AnyArray:
-    """A dense vector near the leading eigenspace, by eight power steps from a random one."""
+    """Return a dense vector near the leading eigenspace, by eight power steps from a random one."""
     v = rng.standard_normal(op.p).astype(op.dtype)
     for _ in range(8):
         norm = np.linalg.norm(v)
@@ -198,7 +208,9 @@ def power_start(op: _core.Operator, rng: np.random.Generator) -> AnyArray:
 
 
 def promising_variables(state: DeflatedOperator, count: int) -> Index:
-    """The variables of largest variance or, where these tie, of largest weight in dense leading vectors."""
+    """Return the variables of largest variance or, where these tie, of largest weight in dense leading
+    vectors.
+    """
     op, diagonal = state.operator, variance_alone(state)
     count = min(count, op.p)
     if diagonal is not None and not variances_tie(diagonal, count):
@@ -208,13 +220,14 @@ def promising_variables(state: DeflatedOperator, count: int) -> Index:
 
 
 def extreme_samples(state: DeflatedOperator, k: int, value: float) -> Iterator[Index]:
-    """The k variables with the largest entries of samples in which these may explain most of `value`.
+    """Yield the k variables with the largest entries of samples in which these may explain most of `value`.
 
-    As a variable leads in one step to the largest entries of its column of A, a sample x_i leads to those of
-    its own, which explain by themselves the sum of the k largest s_ij = x_ij^2 / (n - 1). Of rare counts and
-    of heavy tails that may be most of a component, and no other variables tell of it. Samples are chosen by
-    the least of two bounds, k t + sum_j (s_ij - t)_+ for a level t: the nearer t is to the k-th largest s_ij,
-    the better. Variables of earlier components do not count.
+    As a variable leads in one step to the largest entries of its column of A, a sample x_i leads to its own
+    largest entries. By themselves these explain the sum of the k largest s_ij = x_ij^2 / (n - 1). For rare
+    counts and heavy tails that may be most of a component, and other variables do not tell of it.
+
+    Samples are chosen by the lesser of two bounds k t + sum_j (s_ij - t)_+, for two levels t. The nearer t is
+    to the k-th largest s_ij, the better the bound. Variables of earlier components do not count.
     """
     op: Any = state.problem.operator
     if state.problem.extreme is None or not (op.by_passes or op.in_memory):
@@ -239,22 +252,22 @@ def extreme_samples(state: DeflatedOperator, k: int, value: float) -> Iterator[I
 
 @record
 class LargestEntries:
-    """A unit vector of so many nonzeros is sought."""
+    """The promise of columns where a unit vector of `count` nonzeros is sought."""
 
     count: int
 
     def values(self, Y: Array) -> Array:
-        """The bound on the objective from each row of Y."""
+        """Return the lower bound on the objective from each row of Y."""
         return np.square(_core.largest_norms(Y, np.arange(len(Y)), min(self.count, Y.shape[1])))
 
     def reached(self, y: Array) -> Index:
-        """The variables to which a step leads."""
+        """Return the variables to which a step leads."""
         return _core.select_largest(np.ascontiguousarray(y), min(self.count, len(y)))
 
 
 @record
 class ThresholdedEntries:
-    """The same of generalized power at a threshold, by the l0 or the l1 norm."""
+    """The promise of columns for generalized power at a threshold, by the l0 or the l1 norm."""
 
     l0: bool
     threshold: float
@@ -271,12 +284,14 @@ class ThresholdedEntries:
 
 @record
 class AllowedEntries:
-    """A unit vector on a support that is allowed is sought."""
+    """The promise of columns where a unit vector on an allowed support is sought."""
 
     supports: Supports
 
     def values(self, Y: Array) -> Array:
-        """The same from each row of Y or its negative, whichever has more of the signs."""
+        """Return the lower bound from each row of Y, or from its negative, whichever fits the
+        signs better.
+        """
         values = self._values(Y)
         return values if self.supports.signs is None else np.maximum(values, self._values(-Y))
 
@@ -296,10 +311,11 @@ Promise = LargestEntries | ThresholdedEntries | AllowedEntries
 
 
 def promising_columns(A: Array, promise: Promise, count: int) -> Index:
-    """Variables of a symmetric matrix by decreasing promise, of which none is reached from an earlier one.
+    """Return variables of a symmetric matrix by decreasing promise; none is reached from an earlier one.
 
-    Those that are reached would mostly lead to the same end.
+    Those that are reached from an earlier one would mostly lead to the same end.
     """
+    # The promise of each row y = A e_j / sqrt(a_jj)
     diagonal = np.maximum(A.diagonal(), 0)
     unit = np.zeros_like(diagonal)
     np.divide(1, np.sqrt(diagonal), out=unit, where=diagonal > 0)
@@ -307,6 +323,7 @@ def promising_columns(A: Array, promise: Promise, count: int) -> Index:
     for start in range(0, len(A), COLUMN_BLOCK):
         rows = slice(start, start + COLUMN_BLOCK)
         value[rows] = promise.values(A[rows] * unit[rows, None])
+    # The best ones, without those that a step from a better one reaches
     chosen: list[int] = []
     passed = ~(value > 0)
     for j in descending(value):
@@ -321,17 +338,18 @@ def promising_columns(A: Array, promise: Promise, count: int) -> Index:
 
 @record
 class Columns:
-    """A, deflated, between the variables whose columns are compared."""
+    """A, deflated, between the variables whose columns are compared as starts."""
 
     matrix: Array
     among: Index
-    dtype: DType  # of the operator
+    dtype: DType  # the operator's, which the matrix need not have
 
     @classmethod
     def of(cls, state: DeflatedOperator) -> Columns | None:
-        """Of all variables, or of so many as A is quickly formed of; None where only products are known.
+        """Return A between all variables, or between as many as it is quickly formed for.
 
-        Those of all columns are in single precision, and formed once in a call, unless A is known already.
+        None if only products with A are known. If not all variables are compared, the matrix is a field,
+        which is in single precision and formed once in a call.
         """
         op, p = state.operator, state.p
         if state.diagonal is None or op.by_passes or state.problem.filled is not None:
@@ -349,7 +367,7 @@ class Columns:
         return cls(state.submatrix(among), among, op.dtype)
 
     def neighbors(self, promise: Promise, count: int) -> Index:
-        """The variables to which a step from each of these leads."""
+        """Return promising variables, and those to which a step from each of them leads."""
         unit = roots(self.matrix.diagonal())
         chosen = promising_columns(self.matrix, promise, count)
         steps = (promise.reached(self.matrix[j] / unit[j]) for j in chosen)
@@ -363,9 +381,9 @@ class Columns:
         max_iter: int,
         hook: Report | None = None,
     ) -> list[tuple[Index, AnyArray]]:
-        """Where steps from there end, in this matrix alone, the best first: variables and entries of each.
+        """Return the variables and entries where runs from promising columns end, the best first.
 
-        Data are then read for few runs.
+        The runs are in this matrix alone. A search that starts from these ends reads the data for few runs.
         """
         operator = _core.dense(np.ascontiguousarray(self.matrix), True)
         limits = max_iter, SOLVER_TOL.of(operator.dtype), hook
@@ -387,18 +405,16 @@ class Columns:
 
 
 def fewest_nonzeros(l1_bound: float) -> int:
-    """`l1_bound**2`: of a unit vector that has no smaller l1 norm."""
+    """Return the least number of nonzeros of a unit vector with this l1 norm: its square, rounded up."""
     return math.ceil(l1_bound**2 - 1e-9)
 
 
 def begin_among(state: DeflatedOperator, kind: str, sparsity: Any) -> Index:
-    """The variables among which a search begins, by what is given: a cardinality, an l1 bound or a penalty.
+    """Return the variables with which a working set begins, ascending.
 
-    They are the most promising ones, and, where the cardinality is not given, of single ones of them those
-    that a step from there would come to.
-
-    As many single variables as a search among all columns would start from, and some whose columns promise
-    most.
+    `kind` says whether `sparsity` is a cardinality, an l1 bound or a penalty. The set begins with the most
+    promising variables. If the cardinality is not known, it also has the variables that a step from a few of
+    them leads to, and those that a step from the most promising columns leads to.
     """
     if kind == "cardinality":
         return promising_variables(state, WORKING_SET_FACTOR * sparsity)

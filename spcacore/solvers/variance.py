@@ -1,8 +1,11 @@
-"""Variance as an objective over supports (supports/objective): of variables, and of units of given signs.
+"""Variance as an objective over supports (supports/objective), and the searches that end others.
 
-Of units and signs, where A may be formed, bounds come from its submatrices, and values alone from re-fitting;
-elsewhere each support that is tried is re-fitted. A brief tree and swaps end other searches: they are here
-for both.
+`LeadingEigenvalue` is for supports of single variables with entries of any sign. It keeps the rows of A that
+it needs. `Variance` is for groups and given signs. Where A may be formed, its bounds come from submatrices,
+and only values from re-fitting; elsewhere each support that is tried is re-fitted.
+
+Other searches end with a brief tree (`brief_search`) and with swaps (`swap_search`), for both kinds of
+supports.
 """
 
 from __future__ import annotations
@@ -58,13 +61,19 @@ from .refitting import fitted_on, refit
 from .solution import ProgressClock, Solution, ended
 from .starts import power_start
 
-# ---- what a variable more or less does to the largest eigenvalue of a support ---------------------------
+# ---- supports of single variables: the largest eigenvalue, with one variable more or less ---------------
 
 
 class LeadingEigenvalue(Objective):
-    """x'Ax/x'Bx, B = I + strength QQ', over single variables of any sign: by rows of A, which are kept.
+    """The largest x'Ax/x'Bx on a support of single variables of any sign, with B = I + strength QQ'.
 
-    Q by rows; directions with x'Bx of at most `least` do not count.
+    Q is the basis of what the state has removed, by rows. With strength 0 it is None, and the value is the
+    largest eigenvalue. With -1 it is the quotient of generalized deflation. A large strength penalizes what
+    of x lies in the span of Q. Directions with x'Bx of at most `least` do not count.
+
+    `order` has the variables that were asked about last, in the order of joining. `_joined` holds their rows
+    of A, and `norm` the squared norms of the columns of these rows. `next_to(most)` names variables whose
+    rows are likely to be asked for next, so that several rows come with one pass over the data.
     """
 
     state: DeflatedOperator
@@ -100,33 +109,36 @@ class LeadingEigenvalue(Objective):
         return symmetric_submatrix(self.op)
 
     @cached_property
-    def _rows(self) -> AnyArray:
+    def _joined(self) -> AnyArray:
         return np.empty((self.supports.room, self.op.p), self.op.dtype)
 
-    def _at(self, units: Units) -> tuple[Index, AnyArray, Array]:
-        """The variables as they have joined, their rows of A, and A between them, as far as there is room."""
+    def _with_rows(self, units: Units) -> tuple[Index, AnyArray, Array]:
+        """Return the variables in the order of joining, their rows of A, and A between them.
+
+        Of more variables than there is room for, no rows are returned.
+        """
         if self.supports.left(units) < 0:
             S = self.supports.index(units)
             return S, self._whole[:0], self._whole[np.ix_(S, S)]
-        if (self.asked & ~units).any():  # not what was asked for last, and more
+        if (self.asked & ~units).any():  # not all that was asked about last is in it: begin anew
             self.order, self.norm, self.asked = self.order[:0], np.zeros(self.op.p), self.asked & False
         joined = np.flatnonzero(units & ~self.asked)
         if len(joined):
             (new,) = self.rows.between(joined, None, self.next_to)
-            self._rows[len(self.order) :][: len(joined)] = new
+            self._joined[len(self.order) :][: len(joined)] = new
             self.order, self.asked = np.append(self.order, joined), units
             self.norm = self.norm + np.square(new, dtype=np.float64).sum(axis=0)
-        C = self._rows[: len(self.order)]
+        C = self._joined[: len(self.order)]
         return self.order, C, C[:, self.order].astype(np.float64)
 
     def _between(self, units: Units) -> tuple[Index, Array]:
-        """The variables, ascending, and A between them."""
-        S, _, G = self._at(units)
+        """Return the variables of the units, ascending, and A between them."""
+        S, _, G = self._with_rows(units)
         place = np.argsort(S)
         return S[place], G[np.ix_(place, place)]
 
     def _basis(self, G: AnyArray, S: Index) -> PencilBasis:
-        """Of a support, where A is G."""
+        """Return the eigenpairs of the pencil (G, B) on the support S, where G is A between its variables."""
         if self.Q is None:
             return PencilBasis.ordinary(G)
         U, root, _ = np.linalg.svd(self.Q[:, S].T)
@@ -135,14 +147,14 @@ class LeadingEigenvalue(Objective):
         return PencilBasis.of(G, square, U, square > self.least)
 
     def solution(self, units: Units) -> Solution:
-        """The best vector on some units, of unit norm."""
+        """Return the best vector on the support, of unit norm."""
         S, G = self._between(units)
         if self.Q is None:
             value, x = _core.leading_eigenvector(np.ascontiguousarray(G))
             x[~G.any(axis=0)] = 0  # rounding must not give these variables a loading
         else:
             basis, value, x = self._basis(G, S), -np.inf, np.zeros(len(S))
-            if basis.W.shape[1]:  # else all of it lies in the span of Q
+            if basis.W.shape[1]:  # else every x on the support lies in the span of Q
                 value, x = float(basis.eigenvalues[0]), basis.W[:, 0]
                 x = x / np.linalg.norm(x)
         x = x if x.any() else np.eye(1, len(x))[0]
@@ -152,14 +164,14 @@ class LeadingEigenvalue(Objective):
         return self.solution(units).objective
 
     def with_each(self, units: Units, others: Index) -> Array:
-        """By one secular equation each, most of which a bound decides."""
+        """Solve a secular equation for each of the others; a bound decides most of them without."""
         if not units.any():
             square = np.ones(len(others))
             if self.Q is not None:
                 square += self.strength * (self.Q[:, others] ** 2).sum(axis=0)
             counts = square > self.least
             return np.where(counts, self.diagonal[others] / np.where(counts, square, 1), -np.inf)
-        S, C, G = self._at(units)
+        S, C, G = self._with_rows(units)
         basis, norm = self._basis(G, S), self.norm if self.Q is None else None
         R = None if self.Q is None else np.asfortranarray(basis.W.T @ self.Q[:, S].T)
         if len(S) > 1:
@@ -170,7 +182,7 @@ class LeadingEigenvalue(Objective):
         )
 
     def _steepest(self, C: AnyArray, x: Array, others: Index, most: int) -> Index:
-        """So many of the others, or as there is room for, of the largest entries of A x."""
+        """Return the variables among the others with the largest entries of A x: `most`, if there is room."""
         count = min(self.supports.room - len(C) - 1, most, len(others))
         if count <= 0:
             return others[:0]
@@ -182,13 +194,13 @@ class LeadingEigenvalue(Objective):
         return self._basis(G, S).without_each()[np.searchsorted(S, members)]
 
     def pairs(self, starts: Index) -> Array:
-        """Of starts whose rows come together."""
+        """Return the values of the best pairs with each start; the rows of several starts come together."""
         self.next_to = lambda most: np.array(self.rows.lacking(starts)[:most], np.intp)
         values, self.next_to = super().pairs(starts), None
         return values
 
     def promise(self, units: Units) -> Array:
-        """The magnitudes of the leading eigenvector, or of a vector near that of A."""
+        """Return the magnitudes of the units' leading eigenvector; without units, of a vector near A's."""
         if not units.any():
             return np.abs(power_start(self.op, np.random.default_rng(self.state.seed)))
         x, size = self.solution(units), np.zeros(self.op.p)
@@ -197,7 +209,10 @@ class LeadingEigenvalue(Objective):
 
 
 class Feasible(LeadingEigenvalue):
-    """The best feasible x on a support: the largest eigenvalues bound what it has under a constraint."""
+    """The largest x'Ax, or x'Ax/x'Bx, of the feasible x on a support: Q'x = 0 under a constraint.
+
+    `with_each` and `without_each` have eigenvalues of the pencil, which are bounds of these values.
+    """
 
     exact = False
 
@@ -206,7 +221,10 @@ class Feasible(LeadingEigenvalue):
 
 
 class Slopes(LeadingEigenvalue):
-    """The same where the variable of the largest slope joins, so that a few products with A will do."""
+    """The same value, but only the variable with the largest slope |(A x)_j| joins.
+
+    A forward search then takes a few products with A, and no eigenvalue for each variable.
+    """
 
     def _between(self, units: Units) -> tuple[Index, Array]:
         if self.state.diagonal is None or self.supports.room > largest_submatrix(self.op):
@@ -236,11 +254,15 @@ class Slopes(LeadingEigenvalue):
         return np.zeros(len(others)) if single else super().with_each(units, others)
 
 
-# ---- groups, and given signs ------------------------------------------------------------------------
+# ---- supports of groups, and of given signs ---------------------------------------------------------
 
 
 class Variance(Objective):
-    """x'Ax, or x'Ax/x'Bx under generalized deflation, of the best feasible x on a support."""
+    """The largest x'Ax, or x'Ax/x'Bx under generalized deflation, of the feasible x on a support of units.
+
+    `matrix` bounds it by eigenvalues of submatrices, where A is formed. `near` is the dense vector from which
+    values are sought.
+    """
 
     state: DeflatedOperator
     op: _core.Operator
@@ -254,7 +276,7 @@ class Variance(Objective):
         super().__init__(state.supports.within(k))
         self.state, self.op, self.most_tried = state, state.operator, most_tried
         self.rise = self.slack = REFIT_RISE.of(self.op.dtype)
-        self.near: Array = np.zeros(self.op.p)  # from which values are sought
+        self.near: Array = np.zeros(self.op.p)
         if A is None and not state.quotient and self.op.p <= largest_submatrix(self.op):
             A = symmetric_submatrix(self.op)
         self.matrix: LeadingSum | None = None if A is None or state.quotient else LeadingSum(A, self.supports)
@@ -266,7 +288,7 @@ class Variance(Objective):
 
     @kept()
     def solution(self, units: Units) -> Solution:
-        """The best values on some units."""
+        """Return the component of the best values on the units."""
         S = self.supports.index(units)
         start = self.near[S]
         if not start.any():
@@ -275,7 +297,7 @@ class Variance(Objective):
         return refit(self.state, Solution(S, start, -np.inf, 0, True))
 
     def know(self, x: Solution) -> Units:
-        """The units of a component, of which no values need be sought."""
+        """Return the units of a component that is known, and take its values, so that none are sought."""
         units = self.supports.mask(x.index)
         self.answers["solution"] = {units.tobytes(): x}
         return units
@@ -289,7 +311,11 @@ class Variance(Objective):
         )
 
     def promise(self, units: Units) -> Array:
-        """The squares of A x or, beside no unit, variances, and where these tie the leading eigenvector's."""
+        """Return the squared norm of A x on each unit, with x the component of these units.
+
+        Without units, order them by their variances, and where these tie, by a vector near the leading
+        eigenvector.
+        """
         supports = self.supports
         if not units.any():
             variance = supports.per_unit(np.maximum(self.state.variances, 0).astype(np.float64))
@@ -310,7 +336,10 @@ class Variance(Objective):
 
 
 def swap_units(state: DeflatedOperator, x: Solution) -> Solution:
-    """Units swapped, one for one, for as long as that helps; of groups, for those of large entries of A x."""
+    """Swap units one for one while that raises the variance, and return the component at the end.
+
+    Of groups and variables with signs only those with large entries of A x are tried, and swaps are few.
+    """
     k, clock = state.supports.cardinality_of(x.index), ProgressClock(state.hook)
     objective: LeadingEigenvalue | Variance
     if not state.supports.simple:
@@ -331,7 +360,7 @@ def swap_units(state: DeflatedOperator, x: Solution) -> Solution:
 
 
 class UnitTree(Tree):
-    """The tree from a component that is known."""
+    """The tree over units, which begins with a component that is known."""
 
     objective: Variance
 
@@ -344,17 +373,18 @@ class UnitTree(Tree):
 
 
 def improved(state: DeflatedOperator, x: Solution, k: int) -> Solution:
-    """What ends a search that takes no choice back: a brief tree, and swaps of variables."""
+    """Improve the component of a search that never drops a variable: by a brief tree, then by swaps."""
     x = brief_search(state, x, k)
     return x if state.supports.grouped else swap_search(state, x, SWAP_WORK)
 
 
 def brief_search(state: DeflatedOperator, x: Solution, k: int) -> Solution:
-    """The best component of k nonzeros that a tree of some nodes meets, or x if that is no better."""
+    """Return the best component of k nonzeros that a tree of few nodes finds, or x if that is no better."""
     op = state.operator
     p = op.p
+    # Refuse what a brief tree is not for: a large matrix, or one that is costly to form
     left = min(BRIEF_NODES, int(BRIEF_WORK / (p * k) ** 2))
-    # x lacks variables where no others have any variance, unless it is they that are counted
+    # x has fewer than k units if no others have any variance; where variables are counted, room may be left
     counted = state.supports.counts_variables or state.supports.cardinality_with(x.index) == k
     lacks = not counted and not state.constrained
     if left == 0 or p > min(BRIEF_ORDER, largest_submatrix(op)) or k == p or lacks:
@@ -365,8 +395,9 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int) -> Solution:
         or (not op.symmetric_form and float(op.m) * p**2 > BRIEF_FORMING)
     ):
         return x
+    # Search A itself, by a tree over units or by the one of single variables, which is in C
     A = symmetric_submatrix(op)
-    if not state.supports.simple:  # over groups, and under signs
+    if not state.supports.simple:
         if p > CHOICE_ORDER or state.quotient:
             return x
         units = UnitTree(state, A, k, x)
@@ -386,10 +417,10 @@ def brief_search(state: DeflatedOperator, x: Solution, k: int) -> Solution:
 
 
 def swap_search(state: DeflatedOperator, x: Solution, budget: float) -> Solution:
-    """Variables swapped, one for one, for as long as that raises the objective; then values re-fitted.
+    """Swap variables one for one while that raises the objective, then re-fit the values.
 
-    No support that differs in one variable is better than the one returned, unless to see that would take
-    more multiplications than `budget`.
+    No support that differs in one variable is better than the one returned, unless it would take more
+    multiplications than `budget` to see that. Groups and variables with signs are swapped by `swap_units`.
     """
     k, p = len(x.index), state.p
     if budget <= 0 or state.diagonal is None or k == p or k < 2 or x.objective == -np.inf:
@@ -400,26 +431,29 @@ def swap_search(state: DeflatedOperator, x: Solution, budget: float) -> Solution
         return swap_units(state, x)
     if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
         return x
+    # Under a constraint or a quotient, and without A in memory, all rows of the support are needed
     affordable = float(k) * state.problem.cost + float(k) ** 2 * p <= budget
     if state.quotient or state.constrained:
         return swap_units(state, x) if affordable else x
+    # All swaps by one call where A itself is in memory
     rows, clock, begin = kept_rows(state.operator), ProgressClock(state.hook), x
     if state.matrix is not None and not state.supports.shapes:
         x, complete = _swapped(state.matrix, state, x, clock)
         if complete:
             return x if x is begin else refit(state, x)
+    # Else swap by swap, from the eigenpairs of A on the support and bounds for the variables outside
     basis = PencilBasis.ordinary(state.operator.submatrix(x.index).astype(np.float64))
     while (better := best_swap(state, rows, x, basis, budget, affordable)) is not None:
         x, basis = better
         if clock(x.n_iter):
             break
-    if affordable and not _is_apart(x, basis):  # where the kernel has no bounds
+    if affordable and not _is_apart(x, basis):  # the bounds need a gap between the first two eigenvalues
         x = swap_units(state, x)
     return x if x is begin else refit(state, x)
 
 
 def _is_apart(x: Solution, basis: PencilBasis) -> bool:
-    """Whether the second eigenvalue of A on the support is below what is to be exceeded."""
+    """Whether the second eigenvalue of A on the support is well below the value that a swap must exceed."""
     enough = x.objective + RISE * abs(x.objective)
     return bool(enough - basis.eigenvalues[1] > SWAP_GAP * abs(enough))
 
@@ -427,7 +461,7 @@ def _is_apart(x: Solution, basis: PencilBasis) -> bool:
 def _swapped(
     A: AnyArray, state: DeflatedOperator, x: Solution, clock: ProgressClock
 ) -> tuple[Solution, bool]:
-    """x after swaps by a kernel, which reads rows of A where they are; whether there are no more to make."""
+    """Return x after all swaps that a kernel finds on A in memory, and whether no more are left."""
     diagonal = np.ascontiguousarray(state.diagonal, np.float64)
     limits = RISE, SWAP_GAP, SWAP_SLACK.of(A.dtype), TIE.double, SWAPS_AT_A_TIME
     while True:
@@ -445,13 +479,15 @@ def best_swap(
     state: DeflatedOperator, rows: KeptRows, x: Solution, basis: PencilBasis, budget: float,
     affordable: bool,
 ) -> tuple[Solution, PencilBasis] | None:  # fmt: skip
-    """x with one variable swapped for a better one, the smallest entry first; None if there is none.
+    """Return x with one variable swapped for a better one, and the eigenpairs of A on its new support.
 
-    The same with the eigenpairs of A on its support, of which x is the first.
+    None if there is no such swap. The variables of the smallest entries are tried first. `basis` has the
+    eigenpairs on the support of x; `affordable` says whether the budget allows all rows of A at the support.
     """
     op, S, k = state.operator, x.index, len(x.index)
     diagonal = np.ascontiguousarray(state.diagonal, np.float64)
     enough = x.objective + RISE * abs(x.objective)
+    # Which variables outside may raise the eigenvalue?
     outside = np.ones(op.p, bool)
     outside[S] = False
     if state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
@@ -462,6 +498,7 @@ def best_swap(
     candidate = np.flatnonzero(outside)
     if len(candidate) == 0 or not _is_apart(x, basis):
         return None
+    # C: the rows of A at the support, at the candidates alone where these are few, or at all variables
     used = np.sort(np.append(S, candidate))
     few = not op.symmetric_form and len(used) <= largest_submatrix(op) and len(used) ** 2 < k * op.p
     if few and float(op.m) * len(used) ** 2 <= budget:
@@ -471,6 +508,7 @@ def best_swap(
         used, (C,) = np.arange(op.p), rows.between(S)
     else:
         return None
+    # The first exchange that bounds allow, and that the eigenvalues of the new support confirm
     leaving = np.argsort(np.abs(x.entries), kind="stable")
     leaving = leaving[~state.supports.included[S[leaving]]]
     for i, j in _bounded(basis, C, leaving, candidate, diagonal, enough):
@@ -484,7 +522,10 @@ def best_swap(
 
 
 def _exchanged(C: AnyArray, S: Index, i: int, j: int, diagonal: Array) -> AnyArray:
-    """A between the variables of S, j in place of S[i], by C = A[S, :]; so blocks need not be read."""
+    """Return A between the variables of S, with j in the place of S[i], from its rows C = A[S, :].
+
+    No blocks of the data need be read for it.
+    """
     kept = np.delete(np.arange(len(S)), i)
     own = C[np.ix_(kept, S[kept])]
     G = np.block([[own, C[kept, j][:, None]], [C[kept, j], diagonal[j]]])
@@ -495,11 +536,13 @@ def _exchanged(C: AnyArray, S: Index, i: int, j: int, diagonal: Array) -> AnyArr
 def within_reach(
     state: DeflatedOperator, basis: PencilBasis, S: Index, diagonal: Array, level: float
 ) -> Mask:
-    """Which variables may raise the largest eigenvalue of a support above the level, from one product with A.
+    """Mark the variables that may raise the largest eigenvalue of a support above the level.
 
-    As in exchange.c, but with another bound on c't, c = A_Sj. A = F'F is semidefinite, so that the squares of
-    the coefficients b_m of c along the eigenvectors have sum_m b_m^2 / lambda_m <= a_jj, and
-    c't = sum_(m > 1) b_m^2 / (level - lambda_m) <= lambda_2 / (level - lambda_2) (a_jj - s^2 / lambda_1).
+    This takes one product with A. The argument is that of exchange.c with another bound on c't, where c =
+    A_Sj. A = F'F is semidefinite, so the coefficients b_m of c along the eigenvectors satisfy sum_m b_m^2 /
+    lambda_m <= a_jj. With s = b_1,
+
+        c't = sum_(m > 1) b_m^2 / (level - lambda_m) <= lambda_2 / (level - lambda_2) (a_jj - s^2 / lambda_1).
     """
     slack, lam, U = SWAP_SLACK.of(state.operator.dtype), basis.eigenvalues, basis.W
     gap = level - lam[1]
@@ -518,9 +561,10 @@ def within_reach(
 def _bounded(
     basis: PencilBasis, C: AnyArray, leaving: Index, candidate: Index, diagonal: Array, level: float
 ) -> Iterator[tuple[int, int]]:
-    """Exchanges that raise the largest eigenvalue of a support above the level, by the bounds of a kernel.
+    """Yield exchanges that raise the largest eigenvalue of a support above the level, by a kernel's bounds.
 
-    C has the rows of A at the support.
+    C has the rows of A at the support. An exchange is the place in the support and the variable that takes
+    it.
     """
     limits = level, SWAP_SLACK.of(C.dtype), TIE.double
     while (
