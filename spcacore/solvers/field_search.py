@@ -103,9 +103,7 @@ class FieldSearch:
         return self.state.p <= FIELD_ORDER and self.at_once()
 
     def _untold(self) -> bool:
-        """Whether a small field would tell nothing of the other variables: if all are few, or
-        variances tie.
-        """
+        """Whether a small field tells nothing of the other variables: if all are few, or variances tie."""
         p = self.state.p
         return p <= FIELD_AT_ONCE or variances_tie(self.state.diagonal, min(4 * self.cardinality, p))
 

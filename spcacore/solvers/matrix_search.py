@@ -289,9 +289,7 @@ class Search(OpenNodes):
         self.N, self.pruning_level = N, level + 2 * margin
 
     def _root_bound(self, check_limits: Callable[[], object]) -> float:
-        """Return the largest sum over rows of a_jj and the k - 1 largest magnitudes beside it
-        (Gershgorin).
-        """
+        """Return the largest a_jj plus the k - 1 largest magnitudes beside it in row j (Gershgorin)."""
         if not self.plain:
             return np.inf
         q, most = len(self.A), -np.inf
@@ -306,8 +304,9 @@ class Search(OpenNodes):
 
 
 def best_on_support(state: DeflatedOperator, support: Index | None) -> Solution | None:
-    """Return the component of the best values on a support; None without a support, or where none is
-    feasible.
+    """Return the component of the best values on a support.
+
+    None without a support, or where no vector on it is feasible.
     """
     if support is None:
         return None

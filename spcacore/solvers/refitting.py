@@ -209,8 +209,9 @@ def _within(span: Span, z: AnyArray) -> Array:
 
 
 def _feasible(span: Span, z: AnyArray, unused: Mask, objective: float) -> tuple[AnyArray, float]:
-    """Return W z as a unit vector, and the objective; -inf where W maps z to zero, so that it is not
-    feasible.
+    """Return W z as a unit vector, and the objective.
+
+    That is -inf where W maps z to zero, so that z stands for no feasible vector.
     """
     x = _within(span, z.astype(np.float64))
     norm = float(np.linalg.norm(x))

@@ -137,9 +137,7 @@ def largest_alone(promise: AnyArray, count: int, rng: Callable[[], np.random.Gen
 
 
 def _leading_start(state: DeflatedOperator, promise: AnyArray | None, k: int) -> Start:
-    """Return nearly the leading eigenvector of the submatrix of the 4k most promising variables,
-    as a start.
-    """
+    """Return the start near the leading eigenvector of the 4k most promising variables."""
     op = state.operator
     width = min(op.p, 4 * k, largest_submatrix(op))
     if width < k or promise is None:
@@ -208,9 +206,7 @@ def power_start(op: _core.Operator, rng: np.random.Generator) -> AnyArray:
 
 
 def promising_variables(state: DeflatedOperator, count: int) -> Index:
-    """Return the variables of largest variance or, where these tie, of largest weight in dense leading
-    vectors.
-    """
+    """Return the variables of largest variance or, where these tie, of largest weight in dense vectors."""
     op, diagonal = state.operator, variance_alone(state)
     count = min(count, op.p)
     if diagonal is not None and not variances_tie(diagonal, count):
@@ -289,9 +285,7 @@ class AllowedEntries:
     supports: Supports
 
     def values(self, Y: Array) -> Array:
-        """Return the lower bound from each row of Y, or from its negative, whichever fits the
-        signs better.
-        """
+        """Return the lower bound from each row of Y or from its negative, whichever is larger."""
         values = self._values(Y)
         return values if self.supports.signs is None else np.maximum(values, self._values(-Y))
 

@@ -48,7 +48,7 @@ from .variance import brief_search, swap_search
 
 @record
 class TruncatedPower(IterativeSolver):
-    """Truncated power iteration."""
+    """Truncated power iteration: x <- T_k(Ax) / ||T_k(Ax)||, where T_k keeps the k largest magnitudes."""
 
     name = "tpower"
     missing = True
@@ -85,6 +85,7 @@ class TruncatedPower(IterativeSolver):
                 ends.setdefault(x.index.tobytes(), []).append(x)
             return x
 
+        # The best run, or under a constraint the best few, with values re-fitted and variables swapped
         best = best_run(state, self._begin(state, cardinality), run, tol if self.renormalize else 0)
         if best is None:
             return None
@@ -103,11 +104,12 @@ class TruncatedPower(IterativeSolver):
         x = replaced(x, n_iter=best.n_iter, tally=tally)
         if self.swaps == 0:
             return x
+        # A brief tree
         last = drop_zeros(brief_search(state, x, cardinality))
         return None if last is None else replaced(last, tally=tally)
 
     def _begin(self, state: DeflatedOperator, k: int) -> Iterator[Start]:
-        """By default, where something is known of few variables, also where runs from A in memory end."""
+        """Yield the starts; for few variables with groups or signs, also the ends of runs on A in memory."""
         known = state.supports.shapes or state.supports.positive
         few = known and state.p <= CHOICE_COLUMNS and self._starts_are_ours()
         columns = Columns.of(state) if few else None
@@ -120,7 +122,7 @@ class TruncatedPower(IterativeSolver):
         yield from ((index, entries, (k,)) for index, entries in ends[:CHOICE_ENDS])
 
     def matrix(self, state: DeflatedOperator) -> AnyArray | None:
-        """A where it is in memory, or quickly formed of few variables, and all starts are ours to choose."""
+        """Return A if it is in memory, or quickly formed of few variables; else, or without a race, None."""
         if not self._chooses_starts(state) or state.supports.shapes or state.constrained or state.quotient:
             return None
         op, p = state.operator, state.p
@@ -135,7 +137,7 @@ class TruncatedPower(IterativeSolver):
         return op.submatrix(np.arange(p)) if cheap and p <= largest_submatrix(op) else None
 
     def _best_of_matrix(self, state: DeflatedOperator, A: AnyArray, cardinality: int) -> Solution | None:
-        """The best of a search of A, and of what it starts from, with values re-fitted."""
+        """Return the better of what a search of A finds, re-fitted, and what `nearby` leads to."""
         near, tol = self.nearby, self.tolerance(state.operator)
         best = None if near is None else self._from_one(state, near, cardinality)
         found = best_supports(A, cardinality, self.max_iter, tol, self.swaps, state.hook)
@@ -145,8 +147,8 @@ class TruncatedPower(IterativeSolver):
             going = not ended(state.hook)
             x = fitted_on(state, support, found.n_iter, going)
             if not self.renormalize:
-                again = self._run_from(state, x, cardinality)
-                x = x if again is None else again
+                run = self._run_from(state, x, cardinality)
+                x = x if run is None else run
             elif not found.swapped:
                 x = swap_search(state, x, self.swaps)
             better = drop_zeros(x)
@@ -155,6 +157,15 @@ class TruncatedPower(IterativeSolver):
         return best
 
     def find(self, state: DeflatedOperator, sparsity: Any) -> Solution | None:
+        """Search in three steps, and stop where the later ones cannot find anything better.
+
+        1. Find a component by a race, in A or in a field, or from one start.
+        2. Ask whether that is enough: samples with extreme entries, the comparison with noise, and a race
+           on a small field tell.
+        3. If not, race among all variables, or from all columns where the signal is weak.
+
+        If the last component was no stronger than noise, a race from all columns comes first.
+        """
         state = state.formed()
         if sparsity == 1 and self._chooses_starts(state) and (best := _largest_variance(state)) is not None:
             return best
@@ -163,17 +174,14 @@ class TruncatedPower(IterativeSolver):
             return super().find(state, sparsity)
         problem = state.problem
         blocks: Any = problem.operator
-        if blocks.by_passes and blocks.formed:  # all variables are searched, as in memory
+        if blocks.by_passes and blocks.formed:  # A is formed: search all variables, as in memory
             state = state.with_problem(working_set=None)
         ground = ground_of(state)
         wide = ground.wide
         near = state if self.among_some(state, sparsity) else state.with_problem(working_set=None)
-        search, best, working_set = (
-            FieldSearch(self, near, sparsity, ground, self.swaps),
-            None,
-            near.problem.working_set,
-        )
-        formed = state.matrix is not None  # then all columns race there
+        search = FieldSearch(self, near, sparsity, ground, self.swaps)
+        best, working_set = None, near.problem.working_set
+        formed = state.matrix is not None  # then the search of the matrix races from all columns
         asked = working_set is not None and working_set.asked
         at_once = not (formed or asked) and self.start is None and search.at_once()
         may_be_weak = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
@@ -183,6 +191,7 @@ class TruncatedPower(IterativeSolver):
             if best is not None:
                 ground.weak = not rises_above_noise(near, best)
                 return best
+        # 1. A first component
         A = None if working_set is not None or not state.supports.plain else self.matrix(state)
         if A is not None:
             best = self._best_of_matrix(near, A, sparsity)
@@ -190,26 +199,28 @@ class TruncatedPower(IterativeSolver):
             best = search.raced(None)
         if best is None and A is None:
             few = formed or state.p <= BRIEF_ORDER or self.start is not None or asked
-            first = self if few else replaced(self, n_starts=1)  # a race follows
+            first = self if few else replaced(self, n_starts=1)
             everywhere = not few and not wide and state.problem.working_set is not None
             if everywhere and WORKING_SET_FACTOR * sparsity <= SUBMATRIX_ORDER:  # else a set costs more
-                everywhere = not noise_of(state)[1] > NOISE_DEPENDENT  # of noise it ends far below
+                everywhere = not noise_of(state)[1] > NOISE_DEPENDENT  # in noise a set misses the best
             all_columns = state.with_problem(working_set=None) if everywhere else state
             best = super(TruncatedPower, first).find(all_columns, sparsity)
         if best is None and state.constrained and not formed and not ended(state.hook):
-            best = super().find(state, sparsity)  # from single variables too
+            best = super().find(state, sparsity)  # with the other starts too
         if best is None or best.proved or ended(state.hook) or not best.objective > 0:
             return best
+        # 2. Is it enough?
         if A is None and not formed:
             best = search.from_samples(best)
-        weak = may_be_weak and not (A is not None and state.p <= RACE_ALL)  # where more columns have raced
+        weak = may_be_weak and not (A is not None and state.p <= RACE_ALL)  # there a deep race has run
         ground.weak = weak = weak and not rises_above_noise(near, best)
         if not weak:
             best, enough = (best, True) if formed or at_once else search.probed(best)
             if best is None or enough:
                 return best
+        # 3. A race
         if blocks.by_passes and not blocks.formed and blocks.form(weak):
-            ground.wide = wide  # this search begins anew
+            ground.wide = wide  # begin anew, now that A is formed
             return self.find(state, sparsity)
         if weak:
             found = search.deeper(None if deeper else best)
@@ -217,28 +228,32 @@ class TruncatedPower(IterativeSolver):
         return search.raced(best)
 
     def _chooses_starts(self, state: DeflatedOperator) -> bool:
-        """Whether the starts are ours to choose, and may be those of a race."""
+        """Whether the starts are ours to choose, and a race may choose them."""
         ours = self._starts_are_ours()
         return ours and self.max_iter >= RACE_ITERATIONS and not state.supports.positive
 
     def _starts_are_ours(self) -> bool:
+        """Whether the caller leaves the starts to us; a component of a similar problem may be one of them."""
         return self.n_starts is None and (self.start is None or self.nearby is not None)
 
     def _from_one(self, state: DeflatedOperator, x: Solution, cardinality: int) -> Solution | None:
-        """From x alone."""
+        """Return what the iteration from x alone finds, re-fitted and with variables swapped."""
         best = self._run_from(state, x, cardinality)
         return None if best is None else self._improved(state, best)
 
     def _improved(self, state: DeflatedOperator, best: Solution) -> Solution | None:
-        """With values re-fitted, and variables swapped."""
+        """Return the component with values re-fitted and variables swapped.
+
+        None if no vector on its support is feasible.
+        """
         if self.renormalize:
             best = refit(state, best)
-        if best.objective == -np.inf:  # nothing on this support is outside of the span of Q
+        if best.objective == -np.inf:  # every vector on this support lies in the span of Q
             return None
         return drop_zeros(swap_search(state, best, self.swaps))
 
     def among_some(self, state: DeflatedOperator, cardinality: int) -> tuple[Solver, int] | None:
-        """Re-fitted, and of the quotient, as among all."""
+        """Return this solver: it re-fits values and takes quotients among some variables as among all."""
         whole = super().among_some(replaced(state, basis=()), cardinality)
         return None if whole is None else (self, cardinality)
 
@@ -254,7 +269,7 @@ class TruncatedPower(IterativeSolver):
         self, state: DeflatedOperator, running: _core.Operator, index: Index, entries: AnyArray,
         path: tuple[int, ...], tol: float,
     ) -> Solution | None:  # fmt: skip
-        """From one start, through the cardinalities of the path; None where A maps a vector to zero."""
+        """Iterate from a start through these cardinalities; None where A maps a vector to zero."""
         supports, limits = state.supports, (self.max_iter, tol, state.hook)
 
         def steps(
@@ -272,7 +287,11 @@ class TruncatedPower(IterativeSolver):
 
 
 def _largest_variance(state: DeflatedOperator) -> Solution | None:
-    """The variable that explains most by itself, the first of a tie; None where that is not its variance."""
+    """Return the variable of largest variance, the best component of one variable; of a tie, the first.
+
+    None where a single variable is not judged by its variance: with groups, signs, a constraint or a
+    quotient.
+    """
     diagonal, other = state.diagonal, state.supports.shapes or state.constrained or state.quotient
     if diagonal is None or other or state.problem.filled is not None or not diagonal.max() > 0:
         return None
@@ -281,7 +300,7 @@ def _largest_variance(state: DeflatedOperator) -> Solution | None:
 
 
 def _running(state: DeflatedOperator) -> _core.Operator:
-    """What the iteration raises the quadratic form of."""
+    """Return the operator whose quadratic form the iteration raises."""
     return state.operator.with_quotient() if state.quotient else state.operator
 
 

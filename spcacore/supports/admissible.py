@@ -1,12 +1,12 @@
-"""Which supports a component may have: how large, and which variables must be, may not be, go together, and
-have which sign.
+"""Which supports a component may have.
 
-A support is a set of units, as a mask: the groups of variables, or the variables themselves. Searches
-(search.py, tree.py) know no other question than which units may join, and which may leave.
+`Supports` says how large they are, which variables must be in them or may not be, which go together, and
+which signs their loadings have. A support is a set of units, as a mask. Units are the groups of variables, or
+the variables themselves. Searches (search.py, tree.py) ask only which units may join, and which may leave.
 
-A variable that is excluded is a column of zeros of the operator, so that no solver knows of it. The rest
-changes what a step keeps of a product: the entries of a wrong sign become zero, and then units are chosen by
-their norms, of which the included ones cost nothing.
+A variable that is excluded is a column of zeros of the operator, so that no solver need know of it. The rest
+changes what a step keeps of a product y = A x: entries of a wrong sign become zero, and then the units of the
+largest norms are chosen, after those that are included.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Unit = int | np.integer[Any] | Index  # one, or several
 
 @record
 class Supports:
-    """The supports of p variables that are allowed, checked once; `Supports.any_of(p, k)` for any k of them.
+    """The supports that are allowed, checked once; `Supports.any_of(p, k)` allows any k of p variables.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class Supports:
     size : ndarray of shape (number of units,), int
         What the cardinality counts of each: 1, or the number of its variables.
     shapes : bool
-        Whether it says more than which variables are excluded, and than positive signs left to kernels.
+        Whether it has groups, included variables or signs that kernels of single variables do not respect.
     room : int
-        The largest cardinality. Of several components it differs: `within` sets it.
+        The largest cardinality. It may differ between components: `within` sets it.
     """
 
     unit: Index
@@ -65,7 +65,11 @@ class Supports:
         cls, p: int, names: Names, include: Any = None, exclude: Any = None,
         groups: Any = None, signs: Any = None, count: Any = "groups", by_kernels: bool = False,
     ) -> Self:  # fmt: skip
-        """From what the caller gave; positive signs alone may be left to kernels of single variables."""
+        """Return the supports that the arguments of the caller allow.
+
+        `names` are those of the p variables. With `by_kernels`, positive signs are left to kernels of single
+        variables.
+        """
         signs = _signs(signs, p, names)
         if include is None and exclude is None and groups is None and signs is None:
             return cls.any_of(p)
@@ -97,72 +101,79 @@ class Supports:
         return cls(unit, allowed, included, signs, groups is not None, size, shapes)
 
     @classmethod
-    @lru_cache(maxsize=8)  # of what is never written to
+    @lru_cache(maxsize=8)  # nobody writes to these records
     def any_of(cls, p: int, k: int = 0, positive: bool = False) -> Self:
-        """Any k of p variables, of any signs or with positive ones left to kernels."""
+        """Return the supports of any k of p variables; `positive`: kernels keep entries positive."""
         everything, nothing, one = (np.broadcast_to(x, p) for x in (True, False, np.intp(1)))
         signs = np.ones(p, np.int8) if positive else None
         return cls(np.arange(p), everything, nothing, signs, False, one, False, k)
 
     def within(self, k: int) -> Self:
-        """The same of another cardinality."""
+        """Return the same supports with another cardinality as their room."""
         return replaced(self, room=k)
 
     def only(self, index: Index) -> Supports:
-        """The signs, with these variables alone."""
+        """Return supports of these variables alone, with the same signs and without groups."""
         allowed = np.zeros(len(self.unit), bool)
         allowed[index] = True
         shapes = self.signs is not None
         return replaced(Supports.any_of(len(self.unit)), allowed=allowed, signs=self.signs, shapes=shapes)
 
     def whole(self, index: Index) -> Index:
-        """These variables, all others of their groups, and what is included."""
+        """Return these variables, all others of their groups, and what is included."""
         return self.index(self.mask(index) | self.included)
 
     def among(self, units: Units) -> Self:
-        """The same, where no others than these may be."""
+        """Return the same supports where only these units are allowed."""
         return replaced(self, allowed=self.allowed & units)
 
     def on(self, index: Index) -> Self:
-        """The same for these variables alone, which have what is included, and whole groups."""
+        """Return the same supports of these variables alone, numbered from 0.
+
+        They must have what is included, and whole groups.
+        """
         units, unit = np.unique(self.unit[index], return_inverse=True)
         signs = None if self.signs is None else self.signs[index]
         own = {name: getattr(self, name)[units] for name in ("allowed", "included", "size")}
         return replaced(self, unit=unit, signs=signs, **own)
 
-    # A search asks which units may join and which may leave
+    # ---- what searches ask: which units may join, and which may leave
 
     def left(self, units: Units) -> int:
-        """How much room these units leave."""
+        """Return the room that these units leave, as a cardinality."""
         return self.room - int(self.size[units].sum())
 
     def joining(self, units: Units) -> Units:
-        """The others that have room beside these."""
+        """Return the other units that have room beside these."""
         return self.fitting(units, self.room)
 
     def leaving(self, units: Units) -> Units:
-        """Those of these that need not be there."""
+        """Return the units among these that are not included, so that they may leave."""
         return units & ~self.included
 
     def fitting(self, units: Units, count: int) -> Units:
-        """The others that have room beside these, up to this cardinality."""
+        """Return the other units that have room beside these, up to a cardinality of `count`."""
         return self.allowed & ~units & (self.size <= count - int(self.size[units].sum()))
 
     def filled(self, value: Array, free: Units, room: int) -> Array:
-        """The most that free units of these values add up to, the last one in part: of each column.
+        """Return the most that free units of these values add up to, the last one in part (Dantzig 1957).
 
-        No units that fit are worth more (Dantzig 1957).
+        Units that fit into the room are worth no more. With a 2-d `value`, one number for each column.
         """
         value, size = np.maximum(value[free], 0), self.size[free]
         if (size == 1).all():
             return np.asarray(np.sort(value, axis=0)[::-1][:room].sum(axis=0))
+        # In the order of value per size, each unit as far as there is room
         order = np.argsort(-(value.T / size).T, axis=0, kind="stable")
         size = size[order]
         part = np.clip((room - np.cumsum(size, axis=0)) / size + 1, 0, 1)
         return np.asarray((part * np.take_along_axis(value, order, axis=0)).sum(axis=0))
 
     def per_unit(self, weight: Array, index: Index | None = None) -> Array:
-        """The sums of these rows, or numbers, over the variables of each unit; those of `index` alone."""
+        """Return the sum of the weights, or of rows of weights, over the variables of each unit.
+
+        With `index`, the weights are for these variables alone.
+        """
         unit = self.unit if index is None else self.unit[index]
         sums = np.zeros((len(self.allowed), *weight.shape[1:]))
         if self.grouped:
@@ -172,33 +183,33 @@ class Supports:
         return sums
 
     def index(self, units: Units) -> Index:
-        """The variables of these units, ascending."""
+        """Return the variables of these units, ascending."""
         return np.flatnonzero(units if not self.grouped else units[self.unit])
 
     def mask(self, index: Index) -> Units:
-        """The units that have some of these variables."""
+        """Return the units that have at least one of these variables."""
         units = np.zeros(len(self.allowed), bool)
         units[self.unit[index]] = True
         return units
 
     @property
     def plain(self) -> bool:
-        """Whether any of the variables are allowed."""
+        """Whether any variables are allowed together."""
         return not self.shapes and bool(self.allowed.all())
 
     @property
     def shaping(self) -> str:
-        """The option that says more than that, for a message."""
+        """The option that makes the supports more than that, for a message."""
         return "groups" if self.grouped else "include" if self.signs is None else "signs"
 
     @property
     def counts_variables(self) -> bool:
-        """Whether the cardinality counts the variables of groups."""
+        """Whether the cardinality counts variables while units are groups."""
         return bool((self.size > 1).any())
 
     @property
     def simple(self) -> bool:
-        """Whether it says no more than which variables are in or out."""
+        """Whether units are single variables of any sign, or of positive signs left to kernels."""
         return not self.grouped and (self.signs is None or self.positive)
 
     @property
@@ -213,7 +224,7 @@ class Supports:
 
     @property
     def excluded(self) -> Units:
-        """Of shape (p,)."""
+        """Which variables are excluded, of shape (p,)."""
         return ~self.allowed[self.unit]
 
     @property
@@ -228,7 +239,7 @@ class Supports:
         return int(least), int(self.size[self.allowed].sum())
 
     def why(self) -> str:
-        """The reason of these bounds, for a message."""
+        """Return the reason for these bounds, for a message."""
         if self.plain:
             return f": X has {counted(len(self.unit), 'variable')}"
         what = "group" if self.grouped else "variable"
@@ -241,32 +252,32 @@ class Supports:
         return f": {', '.join([*words, f'{counted(n_out, what)} not excluded'])}"
 
     def count(self, value: Any, name: str) -> int:
-        """A cardinality, checked."""
+        """Return a cardinality, checked."""
         return integer(value, name, *self.bounds, self.why)
 
     def most_variables(self, count: int) -> int:
-        """Variables that a component of this cardinality has at most."""
+        """Return the largest number of variables of a component of this cardinality."""
         if self.counts_variables or not self.grouped:
             return count
         return int(np.sort(np.bincount(self.unit)[self.allowed])[::-1][:count].sum())
 
     def cardinality_of(self, index: Index) -> int:
-        """Of a support."""
+        """Return the cardinality of a support."""
         return int(self.size[self.mask(index)].sum())
 
     def cardinality_with(self, index: Index) -> int:
-        """Of a support and what is included."""
+        """Return the cardinality of a support together with what is included."""
         return self.cardinality_of(np.append(index, self.wanted)) if self.shapes else len(index)
 
     def projected(self, y: AnyArray) -> AnyArray:
-        """y with zeros where it has the wrong sign, or a variable is excluded."""
+        """Return y with zeros where it has the wrong sign, or a variable is excluded."""
         wrong = self.excluded
         if self.signs is not None:
             wrong = wrong | (y * self.signs < 0)
         return np.where(wrong, y.dtype.type(0), y)
 
     def oriented(self, x: AnyArray) -> AnyArray:
-        """The one of x and -x of which more is left by the signs, without the rest."""
+        """Return x or -x, projected, whichever the signs leave more of."""
         if self.plain:
             return x
         if self.signs is None:
@@ -274,51 +285,54 @@ class Supports:
         return self.projected(x if self.sides(x) else -x)
 
     def sides(self, x: AnyArray) -> bool:
-        """Whether the signs leave as much of x as of -x."""
+        """Whether the signs leave at least as much of x as of -x."""
         one, other = self.projected(x), self.projected(-x)
         return bool(one @ one >= other @ other)
 
     def cost(self, x: AnyArray) -> float:
-        """The sum of the norms of the units that are not included."""
+        """Return the sum of the norms of the units that are not included."""
         return float(self.norms(x)[~self.included].sum())
 
     def sign(self, index: Index, entries: AnyArray) -> AnyArray:
-        """entries, or their negative where that has the signs."""
+        """Return the entries, or their negative if that suits the signs better."""
         if self.signs is None:
             return entries
         weight = entries * self.signs[index]
         return -entries if weight.sum() < 0 else entries
 
     def ones(self, index: Index) -> Array:
-        """1 for each of these variables, or -1 where no positive entry is allowed."""
+        """Return 1 for each of these variables, or -1 where no positive entry is allowed."""
         return np.ones(len(index)) if self.signs is None else np.where(self.signs[index] < 0, -1.0, 1.0)
 
     def norms(self, y: AnyArray) -> Array:
-        """Of the entries of each unit."""
+        """Return the norm of y on each unit."""
         return np.sqrt(np.bincount(self.unit, y.astype(np.float64) ** 2, minlength=len(self.allowed)))
 
     def rule(
         self, step: int, count: int = 0, level: float = 0.0, Q: AnyArray | None = None
     ) -> _core.UnitRule:
-        """A step among these supports (solvers/refitting)."""
+        """Return the rule of a step among these supports, as kernels take it (solvers/refitting, units.c)."""
         allowed, included = (np.array(mask, np.uint8) for mask in (self.allowed, self.included))
         size = np.ascontiguousarray(self.size)
         span = None if Q is None else np.asfortranarray(Q, np.float64)
         return _core.UnitRule(self.unit, size, allowed, included, self.signs, step, count, level, span)
 
     def largest(self, norms: Array, count: int) -> Units:
-        """The included units and, up to this cardinality, those of largest norms; ties to the first."""
+        """Return the included units and, up to this cardinality, those of the largest norms.
+
+        Of units that tie, the first ones are taken.
+        """
         return self.rule(0, count).largest(np.ascontiguousarray(norms, np.float64)).view(bool)
 
     def truncated(self, x: AnyArray, count: int) -> Index:
-        """The variables that are kept of a vector."""
+        """Return the variables that a truncation of x to this cardinality keeps."""
         if self.plain:
             return _core.select_largest(x, count)
         return self.index(self.largest(self.norms(self.oriented(x)), count))
 
 
 def knowledge(choice: Choice | None, name: str = "choice") -> dict[str, Any]:
-    """The arguments of `Supports.checked`: none where they say nothing."""
+    """Return the arguments of `Supports.checked` for a choice; an empty dict if it says nothing."""
     if not isinstance(choice, Choice | None):
         raise TypeError(f"{name} must be Choice(...), not {choice!r:.60}")
     given = {word: getattr(choice, word, None) for word in ("include", "exclude", "groups", "signs")}
@@ -329,13 +343,13 @@ def knowledge(choice: Choice | None, name: str = "choice") -> dict[str, Any]:
 
 
 def refuse_count(known: dict[str, Any], otherwise: str) -> None:
-    """Refuse what a cardinality counts, where there is none."""
+    """Refuse `count`, which says what a cardinality counts, where there is no cardinality."""
     if "count" in known:
         raise ValueError(f"count={known['count']!r} says what a cardinality counts; {otherwise}")
 
 
 def variables_of(given: Any, name: str, p: int, names: Names) -> Index:
-    """Positions of variables given by names or by indices, ascending."""
+    """Return the positions of variables given by names or by indices, ascending."""
     if given is None:
         return np.empty(0, np.intp)
     if isinstance(given, (str, bytes)) or not (hasattr(given, "__iter__") and hasattr(given, "__len__")):
@@ -382,7 +396,7 @@ def _name_of(names: Names, j: int) -> Any:
 
 
 def with_unit(units: Units, add: Unit | None = None, drop: Unit | None = None) -> Units:
-    """With a unit more, or less, or both."""
+    """Return a copy of the units with one more or several more, or less, or both."""
     out = units.copy()
     if drop is not None:
         out[drop] = False

@@ -1,8 +1,9 @@
 """The contract of what is maximized over supports.
 
-To define an objective, write `value`; that is enough for all searches, slowly. Then, in the order of what
-they save: `with_each` (a secular equation in place of an eigenproblem for each unit), `promise` (which few of
-many units are tried), `bound` (that of all free units together is seldom close), and `without_each`.
+To define an objective, write `value`; that is enough for all searches, though slow. The other methods make it
+faster, in this order: `with_each` (a secular equation in place of an eigenproblem for each unit), `promise`
+(so that only a few of many units are tried), `bound` (the default, the value of all free units together, is
+seldom close), and `without_each`.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ from .admissible import Supports, Units, with_unit
 
 @record
 class Bound:
-    """What no support of a node exceeds, the units inside and others that are free.
+    """An upper bound on the supports of a node of the tree: the units inside, and some of the free ones.
 
     Attributes
     ----------
     value : float
+        No support of the node has a larger value.
     weight : ndarray of shape (number of units,)
         What each unit adds to the bound: the tree divides by the free unit that adds most.
     without : ndarray of shape (number of units,), or None
-        Bounds of the supports that lack each free unit, where they come at once. A unit without which none is
-        better is then forced in, and a node has a child for each unit that may be missing, as Furnival and
-        Wilson (1974) divide the regressions.
+        Bounds on the supports that lack each free unit, if these come at once. A unit is forced in if no
+        support without it is better. A node then has a child for each unit that may be missing, as Furnival
+        and Wilson (1974) divide the regressions.
     """
 
     value: float
@@ -46,7 +48,7 @@ _R = TypeVar("_R")
 
 
 def kept(most: int = 1 << 16) -> Callable[[Callable[[_T, Units], _R]], Callable[[_T, Units], _R]]:
-    """Of a method: what it says of some units is kept until it has been asked of so many."""
+    """Decorate a method so that its answers are kept by units; all are dropped when there are `most`."""
 
     def decorated(method: Callable[[_T, Units], _R]) -> Callable[[_T, Units], _R]:
         @wraps(method)
@@ -72,19 +74,19 @@ class Objective:
     supports : Supports
         With the cardinality as its `room`.
     exact : bool
-        Whether `with_each` and `without_each` are values. If False they are bounds of them: the searches ask
-        `value` of the largest ones, until no bound is above the best value.
+        Whether `with_each` and `without_each` return values. If False they return upper bounds. The searches
+        then ask for `value` in the order of the bounds, until no bound is above the best value.
     steepest : bool
         Whether a swap is the best of all, rather than the first one that helps.
     rise, slack, tie : float
-        The share by which a value must rise to count for a search, what proofs leave to rounding, and by
-        what share values that tie may differ.
+        The share by which a value must rise to count for a search, what proofs leave to rounding, and the
+        share by which values that tie may differ.
     most_tried : int
-        Of how many units a step asks the values, those of the largest promise.
+        How many units a step asks the values of: those of the largest promise.
     at_once : int
-        Of how many units `added` is asked at once.
+        How many units `added` is asked about at once.
     starts : int
-        Of how many first units that tie the best pairs are compared.
+        How many first units that tie are compared by their best pairs.
     """
 
     exact = True
@@ -101,35 +103,35 @@ class Objective:
         self.answers: dict[str, dict[bytes, Any]] = {}
 
     def value(self, units: Units) -> float:
-        """Of the best x on these units; 0 of none, -inf where no x is feasible."""
+        """Return the value of the best x on these units; 0 without units, -inf where no x is feasible."""
         raise NotImplementedError
 
     def values(self, sets: Iterable[Units]) -> Array:
-        """Of several supports."""
+        """Return the values of several supports."""
         return np.array([self.value(units) for units in sets], np.float64)
 
     def most(self, sets: list[Units]) -> Array:
-        """Bounds of the values of several supports, where these are quicker."""
+        """Return upper bounds of the values of several supports, where bounds are quicker."""
         return self.values(sets)
 
     def with_each(self, units: Units, others: Index) -> Array:
-        """The values with each of the others more."""
+        """Return the values of these units with each of the others, or bounds if not `exact`."""
         return self.added(units, others)
 
     def added(self, units: Units, others: Index) -> Array:
-        """The values with each of the others more, where `with_each` has only bounds."""
+        """Return the values of these units with each of the others; never bounds."""
         return self.values(with_unit(units, add=unit) for unit in others)
 
     def without_each(self, units: Units, members: Index) -> Array:
-        """The values without each of these members."""
+        """Return the values of these units without each of these members, or bounds if not `exact`."""
         return self.values(with_unit(units, drop=unit) for unit in members)
 
     def promise(self, units: Units) -> Array:
-        """How much each unit of all may add to these, or adds; only the order counts."""
+        """Return how much each unit may add to these, or adds if it is one of them; only the order counts."""
         return np.zeros(len(units))
 
     def shares(self, units: Units) -> Array:
-        """How much each of these units adds, as `promise`, for the order in which they may leave."""
+        """Return how much each of these units adds, as `promise` does: the order in which they may leave."""
         return self.promise(units)
 
     @property
@@ -138,8 +140,11 @@ class Objective:
         return False
 
     def bound(self, inside: Units, free: Units) -> Bound:
-        """Of all supports that hold those inside and some of the free ones: none exceeds them all together,
-        nor, without one of them, the others."""
+        """Return a bound on the supports that hold the units inside and some of the free ones.
+
+        A unit more never lowers the value. So no support exceeds all these units together, and none that
+        lacks a unit exceeds the others together.
+        """
         units, members = inside | free, np.flatnonzero(free)
         value = float(self.most([units])[0])
         without = np.full(len(units), value)
@@ -147,7 +152,7 @@ class Objective:
         return Bound(value, value - without, without)
 
     def entering(self, units: Units, others: Index) -> Index:
-        """The others that a step tries: where they are many, those of the largest promise."""
+        """Return the others that a step tries: all, or where they are many, those of the largest promise."""
         if len(others) <= self.most_tried:
             return others
         order = descending(self.promise(units)[others])
@@ -156,7 +161,10 @@ class Objective:
     def best_addition(
         self, units: Units, others: Index, enough: float = -np.inf, by_size: bool = False
     ) -> tuple[float, int] | None:
-        """The largest value, and the unit of these others that makes it; None where none has enough."""
+        """Return the largest value with one of the others, and that unit; None where none exceeds `enough`.
+
+        With `by_size`, the unit is the one of the largest gain over its size.
+        """
         if len(others) == 0:
             return None
         values = self.values_with(units, others, enough)
@@ -167,9 +175,10 @@ class Objective:
         return float(values[best]), int(others[best])
 
     def values_with(self, units: Units, others: Index, enough: float = -np.inf) -> Array:
-        """The values with each of the others more.
+        """Return the values with each of the others.
 
-        Of bounds only the largest are replaced by values, those that may be the largest; the rest by -inf.
+        If `with_each` has only bounds, these are replaced by values while they may be the largest, and the
+        rest by -inf.
         """
         bounds = self.with_each(units, others)
         if self.exact:
@@ -183,24 +192,24 @@ class Objective:
         return values
 
     def first_to_enter(self, units: Units) -> Index:
-        """What a step of a search tries: what is included, or others that have room."""
+        """Return the units that a step of a search tries: what is included, or else others that have room."""
         others = np.flatnonzero(self.supports.joining(units))
         wanted = others[self.supports.included[others]]
         return wanted if len(wanted) or not len(others) else self.entering(units, others)
 
     def pairs(self, starts: Index) -> Array:
-        """The values of the best pairs with each of these units."""
+        """Return, for each of these units, the value of the best pair with it."""
         alone = [with_unit(np.zeros(len(self.supports.allowed), bool), add=unit) for unit in starts]
         found = [self.best_addition(units, self.first_to_enter(units)) for units in alone]
         return np.array([-np.inf if one is None else one[0] for one in found])
 
     def trades(self, _units: Units) -> Iterable[tuple[float, Units]]:
-        """Other changes than swaps of one unit, with values that they reach at most, the best first."""
+        """Return changes other than swaps of one unit, each after a bound of its value, the best first."""
         return ()
 
 
 def of_each_size(sets: list[Index]) -> Iterator[tuple[Index, Index]]:
-    """Of supports of several sizes, which are of each, and their variables, a row a support."""
+    """Yield the positions of the supports of each size, and their variables, one support in each row."""
     count = np.array([len(S) for S in sets], np.intp)
     for size in np.unique(count[count > 0]):
         at = np.flatnonzero(count == size)

@@ -1,6 +1,7 @@
 """Forward, backward and swap search over supports, for any objective.
 
-One rule for ties: of units whose values differ by no more than rounding the first joins, and the last leaves.
+There is one rule for ties: if values differ by no more than rounding, the first unit joins and the last one
+leaves.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from ..linalg.scaling import descending, roots
 from .admissible import Units, with_unit
 from .objective import Objective
 
-Clock = Callable[[int], bool]  # told the number of steps, 0 at first; True ends the search
+Clock = Callable[[int], bool]  # is told the number of steps, 0 at first; returns True to end the search
 
 
 @dataclass
 class Steps:
-    """A clock of several searches: steps made, of `most`; `report` is told their number, True to end."""
+    """A clock that several searches share: it counts their steps, and ends them after `most`.
+
+    `report` is told the number of steps, and returns True to end the searches.
+    """
 
     most: int
     report: Clock
@@ -33,7 +37,7 @@ class Steps:
         return self.ended or self.done >= self.most
 
     def __call__(self, steps: int) -> bool:
-        """One more, unless it is the beginning; whether to stop."""
+        """Count one more step, unless a search only begins; whether to stop."""
         if steps:
             self.done += 1
             self.ended = self.report(self.done) or self.ended
@@ -47,10 +51,11 @@ def never(_: int) -> bool:
 def forward(
     objective: Objective, begin: Units | None = None, clock: Clock = never, by_size: bool = False
 ) -> Units:
-    """From what is included, or begun with, one unit more while there is room: of the largest value.
+    """Add units one by one while there is room, each time the one of the largest value.
 
-    Where several first units tie, as in a correlation matrix, that of the best pair. `by_size`: of the
-    largest gain over its size.
+    The search begins with `begin`, or with what is included. Where several first units tie, as in a
+    correlation matrix, the one of the best pair is taken. With `by_size`, units are chosen by their gain over
+    their size.
     """
     found = objective.supports.included if begin is None else begin
     for steps, units in enumerate(growing(objective, found, by_size), 1):
@@ -61,13 +66,13 @@ def forward(
 
 
 def forward_ways(objective: Objective, clock: Clock = never) -> list[Units]:
-    """Forward search and, where units of different size share the room, that by gain over size."""
+    """Return what forward search finds and, where units differ in size, what it finds by gain over size."""
     ways = (False, True) if objective.supports.counts_variables else (False,)
     return [forward(objective, None, clock, by_size) for by_size in ways]
 
 
 def growing(objective: Objective, units: Units, by_size: bool = False) -> Iterator[Units]:
-    """The supports of a forward search, one after another."""
+    """Yield the supports of a forward search, one after another."""
     if not units.any():
         units = _first(objective, units, by_size)
         if units.any():
@@ -78,7 +83,7 @@ def growing(objective: Objective, units: Units, by_size: bool = False) -> Iterat
 
 
 def _first(objective: Objective, none: Units, by_size: bool) -> Units:
-    """The first unit, in a mask."""
+    """Return the first unit of a forward search, as a mask."""
     others = objective.first_to_enter(none)
     if len(others) == 0:
         return none
@@ -94,7 +99,7 @@ def _first(objective: Objective, none: Units, by_size: bool) -> Units:
 
 
 def shrinking(objective: Objective, units: Units) -> Iterator[Units]:
-    """These units, and then with one unit less, each time of the least loss, those that are left."""
+    """Yield these units, and then what is left with one unit less each time, of the least loss."""
     yield units
     while len(members := np.flatnonzero(objective.supports.leaving(units))):
         values = objective.without_each(units, members)
@@ -103,10 +108,10 @@ def shrinking(objective: Objective, units: Units) -> Iterator[Units]:
 
 
 def backward(objective: Objective, clock: Clock = never, begin: Units | None = None) -> Units:
-    """From all that are allowed, or begun with, one unit less until the rest has room: of the least loss.
+    """Drop units one by one until the rest has room, each time the one of the least loss.
 
-    Where sizes differ there may be room again, which forward search fills. When the clock ends it, those that
-    add most stay.
+    The search begins with `begin`, or with all units that are allowed. Where sizes differ, dropping a unit
+    may leave room, which forward search fills. When the clock ends the search, the units that add most stay.
     """
     units = objective.supports.allowed if begin is None else begin
     for steps, rest in enumerate(shrinking(objective, units)):
@@ -119,14 +124,15 @@ def backward(objective: Objective, clock: Clock = never, begin: Units | None = N
 
 
 def _of_largest(objective: Objective, weight: Array) -> Units:
-    """The units of the largest weights that have room."""
+    """Return the units of the largest weights that have room."""
     return objective.supports.largest(roots(weight), objective.supports.room)
 
 
 def swap(objective: Objective, units: Units, clock: Clock = never) -> tuple[float, Units]:
-    """The value and the units where no swap of one for another raises the value.
+    """Swap units one for one until no swap raises the value; return the value and the units.
 
-    The units of the least loss are tried first, and the first one whose place another fills better goes.
+    The units of the least loss are tried first. The first of them that another unit can replace at a larger
+    value leaves.
     """
     value, steps = objective.value(units), 0
     while not clock(steps):
@@ -140,8 +146,10 @@ def swap(objective: Objective, units: Units, clock: Clock = never) -> tuple[floa
 
 
 def ascend(objective: Objective, units: Units) -> Units:
-    """The units of the largest promise in place of these, as long as the value rises: one step of orthogonal
-    iteration, truncated."""
+    """Replace the units by those of the largest promise while that raises the value.
+
+    This is orthogonal iteration with truncated vectors.
+    """
     value = objective.value(units)
     while True:
         new = _of_largest(objective, objective.promise(units))
@@ -152,9 +160,10 @@ def ascend(objective: Objective, units: Units) -> Units:
 
 
 def best_of(objective: Objective, starts: Iterable[Units], clock: Clock = never) -> tuple[float, Units]:
-    """The best that swaps lead to from several starts, after each has ascended; the most promising first.
+    """Return the best value that swaps lead to from several starts, and its units.
 
-    Of ends that tie the one of the first units.
+    Each start ascends first; then the most promising ends are swapped first. Of ends that tie, the one with
+    the first units is taken.
     """
     ends = {units.tobytes(): units for units in (ascend(objective, start) for start in starts)}
     found = sorted(((objective.value(units), units) for units in ends.values()), key=lambda one: -one[0])
@@ -170,14 +179,16 @@ def best_of(objective: Objective, starts: Iterable[Units], clock: Clock = never)
 
 
 def _swapped(objective: Objective, units: Units, value: float) -> tuple[float, Units] | None:
-    """The units with one in the place of another, and their value, where that is larger."""
+    """Return a better value with one unit in the place of another, and these units; None if there is none."""
     supports, enough = objective.supports, value + objective.rise * abs(value)
     members = np.flatnonzero(supports.leaving(units))
     if len(members) == 0:
         return None
+    # Units that have room when some member leaves
     room = supports.left(units) + int(supports.size[members].max())
     others = np.flatnonzero(supports.allowed & ~units & (supports.size <= room))
     others = objective.entering(units, others)
+    # The best one to join in the place of each member, the least valuable member first
     order, best = np.argsort(objective.shares(units)[members], kind="stable"), None
     for member in members[order]:
         if objective.exhausted:
@@ -197,7 +208,7 @@ def _swapped(objective: Objective, units: Units, value: float) -> tuple[float, U
 
 
 def _traded(objective: Objective, units: Units, value: float) -> tuple[float, Units] | None:
-    """Another change of the units that raises the value."""
+    """Return a better value by one of the objective's trades, and its units; None if there is none."""
     enough = value + objective.rise * abs(value)
     for most, new in objective.trades(units):
         if not most > enough:

@@ -1,4 +1,4 @@
-"""The best support with a proof: branch and bound over units that are in and units that may join."""
+"""The best support with a proof: branch and bound over units that are in, and units that may join."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .search import Clock
 
 @record
 class Proof:
-    """The best units found, their value, what no others exceed, and whether nothing was left to divide."""
+    """The best units found, their value, the bound for all supports, and whether no node was left."""
 
     units: Units
     value: float
@@ -36,9 +36,10 @@ def prove(
     objective: Objective, begin: Units, *, tol: float = 0.0, node_limit: float = np.inf,
     clock: Clock = lambda _: False,
 ) -> Proof:  # fmt: skip
-    """From units that are known, the nodes of the largest bound first; `tol` is a share that may be missed.
+    """Search a tree from units that are known, the nodes of the largest bound first.
 
-    `clock` is told the number of nodes.
+    `tol` is the share of the value that the answer may miss. `clock` is told the number of nodes, and may end
+    it.
     """
     tree = Tree(objective, begin, tol)
     n_nodes = tree.run(node_limit, clock, 1)
@@ -46,42 +47,49 @@ def prove(
 
 
 class OpenNodes(ABC):
-    """Nodes in a heap, the largest bound first: what none exceeds comes third, and then the node."""
+    """Nodes that wait in a heap, the largest bound first.
+
+    An entry has its place in the order, a number that settles ties, the bound that none of its supports
+    exceeds, and then what the subclass needs of the node.
+    """
 
     heap: list[tuple[Any, ...]]
-    pruning_level: float  # what a bound must exceed
+    pruning_level: float  # a node whose bound does not exceed this is dropped
     turn: int = 0
 
     @abstractmethod
     def step(self, count: int = 1, check_limits: Callable[[int], object] = lambda _: None) -> int:
-        """Take up to so many nodes; how many there were. What `check_limits` raises ends them."""
+        """Take up to `count` nodes, and return how many; what `check_limits` raises ends the step."""
 
     def open(self) -> bool:
         """Whether a node is left that may hold something better."""
         return bool(self.heap and -self.heap[0][0] > self.pruning_level)
 
     def upper(self) -> float:
-        """No support has a larger value."""
+        """Return the bound that no support exceeds."""
         return max([self.pruning_level, *(node[2] for node in self.heap)])
 
     def run(self, nodes: float, stop: Callable[[int], object] | None = None, at_a_time: int = 16) -> int:
-        """Take up to so many nodes, some at a time, before which `stop` may end it; how many there were."""
+        """Take up to `nodes` nodes, a few at a time, and return how many there were.
+
+        Before each few, `stop` is told how many were taken, and may end the run.
+        """
         done = 0
         while done < nodes and self.open() and not (stop is not None and stop(done)):
             done += self.step(int(min(at_a_time, nodes - done)))
         return done
 
     def queue(self, bound: float, *node: object, first: bool = False) -> None:
-        """Let a node wait; ties: the newest first."""
+        """Let a node wait; of nodes that tie, the newest goes first."""
         self.turn -= 1
         heapq.heappush(self.heap, (-np.inf if first else -bound, self.turn, bound, *node))
 
 
 class Tree(OpenNodes):
-    """The nodes that are open, and the best units so far with their value.
+    """The open nodes of a search, and the best units so far with their value.
 
-    A node is of supports that hold the units inside and some of the free ones; its `Bound` is known once it
-    was asked.
+    A node has the supports that hold the units inside and some of the free ones. Its `Bound` is None until it
+    was asked for.
     """
 
     heap: list[tuple[Any, ...]]
@@ -107,7 +115,7 @@ class Tree(OpenNodes):
         return done
 
     def _step(self) -> None:
-        """Bound the node of the largest bound, or divide it if that is known."""
+        """Take the node of the largest bound: bound it, or divide it if its own bound is known."""
         _, _, value, inside, free, bound = heapq.heappop(self.heap)
         if bound is not None:
             return self._divide(inside, free, value, bound)
@@ -116,7 +124,10 @@ class Tree(OpenNodes):
         return self._push(min(value, bound.value), inside, free, bound)
 
     def _push(self, value: float, inside: Units, free: Units, bound: Bound | None = None) -> None:
-        """A node that may hold something better; what is one support, or one unit short of it, is tried."""
+        """Queue a node if it may hold something better.
+
+        If it is a single support, or one unit short of that, its supports are tried at once instead.
+        """
         if not value > self.pruning_level:
             return
         if bound is None:
@@ -129,7 +140,10 @@ class Tree(OpenNodes):
         self.queue(value, inside, free, bound)
 
     def _divide(self, inside: Units, free: Units, value: float, bound: Bound) -> None:
-        """The j-th child lacks the j-th unit and has those before it; the last one has them all."""
+        """Divide a node: child j lacks the j-th free unit and has those before it; the last has them all.
+
+        Units without which no support is better are forced in first.
+        """
         without = np.full(len(free), value) if bound.without is None else np.minimum(bound.without, value)
         if bound.without is not None:
             forced = free & (without <= self.pruning_level)
@@ -148,7 +162,7 @@ class Tree(OpenNodes):
         self._push(value, inside, free)
 
     def _complete(self, inside: Units, free: Units, bound: Bound) -> None:
-        """Try the units inside and the free ones of the largest weights that have room."""
+        """Try the units inside with those free ones of the largest weights that have room."""
         for unit in np.flatnonzero(free)[descending(bound.weight[free])]:
             if self.supports.left(inside) <= 0:
                 break
@@ -157,16 +171,18 @@ class Tree(OpenNodes):
         self._try(inside)
 
     def _try(self, units: Units) -> None:
+        """Make these units the best if their value is larger."""
         value = self.objective.value(units) if units.any() else -np.inf
         if value > self.value:
             self._improve(units, value)
 
     def _improve(self, units: Units, value: float) -> None:
+        """Set the best units, and what a bound must exceed from now on."""
         self.units, self.value = units, value
         self.pruning_level = value + self.tol * abs(value) if value > -np.inf else value
 
     def _try_each(self, inside: Units, others: Index) -> None:
-        """The units inside with each other one, of which only those are asked that may be better."""
+        """Try the units inside with each other one that may be better."""
         values = self.objective.with_each(inside, others)
         for i in descending(values):
             if not values[i] > self.pruning_level:
@@ -179,11 +195,11 @@ class Tree(OpenNodes):
 # ---- the best disjoint supports of few units, by enumeration of supports in the order of their values ---
 
 
-Sets = list[Units]
+Sets = list[Units]  # disjoint supports
 
 
 def splits_of(total: int, r: int, most: int) -> list[tuple[int, ...]]:
-    """All ways to write the total as a sum of r numbers in [1, most], descending."""
+    """Return all ways to write the total as a sum of r numbers in [1, most], descending."""
     if r == 1:
         return [(total,)] if 1 <= total <= most else []
     return [
@@ -196,13 +212,15 @@ def splits_of(total: int, r: int, most: int) -> list[tuple[int, ...]]:
 def enumerated(
     objective: Objective, splits: list[tuple[int, ...]], places: tuple[int, ...], best: Sets, value: float
 ) -> tuple[Sets, float, bool]:
-    """Better disjoint sets of one of the splits, their value, and whether nothing is better.
+    """Return the best disjoint sets whose sizes are one of the splits, their value, and whether it is proved.
 
-    The sizes of a split descend; the sets have those of `places` in turn where these are the same.
+    `best` and `value` are known before; they are returned where nothing is better, or where there are too
+    many supports to enumerate. The sizes of a split descend. If they are those of `places`, the sets come in
+    the order of `places`.
     """
     sizes, size = {k for split in splits for k in split}, objective.supports.size
     units = np.flatnonzero(objective.supports.allowed)
-    counts = sizes if (size == 1).all() else range(1, len(units) + 1)  # a unit more is no worse
+    counts = sizes if (size == 1).all() else range(1, len(units) + 1)  # a unit more never lowers the value
     if len(size) > 62 or sum(comb(len(units), n) for n in counts) > DISJOINT_SUPPORTS:
         return best, value, False
     search = _Enumeration(objective, units, counts, sizes)
@@ -223,7 +241,7 @@ def _mask(bits: int, n: int) -> Units:
 
 
 class _Enumeration:
-    """Supports that have room in each cardinality as bits, by decreasing value."""
+    """For each cardinality the supports that have room in it, as bits of integers, by decreasing value."""
 
     def __init__(self, objective: Objective, units: Index, counts: Iterable[int], sizes: set[int]):
         size, sets = objective.supports.size, []
@@ -247,14 +265,17 @@ class _Enumeration:
         self.value: Callable[[int], float] = cache(lambda bits: objective.value(_mask(bits, len(size))))
 
     def better(self, sizes: tuple[int, ...], value: float) -> tuple[float, list[int] | None, bool]:
-        """The best supports if they exceed a value, that, and whether nothing can be better."""
+        """Return the largest total value, its supports if better than before, and whether it is proved."""
         self.sizes, self.most = sizes, value
         self.found: list[int] | None = None
         complete = self._extend([], 0, 0.0, 0)
         return self.most, self.found, complete
 
     def _extend(self, chosen: list[int], used: int, value: float, start: int) -> bool:
-        """Supports for the next place, as long as they and the best of the rest may exceed the best."""
+        """Try supports for the next place while they, with the best of the later places, may exceed the best.
+
+        False if there were too many nodes.
+        """
         t, r = len(chosen), len(self.sizes)
         if t == r:
             self.most, self.found = value, [*chosen]
