@@ -1,4 +1,4 @@
-"""Removing the components found, implicitly, inside the solvers."""
+"""Deflation: the removal of the components found from A, as low-rank terms beside it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .problem import Problem
 
 @record
 class LowRank:
-    """What deflation takes from a matrix, as a term of low rank beside it: L K R' of few columns.
+    """A term of low rank, L K R', beside a matrix: what deflation adds to it, while the matrix itself stays.
 
-    Let A belong to the problem max x'Ax/x'Bx, or C to max u'Cv/sqrt(u'B_x u v'B_y v). With y = B^(1/2)x it is
-    that of sparse principal components, and what deflates `B^(-1/2) A B^(-1/2)` there (Mackey 2008) is, with
-    x'Bx = 1, z = Bx and w = Ax,
+    Let A belong to the problem max x'Ax/x'Bx, or C to max u'Cv/sqrt(u'B_x u v'B_y v). With y = B^(1/2)x the
+    first one is the problem of sparse principal components for B^(-1/2) A B^(-1/2), which deflation changes
+    as in Mackey (2008). In terms of A, with x'Bx = 1, z = Bx and w = Ax, that is
 
         Hotelling      A - (x'w) zz'
         projection     (I - zx') A (I - xz') = A - zw' - wz' + (x'w) zz'
         Schur          A - ww'/(x'w)
 
-    and of C the same with B_x u, Cv on the left and B_y v, C'u on the right: the Schur complement lowers the
-    rank (Wedderburn 1934). All are [z w] K [z w]', and never enter A.
+    C changes in the same way, with B_x u, Cv on the left and B_y v, C'u on the right; the Schur complement
+    lowers its rank (Wedderburn 1934). Each of these terms is [z w] K [z w]'.
     """
 
     left: Array
@@ -41,14 +41,14 @@ class LowRank:
 
     @classmethod
     def none(cls, p: int, q: int | None = None) -> Self:
-        """Of p rows and q columns."""
+        """Return the term without columns, for a p x q matrix."""
         return cls(np.zeros((p, 0)), np.zeros((0, 0)), np.zeros((p if q is None else q, 0)))
 
     @classmethod
     def removal(
         cls, update: str, value: float, left: tuple[Array, Array], right: tuple[Array, Array] | None = None
     ) -> Self:
-        """What a deflation adds, with `value` = x'Ax or u'Cv and, of each side, z and w."""
+        """Return what a deflation adds: `value` is x'Ax or u'Cv, and each side has its z and w."""
         K = np.zeros((2, 2))
         if update == "hotelling":
             K[0, 0] = -value
@@ -77,7 +77,7 @@ class LowRank:
         return LowRank(self.right, self.middle.T, self.left)
 
     def times(self, V: Array, S: Index | None = None) -> Array:
-        """The product with vectors, or with those that have the entries V on S only."""
+        """Return the product with vectors V; with S, V has their entries on S, and the others are zero."""
         return self.left @ (self.middle @ ((self.right if S is None else self.right[S]).T @ V))
 
     def diagonal(self) -> Array:
@@ -87,13 +87,13 @@ class LowRank:
         return (self.left[S] @ self.middle) @ self.right[columns].T
 
     def in_units(self, unit: Array) -> LowRank:
-        """diag(unit) L K R' diag(unit)."""
+        """Return diag(unit) L K R' diag(unit)."""
         return LowRank(self.left * unit[:, None], self.middle, self.right * unit[:, None])
 
 
 @record
 class Deflation:
-    """How a component is removed from A. What depends on the deflation asks its record, not its name.
+    """How a component is removed from A. Code asks the fields of this record, not its name.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Deflation:
     residual : bool
         Whether data become F - g x', with the g of the solver in the place of F x.
     first_order : bool
-        Whether rounding may leave variances of the order of the precision, also of data.
+        Whether rounding may leave variances of the order of the precision, also for data.
     """
 
     name: str
@@ -119,7 +119,10 @@ class Deflation:
 
     @property
     def semidefinite(self) -> bool:
-        """Whether a semidefinite matrix stays so. If not, there is no form on data either: no Gram matrix."""
+        """Whether a semidefinite matrix stays so.
+
+        Otherwise the deflated matrix is F'F of no data F, so that there is no Gram matrix.
+        """
         return self.update != "hotelling"
 
 
@@ -141,24 +144,28 @@ PROJECTION = DEFLATIONS["projection"]  # the default
 
 @record
 class DeflatedOperator:
-    """An operator with the components found so far removed, and all that a search of the next one asks for.
+    """An operator with the components found so far removed, and all that the search for the next one needs.
 
     Attributes
     ----------
     problem : Problem
-        Of the matrix before any deflation.
+        The problem before any deflation.
     operator : _core.Operator
+        A, deflated.
     diagonal : ndarray of shape (p,) or None
+        The variances that are left; None where only products with A are known.
     deflation : Deflation
     constraint : None, "orthogonal" or "uncorrelated"
+        What the next component must be to the earlier ones.
     basis : tuple of ndarray of shape (p,)
-        Orthonormal, of what the earlier components span, where the deflation or the constraint needs it: Q.
+        The columns of Q: an orthonormal basis of what the earlier components span, where the deflation or the
+        constraint needs it.
     loadings : tuple of (ndarray, ndarray)
         The nonzeros, as positions and values, of each loading removed.
     matrix : ndarray of shape (p, p) or None
         A itself with the components removed, where it is formed.
     seed : tuple of int
-        Of what is random in the search.
+        The seed of what is random in the search.
     hook : callable or None
         Called with the number of iterations; the search ends where it returns true.
     """
@@ -178,11 +185,11 @@ class DeflatedOperator:
     def from_problem(
         cls, problem: Problem, deflation: Deflation = PROJECTION, constraint: str | None = None
     ) -> DeflatedOperator:
-        """Before the first component."""
+        """Return the state of a search before the first component."""
         return cls(problem, problem.operator, problem.diagonal, deflation, constraint)
 
     def with_problem(self, **changes: object) -> DeflatedOperator:
-        """The same with something else known of the problem."""
+        """Return the state with some fields of its problem changed."""
         return replaced(self, problem=replaced(self.problem, **changes))
 
     @property
@@ -191,12 +198,12 @@ class DeflatedOperator:
 
     @property
     def supports(self) -> Supports:
-        """What the caller knows of the variables; the operator lacks those that are excluded."""
+        """The supports that are allowed; the operator has zeros for variables that are excluded."""
         return self.problem.supports
 
     @property
     def variances(self) -> AnyArray:
-        """The diagonal of A, which must have entries."""
+        """The diagonal of A, which must be known."""
         assert self.diagonal is not None
         return self.diagonal
 
@@ -211,16 +218,17 @@ class DeflatedOperator:
         return self.constraint is not None and bool(self.basis)
 
     def orthogonal(self) -> DeflatedOperator:
-        """The same, of which a component has to be orthogonal to the earlier loadings."""
+        """Return the state where the next component has to be orthogonal to the earlier loadings."""
         if self.constraint is not None:
             return self
         basis = tuple(orthonormal_basis(self.dense(*x) for x in self.loadings))
         return replaced(self, constraint="orthogonal", basis=basis)
 
     def reach(self, k: int) -> int:
-        """How many nonzeros Bx has at most for x with k: more than k only where x overlaps with Q.
+        """Return the largest number of nonzeros of Bx for x with k: more than k only where x overlaps with Q.
 
-        What bounds x'Ax over unit vectors of that many bounds x'Ax/x'Bx over those of k, as A = BAB.
+        A = BAB after deflation. So what bounds x'Ax over unit vectors with that many nonzeros bounds
+        x'Ax/x'Bx over vectors with k.
         """
         if not self.quotient:
             return k
@@ -228,12 +236,12 @@ class DeflatedOperator:
         return min(self.operator.p, k + max(int(touched.sum()) - 1, 0))
 
     def quadratic(self, index: Index, entries: AnyArray) -> float:
-        """x'Ax."""
+        """Return x'Ax, for the x with these nonzeros."""
         x = np.ascontiguousarray(entries, self.operator.dtype)
         return float(x @ self.operator.apply(index, x)[index])
 
     def objective(self, index: Index, entries: AnyArray) -> float:
-        """x'Ax of a unit vector, or x'Ax/x'Bx; -inf where that is not defined."""
+        """Return x'Ax of a unit vector, or x'Ax/x'Bx; -inf where the quotient is not defined."""
         x, value = entries.astype(self.operator.dtype), self.quadratic(index, entries)
         if not self.quotient:
             return value
@@ -242,12 +250,15 @@ class DeflatedOperator:
 
     @property
     def by_loadings(self) -> bool:
-        """Whether what has been removed are the loadings, by projections of A."""
+        """Whether the loadings themselves have been removed, by projections of A."""
         special = self.deflation.orthogonalized or self.deflation.residual or self.constraint is not None
         return self.deflation.update == "projection" and not special
 
     def formed(self) -> DeflatedOperator:
-        """The same with its matrix, where that is small: a search then knows nothing of the deflations."""
+        """Return the state with A formed and deflated as a matrix, if A is small and in memory.
+
+        A search then sees a matrix without deflations.
+        """
         op = self.operator
         small = op.symmetric_form and op.dense and op.p <= FORMED_ORDER
         if not small or not self.by_loadings or self.matrix is not None:
@@ -261,13 +272,13 @@ class DeflatedOperator:
         return replaced(self, operator=_core.dense(A, True), matrix=A, **changes)
 
     def dense(self, index: Index, entries: AnyArray) -> Array:
-        """What of a loading a component must be orthogonal to: its entries at variables allowed."""
+        """Return a loading as a vector, without its entries at excluded variables."""
         x = with_entries(self.operator.p, index, entries)
         x[self.supports.excluded] = 0
         return x
 
     def submatrix(self, index: Index) -> AnyArray:
-        """A[index, index]."""
+        """Return A[index, index]."""
         if self.matrix is None:
             return self.operator.submatrix(index)
         return _core.principal_submatrix(self.matrix, np.ascontiguousarray(index, np.intp))
@@ -279,21 +290,23 @@ class DeflatedOperator:
         image: AnyArray | None = None,
         noise: Callable[[Index], float] | None = None,
     ) -> DeflatedOperator:
-        """Remove one more loading, by its nonzeros; nothing changes where its variance is only noise.
+        """Return the state with one more loading removed, which is given by its nonzeros.
 
-        `image` takes the place of F x in the residual F - F x x' of data, of a deflation with `residual`, and
-        `noise` that of the problem's.
+        A does not change where the variance of the loading is only noise. For a deflation with `residual`,
+        `image` takes the place of F x in F - F x x'. `noise` takes the place of the problem's, and tells the
+        variance that is noise.
         """
         op, diagonal, basis, update = self.operator, self.diagonal, self.basis, self.deflation.update
         noise = noise or self.problem.noise
         loadings = (*self.loadings, (index, entries))
-        if self.matrix is not None:  # by loadings
+        if self.matrix is not None:  # it is deflated itself, by the loading
             A = self.matrix.copy()
             _core.deflate_covariance("projection", A, index, entries)
             return self._of_matrix(
                 A, loadings=loadings, diagonal=np.maximum(A.diagonal(), 0, dtype=np.float64)
             )
         after = replaced(self, loadings=loadings)
+        # The direction z: the loading, or what it adds to the basis Q
         if self.constraint is not None or self.deflation.orthogonalized:
             if self.constraint == "uncorrelated":
                 direction = self.problem.operator.apply(index, np.ascontiguousarray(entries)).astype(
@@ -310,6 +323,7 @@ class DeflatedOperator:
             basis = (*basis, q)
             index = np.flatnonzero(q)
             entries = q[index].astype(op.dtype)
+        # w = A z, and the variance z'Az
         z = np.ascontiguousarray(entries)
         forward = op.forward(index, z) if op.reads_columns and update != "schur" else None
         w = op.apply(index, z) if update == "schur" else _products_on_support(op, index, z, forward)
@@ -323,6 +337,7 @@ class DeflatedOperator:
             and (image is not None or self.problem.filled is not None)
         ):
             return replaced(after, **self._residual(index, z, image))
+        # The operator and its diagonal
         coefficient = variance
         if update != "hotelling":
             image = op.forward(index, z) if forward is None else forward
@@ -341,7 +356,7 @@ class DeflatedOperator:
         return replaced(after, operator=operator, diagonal=diagonal, basis=basis)
 
     def _residual(self, index: Index, x: AnyArray, image: AnyArray | None) -> dict[str, Any]:
-        """Operator and diagonal of F - g x', without the entries that are missing."""
+        """Return operator and diagonal of F - g x', in which missing entries stay zero."""
         op, diagonal = self.operator, self.diagonal
         g = op.forward(index, x) if image is None else np.ascontiguousarray(image, op.dtype)
         diagonal = None if diagonal is None else diagonal.copy()
@@ -358,7 +373,10 @@ class DeflatedOperator:
 
 
 def _products_on_support(op: _core.Operator, index: Index, x: AnyArray, forward: AnyArray | None) -> AnyArray:
-    """(A x) on the support of x, without a pass over X where that is small; `forward` is F x of CSC."""
+    """Return (A x) on the support of x, without a pass over X where the support is small.
+
+    `forward` is F x, if it is known.
+    """
     if forward is not None:
         return op.apply_at(index, x, index, forward)
     if not op.symmetric_form and len(index) <= largest_submatrix(op):

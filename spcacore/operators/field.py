@@ -1,4 +1,4 @@
-"""A between some variables, or all, in single precision, where searches race."""
+"""Fields: A between some variables, or all, in single precision, where searches race."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from .deflation import DeflatedOperator
 from .problem import Problem, Screening
 
 Single = NDArray[np.float32]
-Direction = tuple[Index, AnyArray]  # the nonzeros of what has been removed, as variables and values
+Direction = tuple[Index, AnyArray]  # the nonzeros of a vector that has been removed: variables and values
 
 
 class Field:
     """A between some variables in single precision, from which components are removed as they are found.
 
-    That is enough to tell good supports from poor ones; the values come from the operator itself.
+    It only has to tell good supports from poor ones; the values come from the operator itself.
 
     Attributes
     ----------
     index : ndarray of shape (w,), int
-        The variables W, ascending where none has joined.
+        The variables W; ascending, unless some have joined.
     matrix : ndarray of shape (w, w), float32
         A[W, W] without what has been removed.
     whole : bool
@@ -51,7 +51,7 @@ class Field:
     """
 
     def __init__(self, problem: Problem, index: Index):
-        # Not what would hold this field: a circle keeps memory until garbage is collected
+        # The problem without what would hold this field: a circle keeps memory until garbage is collected
         data = None if problem.data is None else replace(problem.data, ground=None)
         self._problem = replace(problem, ground=None, working_set=None, screening=Screening, data=data)
         self.index: Index = index
@@ -61,9 +61,12 @@ class Field:
         self._place = np.full(problem.p, -1, np.intp)
         self._place[index] = np.arange(len(index))
         self._removed: list[Direction] = []
-        self._norm: dict[int, Single] = {}  # of rows by cardinality, as they once were
+        self._norm: dict[
+            int, Single
+        ] = {}  # for each cardinality, norms of the rows as they were when asked for
 
     def _formed(self) -> Single:
+        """Return A[W, W] before any deflation, in single precision."""
         op, index = self._problem.operator, self.index
         if op.by_passes:
             return np.asarray(op.submatrix(index), np.float32, order="C")
@@ -92,12 +95,15 @@ class Field:
         return not bool((lost & (variance > 0)).any())
 
     def full(self, state: DeflatedOperator) -> bool:
-        """Whether the variables of what has been removed are more than there is room for."""
+        """Whether the variables of what has been removed are more than the field has room for."""
         removed = [variables for variables, _ in _directions(state)]
         return len(union(*removed)) > len(self.index)
 
     def without(self, state: DeflatedOperator) -> bool:
-        """Remove what the state has removed; False where that needs variables that are not here."""
+        """Remove what the state has removed; False if that needs variables that are not here.
+
+        If the field has removed something else, it is formed anew.
+        """
         found = _directions(state)
         if len(found) < len(self._removed) or not all(
             np.array_equal(before[0], now[0]) and np.array_equal(before[1], now[1])
@@ -117,7 +123,11 @@ class Field:
         return True
 
     def _joined(self, state: DeflatedOperator, variables: Index) -> bool:
-        """Let variables of a component join, without the earlier ones, in place of some of least variance."""
+        """Let the variables of a component join, in the place of some of the least variance.
+
+        Their rows of A are computed, and the components that were removed before are removed from these.
+        False if that is not possible.
+        """
         op: Any = self._problem.operator.unscreened()
         if not state.by_loadings:
             return False
@@ -143,22 +153,26 @@ class Field:
         return True
 
     def among(self, variables: Index) -> AnyArray:
-        """A between some of its variables, without what has been removed."""
+        """Return A between some variables of the field, without what has been removed."""
         at = self._place[variables]
         return self.matrix[at[:, None], at]
 
     def norms(self, k: int) -> tuple[Single, bool]:
-        """The norms of the k largest entries of all rows as they once were, or room for them; which it is."""
+        """Return an array of a norm for each row, of its k largest entries, and whether these are known.
+
+        Known norms are those of the rows when they were computed, since when components may have been
+        removed. If they are not known, the array is there to be filled.
+        """
         if k in self._norm:
             return self._norm[k], True
         self._norm[k] = np.empty(len(self.index), np.float32)
         return self._norm[k], False
 
     def promising(self, k: int, count: int) -> Index:
-        """So many rows whose k largest entries have the largest norms, by decreasing norm.
+        """Return the `count` rows whose k largest entries have the largest norms, by decreasing norm.
 
-        Removing a component changes the rows of its variables most. The norms of the others are computed
-        anew only if they were among the largest.
+        Removing a component changes the rows of its variables most. The norms of other rows are computed anew
+        only if they were among the largest.
         """
         norm, known = self.norms(k)
         if not known:
@@ -168,7 +182,7 @@ class Field:
         return likely[descending(norm[likely])][:count]
 
     def as_state(self) -> DeflatedOperator:
-        """A between these variables, of which nothing has been removed yet."""
+        """Return A between these variables as the state of a search, with nothing removed from now on."""
         op, diagonal = _core.dense(self.matrix, True), self.matrix.diagonal().astype(float)
         anyone = Supports.any_of(op.p)
         return DeflatedOperator.from_problem(
@@ -176,15 +190,15 @@ class Field:
         )
 
     def around(self, supports: list[Index], each: int, most: int) -> Index:
-        """The variables whose products with leading vectors on these supports are largest.
+        """Return the variables whose products with the leading vectors on these supports are largest.
 
-        So many of each, and those of the supports and of what has been removed; the first supports count if
-        that is more than `most`.
+        They are `each` variables for each support, those of the supports, and those that have been removed.
+        If they are more than `most`, the first supports count.
         """
         op = self._problem.operator.unscreened()
         chosen = dict.fromkeys(int(j) for variables, _ in self._removed for j in variables)
         at_once = max(1, min(FIELD_IMAGES, FIELD_IMAGE_ENTRIES // self._problem.p))
-        at_once = len(supports) if op.by_passes else at_once  # in one pass
+        at_once = len(supports) if op.by_passes else at_once  # all in one pass
         for first in range(0, len(supports), at_once):
             some = supports[first : first + at_once]
             for S, image in zip(some, self._images(op, some).T, strict=True):
@@ -195,7 +209,7 @@ class Field:
         return np.sort(np.array(list(chosen)[:most], np.intp))
 
     def _images(self, op: Any, supports: list[Index]) -> AnyArray:
-        """A v, as columns, of the leading vector v on each support."""
+        """Return A v, as columns, for the leading vector v on each support."""
         vectors = []
         for S in supports:
             at = self._place[S]
@@ -211,17 +225,17 @@ class Field:
 
 @dataclass(eq=False)
 class Ground:
-    """The fields of one call, whose components share them.
+    """The fields of one call, which its components share, and what the search has learned from them.
 
     Attributes
     ----------
     wide : bool
         Whether one start was not enough for a component.
     enough : int
-        For how many components it was.
+        For how many components one start was enough.
     partial : int
-        For how many components a race between other variables, those that have most in common with its ends,
-        found nothing better.
+        For how many components a further race, between the variables that have most in common with the ends
+        of the first, found nothing better.
     weak : bool
         Whether the last component was no more correlated than noise.
     moved : bool
@@ -229,7 +243,7 @@ class Ground:
     value : float
         What the last component explains.
     noise : float or None
-        The deviation of correlations that are noise, of an earlier component.
+        The deviation of correlations that are noise, estimated for an earlier component.
     """
 
     wide: bool = False
@@ -246,10 +260,11 @@ class Ground:
         self._norms: AnyArray | None = None
 
     def field(self, state: DeflatedOperator, most: int, by_variance: bool) -> Field | None:
-        """The field of so many variables at most without the components found; None where there is none.
+        """Return a field without the components found; None if it cannot be made.
 
-        Of more variables these have the largest variance, or only half of them, and the others are at random.
-        Where variances tie, three quarters are those that are correlated most with neighbors.
+        It has all variables, or `most` of them. If there are more, these are the variables of largest
+        variance if `by_variance`. Otherwise half of them are, and the others are random; where variances tie,
+        three quarters are the variables that are correlated most with neighbors.
         """
         if self._operator is not state.problem.operator:
             self._fields, self._operator, self._norms = {}, state.problem.operator, None
@@ -263,7 +278,7 @@ class Ground:
         return field if field.without(state) else None
 
     def some(self, state: DeflatedOperator, count: int, by_variance: bool) -> Index:
-        """So many variables, and those of the components found."""
+        """Return `count` variables, chosen as for `field`, and those of the components found."""
         promise, most = state.problem.variances, count // 2
         if variances_tie(promise, count):
             if self._norms is None:
@@ -281,12 +296,12 @@ class Ground:
 
 
 def ground_of(state: DeflatedOperator) -> Ground:
-    """That of its call, or a new one."""
+    """Return the ground of the call that the state belongs to, or a new one."""
     return Ground() if state.problem.ground is None else state.problem.ground
 
 
 def can_be_formed(state: DeflatedOperator) -> bool:
-    """Whether A between some variables can be had, in the form that searches of plain cardinality take."""
+    """Whether A between some variables can be formed, as searches with a plain cardinality use it."""
     if state.problem.diagonal is None or state.problem.filled is not None or state.supports.shapes:
         return False
     if state.deflation.residual and state.loadings:
@@ -298,7 +313,7 @@ def can_be_formed(state: DeflatedOperator) -> bool:
 
 
 def _first_rows(op: Any, index: Index, count: int) -> AnyArray:
-    """So many rows of A[index, index], of all but dense data in memory."""
+    """Return the first `count` rows of A[index, index]; not for dense data in memory, which have columns."""
     if op.by_passes:
         return np.asarray(op.gram.between(index[:count], index))
     if op.symmetric_form:
@@ -309,13 +324,13 @@ def _first_rows(op: Any, index: Index, count: int) -> AnyArray:
 
 
 def _directions(state: DeflatedOperator) -> list[Direction]:
-    """What has been removed from A, in turn."""
+    """Return what has been removed from A, in order."""
     if state.deflation.orthogonalized or state.constraint is not None:
         return [(np.flatnonzero(q), q[q != 0]) for q in state.basis]
     return list(state.loadings)
 
 
-# ---- which variables of equal variance are in a part of A: those that are correlated with neighbors --------
+# ---- which variables of equal variance are in a field: those that are correlated with neighbors ------------
 
 
 def variances_tie(diagonal: AnyArray | None, width: int) -> bool:
@@ -327,36 +342,42 @@ def variances_tie(diagonal: AnyArray | None, width: int) -> bool:
 
 
 def norms_among_neighbors(problem: Problem, seed: tuple[int, ...]) -> Single | None:
-    """Of each variable, the norm of its largest entries of A among neighbors, over the largest variance.
+    """Return for each variable the norm of its largest entries of A among neighbors, scaled.
 
-    A random projection gives two columns of F at an angle t the same sign with probability 1 - t/pi (Goemans
-    and Williamson 1995, J. ACM 42; Charikar 2002, STOC), and x counts as near -x. So variables are sorted by
-    such signs, some times anew, and A is formed in runs of neighbors: for p variables in time of p, not of
-    p^2. None for a matrix, without variance, and where that would take long.
+    The norms are divided by the largest variance. A random projection gives two columns of F at an angle t
+    the same sign with probability 1 - t/pi (Goemans and Williamson 1995, J. ACM 42; Charikar 2002, STOC). x
+    counts as near -x. So variables are sorted by several such signs, a few times with other signs, and A is
+    formed in runs of neighbors. For p variables this takes time proportional to p, not to p^2. None for a
+    matrix, without variance, and where that would take long.
     """
     op: Any = problem.operator.unscreened()
     n, p, largest = op.n, op.p, problem.variances.max()
     work = NEIGHBOR_SORTS * NEIGHBORS * float(n) * p
     if work > NEIGHBOR_WORK or not largest > 0 or (op.symmetric_form and not op.by_passes):
         return None
+    # Sort the variables by the signs of random projections, relative to the first one
     rng = np.random.default_rng([*seed[:1], NEIGHBOR_BITS])
     U = rng.standard_normal((NEIGHBOR_SORTS * NEIGHBOR_BITS, n)).astype(op.dtype).T
     sign = op.backward_block(U).reshape(p, NEIGHBOR_SORTS, NEIGHBOR_BITS) > 0
     sign ^= sign[:, :, :1]
     order = np.argsort(sign @ (1 << np.arange(NEIGHBOR_BITS)), axis=0, kind="stable").T
+    # A in runs of neighbors, and the largest norm that a row has in any of them
     sorts = order[:, : p // NEIGHBORS * NEIGHBORS].reshape(NEIGHBOR_SORTS, -1, NEIGHBORS)
     found = op.gram.in_runs(sorts) if op.by_passes else in_runs(op, sorts)
     norms, everything = np.zeros(p, np.float32), np.arange(NEIGHBORS)
     for run, A in zip(sorts.reshape(-1, NEIGHBORS), found, strict=True):
         norms[run] = np.maximum(norms[run], _core.largest_norms(A, everything, NEIGHBOR_LARGEST))
-    return (norms / largest).round(3)  # so that rounding of sums decides among few
+    return (norms / largest).round(3)  # so that rounding of sums decides between few of them
 
 
 def in_runs(op: _core.Operator, sorts: Index) -> Iterator[Single]:
-    """A between the variables of each run of each sort, in single precision and in one array."""
+    """Yield A between the variables of each run of each sort, in single precision.
+
+    Each time it is the same array with other numbers.
+    """
     width = sorts.shape[2]
     A, room = np.empty((width, width), np.float32), np.empty((0, op.m), op.dtype)
-    for runs in sorts:  # whose variables are distinct
+    for runs in sorts:  # the variables of one sort are distinct
         for part in slices(len(runs), width * op.m, NEIGHBOR_ENTRIES):
             index = np.ascontiguousarray(runs[part].ravel())
             if len(room) < len(index):

@@ -1,4 +1,7 @@
-"""A as a matrix, from one pass over tall data: whether that pays, and the problem that has it; parts of A."""
+"""A as a matrix, formed in one pass over tall data: whether that pays, and the problem that has it.
+
+Also here: leading eigenvectors of operators, and rows and submatrices of A.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +47,10 @@ from .statistics import Standardization, Statistics
 
 
 def pays(shape: tuple[int, int], stored: int, pairs: float, itemsize: int, dense: bool) -> bool:
-    """Whether to form A of data by default, which takes the product of so many pairs of entries.
+    """Whether A is formed by default from data with `stored` entries.
 
-    That depends on X alone, so that components added later are those that all at once would have been.
+    It is a sum of products of `pairs` of entries of a row. The answer depends on X alone. So components that
+    are added later are those that all at once would have been.
     """
     n, p = shape
     if not is_tall(shape):
@@ -58,7 +62,7 @@ def pays(shape: tuple[int, int], stored: int, pairs: float, itemsize: int, dense
 
 
 def is_tall(shape: tuple[int, int]) -> bool:
-    """Whether there are so few variables for the samples that A may be formed by default."""
+    """Whether variables are so few for the number of samples that A may be formed by default."""
     n, p = shape
     return p <= GRAM_ORDER and n >= (p if p <= GRAM_FEW else GRAM_TALL * p)
 
@@ -76,14 +80,17 @@ def is_wanted(storage: Any, screening: str) -> bool:
         return False
     if storage.one_pass:
         return p <= GRAM_BLOCKS_ORDER and bool(storage.has_room)
-    if not is_tall((n, p)):  # to count pairs takes some reads
+    if not is_tall((n, p)):  # asked first, since counting pairs takes some reads
         return False
     stored, pairs = storage.pairs()
     return pays((n, p), stored, pairs, storage.dtype.itemsize, storage.dense)
 
 
 def pairs_of(lines: AnyArray, lengths: bool, n: int) -> float:
-    """The sum of squares of the numbers of entries of n rows, halved: of `indptr`, or of the rows of all."""
+    """Return half the sum of squares of the numbers of entries of n rows.
+
+    `lines` is the `indptr` of CSR if `lengths`, else the row of each entry.
+    """
     if lengths:
         steps = (lines[s : s + CHUNK + 1] for s in range(0, n, CHUNK))
         return sum(float(np.square(np.diff(part).astype(np.float64)).sum()) for part in steps) / 2
@@ -94,8 +101,12 @@ def pairs_of(lines: AnyArray, lengths: bool, n: int) -> float:
 
 
 def keeps_digits(problem: Problem, dense: bool, screening: str) -> bool:
-    """Whether A has the digits of X: no entry is missing, and of sparse X no variance, which is what the mean
-    leaves of a second moment, is much smaller than that. An error where A must still be formed."""
+    """Whether A would have the digits of X, so that it may be formed.
+
+    It would not, if entries are missing, or if some variance of sparse X is much smaller than the second
+    moment from which the square of the mean is subtracted. With screening="gram", where A must be formed,
+    that is an error.
+    """
     lost = problem.known_moment > GRAM_CANCELLATION * problem.variances
     digits = dense or not (lost & (problem.variances > 0)).any()
     if screening == "gram" and not (digits and problem.filled is None):
@@ -105,7 +116,7 @@ def keeps_digits(problem: Problem, dense: bool, screening: str) -> bool:
 
 
 def with_matrix(problem: Problem, A: AnyArray, passes: int) -> Problem:
-    """The problem of data whose operator is the matrix A now."""
+    """Return the problem of data with the matrix A as its operator."""
     A = np.ascontiguousarray(A, problem.operator.dtype)
     told = partial(Screening, "gram", float(passes))
     operator = _core.dense(A, True)
@@ -113,7 +124,7 @@ def with_matrix(problem: Problem, A: AnyArray, passes: int) -> Problem:
 
 
 def with_moments(problem: Problem, found: Statistics, M: Array, treatment: Standardization) -> Problem:
-    """The same from the products of rows about their means, which one pass found with the statistics."""
+    """Return the problem with A formed from M, the products of rows about their means."""
     if not treatment.center or treatment.mean is not None:
         d = found.mean if treatment.mean is None else found.mean - treatment.mean
         M = M + found.n * np.multiply.outer(d, d)
@@ -123,13 +134,13 @@ def with_moments(problem: Problem, found: Statistics, M: Array, treatment: Stand
 
 
 def formed(problem: Problem, report: Callable[[int], object] | None = None) -> Problem:
-    """The problem with A as a matrix, if it is to have one and the callback does not end that."""
+    """Return the problem with A formed, if it is to be; as it is if the callback ends that."""
     A = problem.operator.gram(None, report) if problem.form else None
     return problem if A is None else with_matrix(problem, A, 2)
 
 
 def is_rounding(problem: Problem, variance: float) -> bool:
-    """Whether a variance is too small for A to tell well: the data know more of it."""
+    """Whether a variance is too small for A to tell it well, while the data know more of it."""
     if problem.data is None:
         return False
     return not variance > GRAM_LEFT.of(problem.operator.dtype) * float(problem.variances.max())
@@ -139,7 +150,7 @@ def is_rounding(problem: Problem, variance: float) -> bool:
 
 
 def leading_vectors(problem: Problem, r: int) -> Array:
-    """The r leading eigenvectors of the operator; fewer, with a warning, where its rank is smaller."""
+    """Return the r leading eigenvectors of the operator; fewer, with a warning, where its rank is smaller."""
     if problem.diagonal is not None and not problem.diagonal.any():
         raise ValueError(problem.emptiness)
     op = problem.operator
@@ -153,10 +164,10 @@ def leading_vectors(problem: Problem, r: int) -> Array:
 
 
 def leading_pairs(op: _core.Operator, r: int) -> tuple[Array, Array]:
-    """The r largest eigenvalues of an operator, and their vectors, by FF' where samples are few."""
+    """Return the r largest eigenvalues of an operator, and their vectors; by FF' where samples are few."""
     if not _has_few_samples(op, r):
         return leading_eigenvectors(op, r)
-    samples = _core.dense(op.unscreened().outer().astype(np.float64), True)  # FF', of the same eigenvalues
+    samples = _core.dense(op.unscreened().outer().astype(np.float64), True)  # FF' has the same eigenvalues
     values, vectors = leading_eigenvectors(samples, r)
     V = op.backward_block(np.asfortranarray(vectors, op.dtype)).astype(
         np.float64, copy=False
@@ -165,25 +176,31 @@ def leading_pairs(op: _core.Operator, r: int) -> tuple[Array, Array]:
 
 
 def _has_few_samples(op: _core.Operator, r: int) -> bool:
-    """Whether FF' costs less than the products with A for which ARPACK would ask."""
+    """Whether FF' costs less than the products with A that ARPACK would ask for."""
     if op.symmetric_form or not op.in_memory or not op.dense or op.t > 0 or op.p <= ALL_VECTORS_ORDER:
         return False
     return op.n <= min(op.p, WIDE_SAMPLES, SAMPLES_BY_PRODUCT * max(2 * r + 1, 20))
 
 
 def negligible(problem: Problem, first: float = 0.0) -> float:
-    """A variance that may be rounding alone, given the largest one where the total is not known."""
+    """Return the variance below which rounding may be all.
+
+    It is a share of the total variance or, if that is not known, of `first`, the largest one.
+    """
     total = first if problem.diagonal is None else float(problem.diagonal.sum())
     return 1e3 * eps_of(problem.operator.dtype) * total
 
 
 def dense_shares(problem: Problem, r: int) -> Array:
-    """Shares of the total variance of the r leading ordinary components; 0 beyond the rank."""
+    """Return the shares of the total variance of the r leading ordinary components; 0 beyond the rank."""
     return _shares_of(problem, r)()
 
 
 def _shares_of(problem: Problem, r: int) -> Callable[[], Array]:
-    """The same as a function, which keeps no more than products of variables or of samples."""
+    """Return a function that returns these shares, and keeps no data.
+
+    It keeps no more than products of variables or of samples.
+    """
     total = float(problem.variances.sum())
     if not total > 0:
         return lambda: np.zeros(r)
@@ -204,7 +221,7 @@ def _shares(values: Array, total: float, r: int) -> Array:
 
 
 def shares_when_asked(problem: Problem, r: int) -> Callable[[], Array] | None:
-    """What computes them, where that takes some milliseconds, else None."""
+    """Return a function that returns `dense_shares`, if that takes only milliseconds; else None."""
     order = problem.most_components
     entries = problem.cost if order == problem.p else order * problem.p  # products of rows fill sparse ones
     in_memory = not problem.operator.by_passes
@@ -214,38 +231,39 @@ def shares_when_asked(problem: Problem, r: int) -> Callable[[], Array] | None:
 
 # ---- rows of A, kept for searches that ask again and again, and how large a submatrix may be ----------
 
-_SPARE_ROWS = 256  # beside those of a support, which may leave it and come back
-_ROWS_AT_A_TIME = 32  # of data in memory
-_MET = 16  # rows that had come before, as if they had been asked for, at first
+_SPARE_ROWS = 256  # kept beside those of a support, because variables may leave it and come back
+_ROWS_AT_A_TIME = 32  # computed from data in memory
+_MET = 16  # rows that, at first, count as having been asked for when they were known already
 
 
 def largest_submatrix(op: _core.Operator) -> int:
-    """The largest order at which A[S, S] is formed rather than applied."""
+    """Return the largest order at which A[S, S] is formed; beyond it only products with A are used."""
     if op.symmetric_form:
         return SUBMATRIX_ORDER
     return min(SUBMATRIX_ORDER, SUBMATRIX_ENTRIES // op.m, int((SUBMATRIX_WORK / op.m) ** 0.5))
 
 
 def product_error(op: _core.Operator, k: int = 0) -> float:
-    """gamma of `rows_of`: an entry of A = F'F is off by at most gamma |F_i|'|F_j| (Higham 2002, section 3.5).
+    """Return gamma such that an entry of A = F'F by `rows_of` is off by at most gamma |F_i|'|F_j|.
 
-    Each is a sum of m products, of rows in turn; low-rank terms and a further sum of k numbers are added.
+    Each entry is a sum of m products, of rows in order (Higham 2002, section 3.5). Low-rank terms and a
+    further sum of k numbers are added.
     """
     sums = op.m + 64 + k + op.p // 64
     return (1 + op.t) * sums * eps_of(op.dtype)
 
 
 def formed_error(op: _core.Operator) -> float:
-    """gamma of `Operator.submatrix`, likewise: of rows in tiles, whose sums are then added (tile.c).
+    """Return the same gamma for `Operator.submatrix`, which adds the sums of tiles of rows (tile.c).
 
-    A sum has at most 512 products, and of these there are at most m / 128 + 1.
+    A sum has at most 512 products, and there are at most m / 128 + 1 sums.
     """
     sums = min(op.m, 512) + op.m // 128 + 16
     return (1 + op.t) * sums * eps_of(op.dtype)
 
 
 def columns_cost(problem: Problem) -> float:
-    """Of all columns of A, in multiplications."""
+    """Return what all columns of A cost, in multiplications."""
     p = float(problem.p)
     return COLUMN_PASSES * p * p if problem.operator.symmetric_form else 2.0 * p * problem.cost
 
@@ -256,7 +274,7 @@ def rows_at_once(op: _core.Operator) -> bool:
 
 
 def rows_of(op: _core.Operator, S: Index) -> AnyArray:
-    """A[S, :]; of a stored matrix each row by itself, since products would read all of it."""
+    """Return A[S, :]. A stored matrix gives each row by itself, since products would read all of it."""
     C = np.empty((len(S), op.p), op.dtype)
     step = max(len(S), 1) if op.by_passes else 1 if op.symmetric_form else _ROWS_AT_A_TIME
     for start in range(0, len(S), step):
@@ -275,10 +293,10 @@ def rows_of(op: _core.Operator, S: Index) -> AnyArray:
 def symmetric_submatrix(
     op: _core.Operator, index: Index | None = None, check: Callable[[int], object] = lambda _: None
 ) -> Array:
-    """A between some variables, or all, in double precision, and symmetric to the last bit.
+    """Return A between some variables, or all, in double precision, and symmetric to the last bit.
 
-    Of many columns of data it comes in blocks, so that these are not all copied; `check` may end it before
-    each.
+    Of many columns of data it comes in blocks, so that these are not all copied at once. `check` is called
+    before each block, and may raise to end it.
     """
     index = np.arange(op.p) if index is None else index
     q, most = len(index), max(64, largest_submatrix(op))
@@ -298,7 +316,11 @@ def symmetric_submatrix(
 
 @record
 class KeptRows:
-    """Rows of matrices of order p, kept once they were asked for; some beside those of the last support."""
+    """Rows of matrices of order p, kept once they were asked for.
+
+    `rows` computes them, for several matrices at once. `spare` rows are kept beside those of the last
+    support. `met` counts how often all rows that were asked for were known.
+    """
 
     rows: Callable[[Index], tuple[AnyArray, ...]]
     p: int
@@ -310,15 +332,16 @@ class KeptRows:
         self.met: int = _MET
 
     def lacking(self, S: Index) -> list[int]:
-        """Those of S that would be computed."""
+        """Return the variables of S whose rows are not kept."""
         return [j for j in S.tolist() if j not in self.kept]
 
     def between(
         self, S: Index, T: Index | None = None, next_to: Callable[[int], Index] | None = None
     ) -> list[AnyArray]:
-        """Rows S, columns T or all, of each of the matrices.
+        """Return the rows S, and columns T or all, of each of the matrices.
 
-        Those likely to be asked for next may come with them: twice as many as have been since the last time.
+        If rows must be computed, others that are likely to be asked for next come with them: `next_to(most)`
+        names these. Their number is twice the number of questions since the last time.
         """
         members, new = S.tolist(), self.lacking(S)
         if next_to is not None:
@@ -338,5 +361,5 @@ class KeptRows:
 
 
 def kept_rows(op: _core.Operator) -> KeptRows:
-    """Those of A."""
+    """Return the `KeptRows` of A."""
     return KeptRows(lambda S: (rows_of(op, S),), op.p, ROWS_ENTRIES // op.p)
