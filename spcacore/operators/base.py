@@ -1,4 +1,4 @@
-"""What a kind of input must tell, so that nothing beyond it asks how the caller's matrix is stored."""
+"""What a kind of input must tell, so that no other module asks how the caller's matrix is stored."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ _TINY = 1e-140  # below this the sum of squares of a deviation has lost terms to
 
 
 class Affine(NamedTuple):
-    """What makes F of X: F = diag(row_weight) (X - 1 mean') diag(weight) range^2, and A = F'F factor.
+    """How X becomes F = diag(row_weight) (X - 1 mean') diag(weight) range^2, with A = F'F factor.
 
-    Of a covariance, A = factor range^2 diag(weight) X diag(weight). None stands for ones, and a mean of 0.
+    For a covariance X, A = factor range^2 diag(weight) X diag(weight). None stands for weights of 1, and for
+    means of 0.
     """
 
     mean: AnyArray | None = None
@@ -50,13 +51,13 @@ class Affine(NamedTuple):
     row_weight: AnyArray | None = None
 
     def operator(self, X: Any, covariance: bool = False) -> _core.Operator:
-        """Of X in memory."""
+        """Return the operator A of X in memory."""
         A = _core.operator(X, covariance, *self[:4])
         return A if self.row_weight is None else A.row_weighted(self.row_weight, True)
 
 
 class Storage(ABC):
-    """The caller's matrix where it lies.
+    """The caller's matrix, where it is and as it is stored.
 
     A new kind of input is one subclass of `DataStorage` or `CovarianceStorage` here, one line in
     `inputs.as_problem`, and in C the table of functions that `operator` fills (spca_proto.h).
@@ -65,13 +66,13 @@ class Storage(ABC):
     ----------
     shape : (n, p)
     dtype : numpy dtype
-        float32 or float64: what products are computed in.
+        float32 or float64: the precision of products.
     names : tuple of str or None
-        Of the columns.
+        The names of the columns.
     cost : int
-        Multiplications of one product.
+        Multiplications of one product with A.
     working_set : type or None
-        What a search among some columns takes place in.
+        The class of working sets for this storage.
     """
 
     covariance = False
@@ -83,18 +84,18 @@ class Storage(ABC):
 
     @abstractmethod
     def operator(self, affine: Affine) -> Any:
-        """The symmetric operator A that solvers see."""
+        """Return the symmetric operator A that solvers see."""
 
     @abstractmethod
     def problem(self, treatment: Standardization) -> Problem:
-        """The operator with what Python needs to know of it."""
+        """Return the problem: the operator with what Python needs to know about it."""
 
     def resembles_covariance(self) -> bool:
         """Whether data could be a covariance: symmetric, and no entry beyond what the diagonal allows."""
         return False
 
     def made(self, affine: Affine, treatment: Standardization, **known: Any) -> Problem:
-        """The problem of this matrix so transformed, of whose operator so much is known."""
+        """Return the problem of this matrix after an affine change; `known` has more fields of the record."""
         data = not self.covariance
         return Problem(
             operator=self.operator(affine),
@@ -113,7 +114,7 @@ class Storage(ABC):
         )
 
     def by_columns(self) -> Storage:
-        """This matrix, or a copy of it whose single columns are read in no more time than they take."""
+        """Return this matrix, or a copy where reading a single column takes no longer than its entries do."""
         return self
 
 
@@ -127,19 +128,24 @@ class DataStorage(Storage):
     dense : bool
         Whether every entry is stored.
     one_pass : bool
-        Whether that is done beside the statistics, where `form` says why: by "auto" or "gram".
+        Whether the pass for the statistics forms A too, if `form` is set.
+    form : str or None
+        Why A is to be formed: "auto" or "gram".
     """
 
     has_gram = dense = one_pass = False
     form: str | None = None
 
     def pairs(self) -> tuple[int, float]:
-        """Stored entries, and the pairs of entries of a row that A is summed from, if it can be formed."""
+        """Return the number of stored entries, and of pairs of entries of a row that A is summed from."""
         raise NotImplementedError
 
     @abstractmethod
     def statistics(self, weight: Array | None) -> Statistics:
-        """Of all columns in one pass, each row counted as often as its weight says; sums may overflow."""
+        """Return statistics of all columns from one pass; a row counts as often as its weight says.
+
+        Squares may overflow.
+        """
 
     @abstractmethod
     def raise_not_finite(self) -> None:
@@ -147,13 +153,13 @@ class DataStorage(Storage):
 
     @abstractmethod
     def scaled_statistics(self, index: Index, unit: Array, weight: Array | None) -> Statistics:
-        """The same of columns whose squares left the number range, multiplied twice by their unit."""
+        """Return the statistics of these columns, whose squares left the number range, times `unit`^2."""
 
     def problem(self, treatment: Standardization) -> Problem:
         return self.problem_with(self.statistics(treatment.sample_weight), treatment)
 
     def problem_with(self, statistics: Statistics, treatment: Standardization) -> Problem:
-        """`problem` from the statistics of the columns."""
+        """Return the `problem`, given the statistics of the columns."""
         found = data_problem(self, *column_statistics(self, statistics, treatment), treatment)
         factor = 1 / max(self.shape[0] - 1, 1)
         return replaced(found, extreme=cache(partial(_extreme, found, statistics, factor)))
@@ -166,22 +172,24 @@ class CovarianceStorage(Storage):
 
     @abstractmethod
     def largest(self) -> float:
-        """The largest magnitude of an entry; an error where X is not finite, symmetric or, if asked for,
-        positive semidefinite."""
+        """Return the largest magnitude of an entry.
+
+        An error where X is not finite, not symmetric or, if that is asked for, not positive semidefinite.
+        """
 
     @abstractmethod
     def diagonal(self) -> AnyArray:
-        """The variances."""
+        """Return the variances."""
 
     def problem(self, treatment: Standardization) -> Problem:
         return covariance_problem(self, self.largest(), treatment)
 
 
 class InMemory(Storage):
-    """An array, or a matrix in CSR or CSC, of which nothing is copied: `matrix`."""
+    """An array, or a matrix in CSR or CSC, which is not copied: `matrix`."""
 
     matrix: Any
-    called = "X"  # in words of errors
+    called = "X"  # its name in messages
 
     def raise_not_finite(self) -> None:
         """Raise and say where, if an entry is NaN or infinite."""
@@ -193,7 +201,7 @@ class InMemory(Storage):
 
 
 class DataInMemory(InMemory, DataStorage):
-    """Data of which the kernels read all rows at once."""
+    """Data in memory, where the kernels read all rows at once."""
 
     has_gram = True
 
@@ -227,9 +235,10 @@ def refuse_oblong(shape: tuple[int, ...], called: str = "X") -> None:
 def column_statistics(
     storage: DataStorage, statistics: Statistics, treatment: Standardization
 ) -> tuple[Array, Array]:
-    """Mean, and root mean square about what is subtracted, of each column: 0 exactly where it equals that.
+    """Return the mean of each column, and its deviation about what is subtracted.
 
-    From the sums of one pass; the storage recomputes columns whose squares left the number range.
+    The deviation is a root mean square, and exactly 0 for a column that equals what is subtracted. Both come
+    from the sums of one pass; the storage recomputes columns whose squares left the number range.
     """
     with beyond_range():
         mean, deviation, varies = deviations(statistics, treatment)
@@ -252,10 +261,14 @@ def column_statistics(
 def data_problem(
     storage: DataStorage, middle: Array, deviation: Array, treatment: Standardization
 ) -> Problem:
-    """The problem of data that have entries, wherever these are."""
+    """Return the problem of data that have entries, wherever these are.
+
+    `middle` has the means of the columns, and `deviation` the root mean squares about what is subtracted.
+    """
     n, dtype = storage.shape[0], storage.dtype
     if treatment.excluded is not None:
         deviation = np.where(treatment.excluded, 0.0, deviation)
+    # What is subtracted from the columns, and divides them
     zero = deviation == 0
     about, largest = middle, max(largest_magnitude(middle), float(deviation.max()))
     if treatment.mean is not None:
@@ -273,6 +286,7 @@ def data_problem(
     elif treatment.center and zero.any():  # a constant column must not return as rounding noise
         weight = np.where(zero, 0, 1).astype(dtype)
     weight = treatment.without_excluded(weight, dtype)
+    # A power of two that brings entries near 1; the diagonal and second moments in these units
     range_ = 1.0 if treatment.scale and treatment.deviation is None else power_of_two_scale(largest, dtype)
     with below_range():
         diagonal = (spread * range_ * range_) ** 2
@@ -287,7 +301,7 @@ def data_problem(
 
 
 def _extreme(problem: Problem, statistics: Statistics, factor: float) -> Array:
-    """What the largest entry of each column explains by itself, in the operator's units, or more."""
+    """Return at least what the largest entry of each column explains by itself, in the operator's units."""
     center = 0 if problem.mean is None else problem.mean
     with beyond_range(), np.errstate(invalid="ignore"):
         reach = np.maximum(np.abs(statistics.high - center), np.abs(statistics.low - center))
@@ -298,7 +312,7 @@ def _extreme(problem: Problem, statistics: Statistics, factor: float) -> Array:
 
 
 def divisors(deviation: Array, treatment: Standardization, dtype: DType) -> tuple[Array, AnyArray, AnyArray]:
-    """What divides each column, as it is and in the number range of `dtype`, and its inverse there."""
+    """Return what divides each column, the same in the number range of `dtype`, and its inverse there."""
     given = treatment.deviation
     divisor = np.where(deviation == 0, 1, deviation) if given is None else given
     with beyond_range():
@@ -314,7 +328,7 @@ def divisors(deviation: Array, treatment: Standardization, dtype: DType) -> tupl
 
 
 def covariance_problem(storage: CovarianceStorage, largest: float, treatment: Standardization) -> Problem:
-    """The problem of a covariance that has entries; `largest` is the largest magnitude of one."""
+    """Return the problem of a covariance with entries; `largest` is their largest magnitude."""
     dtype, diagonal, given = storage.dtype, storage.diagonal(), treatment.deviation
     weight = scale = None
     range_ = 1.0

@@ -1,4 +1,8 @@
-"""The covariance of data in blocks of rows as an operator, with the columns of A that are kept."""
+"""The covariance of data in blocks of rows as an operator, with the columns of A that are kept.
+
+`Gram` is A before any deflation. It answers from columns and submatrices that it keeps, or by a pass over the
+blocks. `BlockOperator` adds the deflations, and `BlocksWorkingSet` is the working set of such data.
+"""
 
 from __future__ import annotations
 
@@ -45,20 +49,23 @@ from .sparse import CompressedData
 from .statistics import Standardization, Statistics, extreme_rows, merged, most_extreme
 from .working_set import Vector, WorkingSet
 
-# ---- what is asked of the operator of a block, as of that of data in memory
+# ---- questions to the operator of one block, which is an operator of data in memory
 
 
-Question = Callable[..., Any]  # of an operator
+Question = Callable[..., Any]  # called with an operator, and what else the question needs
 
 
 def _answer(block: Any, own: tuple[Any, ...], affine: Affine, question: Question, *given: Any) -> Any:
-    """Of the operator of some rows in memory; their weights go first, then what else goes with them."""
+    """Return the answer of the operator of some rows in memory.
+
+    `own` has the weights of these rows, and then arrays whose rows go with them.
+    """
     row_weight, *rows = own
     return question(affine._replace(row_weight=row_weight).operator(as_kernel_input(block)), *rows, *given)
 
 
 def _products(op: _core.Operator, index: Index, V: AnyArray | None) -> AnyArray:
-    """A[:, index] V, or A[:, index]."""
+    """Return A[:, index] V, or A[:, index] without V."""
     if V is not None and V.shape[1] == 1:
         return op.apply(index, np.ascontiguousarray(V[:, 0]))[:, None]
     if op.dense and 4 * len(index) <= op.p:
@@ -70,7 +77,7 @@ def _products(op: _core.Operator, index: Index, V: AnyArray | None) -> AnyArray:
 
 
 def _first_rows(op: _core.Operator, index: Index, count: int) -> AnyArray:
-    """Of A[index, index]."""
+    """Return the first `count` rows of A[index, index]."""
     C, rows = op.columns(index), np.empty((count, len(index)), op.dtype)
     _core.matrix_product(C[:count], None, op.factor, rows[:, :count])
     _core.matrix_product(C[:count], C[count:], op.factor, rows[:, count:])
@@ -93,7 +100,7 @@ def _runs(op: _core.Operator, sorts: Index) -> AnyArray:
 class Gram:
     """A without deflation: products, columns and submatrices from passes over the blocks.
 
-    It belongs to one call of a solver, which changes what it keeps.
+    It belongs to one call of a solver, and what it keeps changes during the call.
     """
 
     blocks: RowBlocks
@@ -105,47 +112,47 @@ class Gram:
         self.p: int = p
         self.each: list[Any] = self.blocks.placed(self.affine.row_weight)
         self.diagonal: AnyArray = np.zeros(p, dtype)
-        self.promise: AnyArray = self.diagonal  # of the variables, to be used soon
-        self.column: dict[int, AnyArray] = {}  # those kept,
-        self.known: Mask = np.zeros(p, bool)  # of these variables
+        self.promise: AnyArray = self.diagonal  # of variables, to be asked for soon
+        self.column: dict[int, AnyArray] = {}  # the columns of A that are kept,
+        self.known: Mask = np.zeros(p, bool)  # and for which variables
         self.noise = False  # whether a component was no stronger, so that races ask for many columns
         self._forget()
-        self.formed: bool = False  # whether these are all
+        self.formed: bool = False  # whether all of A is kept
         self.stored: float = float(p)  # entries of a row
         self.alone: int = 0  # how many products bring no columns to keep
         column = p * dtype.itemsize
         self.capacity: int = min(p, KEPT_BYTES // column)
-        self.few: int = min(FETCHED_NONZEROS, self.capacity)  # variables whose columns may be kept
+        self.few: int = min(FETCHED_NONZEROS, self.capacity)  # nonzeros of a vector whose columns may be kept
         self.likely: int = LIKELY_BYTES // column  # columns that cost little beside what is asked for
         kept = min(max(1, self.likely), RECENT_PRODUCTS)
         self.recent: deque[tuple[Index, AnyArray, AnyArray]] = deque(maxlen=kept)
-        self.cost: float = 0.0  # of the passes so far, in columns of A
+        self.cost: float = 0.0  # what the passes so far have cost, in columns of A
         self.debt: int = 0  # products that kept columns would have saved
 
     def _forget(self) -> None:
         """Keep A between no variables."""
         self.members: Index = np.empty(0, np.intp)  # some variables,
-        self.part: tuple[Index, AnyArray] = (  # where each is, and A between them
+        self.part: tuple[Index, AnyArray] = (  # the position of each among them, and A between them
             np.full(self.p, -1, np.intp),
             np.empty((0, 0), self.dtype),
         )
 
     def forward(self, v: AnyArray) -> AnyArray:
-        """A v, as the kernels ask for it."""
+        """Return A v, as the kernels ask for it."""
         y = self.block(v[:, None])[:, 0]
         self.promise = np.abs(y)
         return np.ascontiguousarray(y)
 
     def block(self, V: AnyArray) -> AnyArray:
-        """A V, as the kernels ask for it."""
+        """Return A V, as the kernels ask for it."""
         index = np.flatnonzero(V.any(axis=1))
         return self._multiply(index, V[index])
 
     def _multiply(self, index: Index, V: AnyArray) -> AnyArray:
-        """A[:, index] V."""
+        """Return A[:, index] V: from recent products, from columns that are kept, or by a pass."""
         if len(index) == 0:
             return np.zeros((self.p, V.shape[1]), self.dtype)
-        apart = 4 * eps_of(self.dtype) * np.abs(V).max()  # where rounding may have it
+        apart = 4 * eps_of(self.dtype) * np.abs(V).max()  # how far rounding may move the same vector
         for known, values, Y in self.recent if V.shape[1] == 1 else ():
             if np.array_equal(known, index) and np.abs(values - V).max() <= apart:
                 return Y.copy()
@@ -162,7 +169,10 @@ class Gram:
         return Y
 
     def _with_heaviest(self, index: Index, v: AnyArray) -> AnyArray:
-        """A[:, index] v; columns of its largest entries, where a step of a solver leads to, come along."""
+        """Return A[:, index] v, and keep columns of its largest entries, which come in the same pass.
+
+        A step of a solver leads to these variables, so that their columns are likely to be asked for.
+        """
         count = min(COLUMNS_AT_A_TIME - 1, len(index), self.likely)
         chosen = index[_core.select_largest(np.ascontiguousarray(v[:, 0]), count)] if count else index[:0]
         joining = chosen[~self.known[chosen]]
@@ -173,23 +183,26 @@ class Gram:
     def asked(
         self, combine: Combine, question: Question, *given: Any, rows: Any = (), entries: int = 0
     ) -> Any:
-        """What the operators of all blocks answer, each for its part of some rows, in one pass."""
+        """Return what the operators of all blocks answer to a question, combined, in one pass.
+
+        `rows` has arrays of n rows; each block gets its part of them. `entries` is the size of an answer.
+        """
         sides = self.affine._replace(row_weight=None), question, *given
         each = list(zip(self.each, *map(self.blocks.split, rows), strict=True))
         return self.blocks.reduced(combine, _answer, *sides, each=each, entries=entries)
 
     def summed(self, question: Question, *given: Any, rows: Any = (), entries: int = 0) -> AnyArray:
-        """The sum of their answers."""
+        """Return the sum of the answers."""
         total = self.asked(sum_parts, question, *given, rows=rows, entries=entries)
         return np.asarray(total, self.dtype)
 
     def _times(self, index: Index, V: AnyArray | None) -> AnyArray:
-        """A[:, index] V, or A[:, index], in one pass."""
+        """Return A[:, index] V, or A[:, index] without V, by one pass."""
         count = len(index) if V is None else V.shape[1]
         return self.summed(_products, index, V, entries=self.p * count)
 
     def ensure_columns(self, index: Index) -> bool:
-        """Whether these columns are kept, after a pass where that pays."""
+        """Whether these columns are kept, after a pass for them if that pays."""
         missing = index[~self.known[index]]
         if len(missing) == 0:
             return True
@@ -205,18 +218,21 @@ class Gram:
         return True
 
     def maybe_form_gram(self) -> bool:
-        """Form A where it is small, or would have cost no more than the passes so far."""
+        """Form A if it is small, or would have cost no more than the passes so far; whether it is formed."""
         p = self.p
         if self.capacity < p or (p > FETCH_ALL_ORDER and self.cost < p):
             return False
         return self._form()
 
     def form(self) -> bool:
-        """Form A, if there is room for it; whether it is formed."""
+        """Form A if there is room for it; whether it is formed."""
         return self.formed or (self.p <= self.capacity and self._form())
 
     def _form(self) -> bool:
-        """Form A, some rows of its upper half in a pass where the blocks have no room for all at once."""
+        """Form A; whether there was room.
+
+        If blocks have no room for all of it, each pass forms some rows of its upper half.
+        """
         everything, p = np.arange(self.p), self.p
         passes = next((m for m in FORMING_PASSES if self.blocks.has_room(8 * p * -(-p // m))), None)
         if passes is None:
@@ -237,7 +253,7 @@ class Gram:
         return True
 
     def _fetch(self, index: Index, missing: Index) -> None:
-        """Keep the missing columns of these variables, and some more while they cost little."""
+        """Keep the missing columns of these variables, and more of promise while they cost little."""
         more = min(-len(missing) % COLUMNS_AT_A_TIME, self.likely)
         free = np.setdiff1d(np.flatnonzero(~self.known), missing)
         if 0 < more <= min(len(free), self.capacity - len(index)):
@@ -247,7 +263,7 @@ class Gram:
         self._keep(index, missing, self._times(missing, None))
 
     def _keep(self, index: Index, joining: Index, columns: AnyArray) -> None:
-        """These columns, and those of `index` that are kept already."""
+        """Keep these columns of the joining variables, and those of `index` that are kept already."""
         if len(self.column) + len(joining) > self.capacity:  # the others go
             self.column = {j: self.column[j] for j in index.tolist() if j in self.column}
         self.column |= {j: column.copy() for j, column in zip(joining.tolist(), columns.T, strict=True)}
@@ -255,18 +271,18 @@ class Gram:
         self.known[list(self.column)] = True
 
     def _rows(self, index: Index, columns: Index | slice = slice(None)) -> AnyArray:
-        """A[index, columns], of columns that are kept."""
+        """Return A[index, columns] from columns that are kept."""
         if self.formed:
             A = self.part[1]
             return A if len(index) == self.p else A[index]
         return np.stack([self.column[j][columns] for j in index.tolist()])
 
     def submatrix(self, index: Index) -> AnyArray:
-        """A[index, index]; without a pass where the columns are kept."""
+        """Return A[index, index]; without a pass where the columns are kept."""
         return symmetrized(self.between(index, index))
 
     def between(self, new: Index, index: Index) -> AnyArray:
-        """A[new, index], in one pass; `index` ends with `new`."""
+        """Return A[new, index], by at most one pass; `index` ends with `new`."""
         if (self.part[0][index] < 0).any() and self._have_columns(index) and not self.formed:
             return self._rows(new, index)
         self._join(index)
@@ -274,13 +290,13 @@ class Gram:
         return known[np.ix_(position[new], position[index])]
 
     def in_runs(self, sorts: Index) -> AnyArray:
-        """A between the variables of each run of each sort, in one pass."""
+        """Return A between the variables of each run of each sort, by one pass."""
         return np.asarray(self.summed(_runs, sorts, entries=sorts.size * sorts.shape[2]), np.float32)
 
     def _have_columns(self, index: Index) -> bool:
-        """Whether these columns are kept, after a pass where they serve more than to be A[index, index].
+        """Whether these columns are kept, after a pass for them if they serve more than A[index, index].
 
-        The next products of a search need no pass where the columns of its fields are kept.
+        They do if the next products of a search need no pass because the columns of its fields are kept.
         """
         missing = index[~self.known[index]]
         if len(missing) == 0:
@@ -290,6 +306,7 @@ class Gram:
             else self.p <= FETCH_ALL_ORDER and self.maybe_form_gram()
         ):  # fmt: skip
             return True
+        # Columns pay if few are missing, or if the variables are those of a field in which searches race
         few = len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= self.few
         field = FIELD_PROBE < len(index) <= self.capacity and self.races
         field = field and (self.noise or 2 * len(index) > self.p)
@@ -300,14 +317,14 @@ class Gram:
 
     @property
     def races(self) -> bool:
-        """Whether there is room for the columns of all variables among which a search runs races."""
+        """Whether there is room for the columns of all variables of a field in which a search races."""
         return self.capacity >= min(self.p, 2 * FIELD_SOME)
 
     def _join(self, index: Index) -> None:
-        """Let variables join those between which A is kept, after a pass where some are new.
+        """Let variables join those between which A is kept, after a pass for their rows if some are new.
 
-        A few bring others of large variance: of a search, which asks again, as many as cost little beside its
-        products.
+        A few variables bring others of large variance with them. If a search asks again, they bring as many
+        as cost little beside its products.
         """
         position, known = self.part
         new, searching = index[position[index] < 0], len(self.members) > 0
@@ -321,10 +338,12 @@ class Gram:
             )
             likely = _core.select_largest(self.diagonal, min(count, self.p))
             new = union(new, likely[position[likely] < 0])
+        # Begin anew if they become too many
         if len(self.members) + len(new) > FIELD_ORDER:
             self._forget()
             position, known = self.part
             new = index
+        # The rows of the new variables, below and beside what is known
         w, total = len(self.members), len(self.members) + len(new)
         rows = self._submatrix(np.concatenate((new, self.members)), len(new))
         A = np.empty((total, total), self.dtype)
@@ -336,7 +355,7 @@ class Gram:
         self.members, self.part = np.concatenate((self.members, new)), (position, A)
 
     def _submatrix(self, index: Index, count: int) -> AnyArray:
-        """The first rows of A[index, index]."""
+        """Return the first `count` rows of A[index, index], by one pass."""
         k = len(index)
         if k > BLOCKS_SUBMATRIX_ORDER:
             raise ValueError(
@@ -348,9 +367,9 @@ class Gram:
 
 @record
 class BlockOperator:
-    """What solvers see: `_core.Operator` for the products, and A[S, S] or blocks of products in one pass.
+    """The operator that solvers see: `inner` for products, and `gram` with `removed` for submatrices.
 
-    `symmetric_form` is True: it acts on vectors of length p alone. `n` is the number of samples.
+    `symmetric_form` is True, since it acts on vectors of length p alone. `n` is the number of samples.
     """
 
     gram: Gram
@@ -375,7 +394,10 @@ class BlockOperator:
         return self.gram.formed
 
     def form(self, noise: bool) -> bool:
-        """Make it so, if there is room, for races among all variables; of noise these ask for all columns."""
+        """Form A if there is room for it, so that races may have all variables; whether it is formed.
+
+        `noise` says that a component was no stronger than noise: races then ask for all columns.
+        """
         self.gram.noise |= noise
         return (noise or self.p <= FIELD_ORDER) and self.gram.form()
 
@@ -394,26 +416,26 @@ class BlockOperator:
         inner = self.inner.deflated(method, index, value, image, amount)
         z = with_entries(self.p, index, value)
         w = z if image is None else np.asarray(image, np.float64)
-        if method == "projection":  # the image lacks what earlier projections take of the product
+        if method == "projection":  # the image does not have what earlier projections subtract from A z
             w = self.apply(index, value).astype(np.float64)
             amount = float(z @ w)
         term = LowRank.removal(method, amount, (z, w))
         return replace(self, inner=inner, removed=self.removed + term)
 
     def forward_block(self, V: AnyArray) -> AnyArray:
-        """F V (n, b), of data that are not deflated, in one pass."""
+        """Return F V (n, b) by one pass, for data that are not deflated."""
         return self.gram.asked(concatenated, _forward, V)
 
     def backward_block(self, U: AnyArray) -> AnyArray:
-        """F'U times factor (p, b), of data that are not deflated, in one pass."""
+        """Return F'U times factor (p, b) by one pass, for data that are not deflated."""
         return self.gram.summed(_backward, rows=(U,))
 
     def extreme_rows(self, index: Index, k: int, levels: Array) -> tuple[Array, AnyArray]:
-        """Those of all blocks, of data that are not deflated, in one pass."""
+        """Return the `extreme_rows` of all blocks by one pass, for data that are not deflated."""
         return self.gram.asked(most_extreme, extreme_rows, index, k, levels)
 
     def submatrix(self, index: Index) -> AnyArray:
-        """A[S, S], S = index, of the deflated operator."""
+        """Return A[index, index], deflated."""
         G = self.gram.submatrix(index)
         if not self.removed:
             return G
@@ -422,9 +444,9 @@ class BlockOperator:
 
 
 class BlocksWorkingSet(WorkingSet):
-    """The same of data in blocks of rows, without columns: the blocks form the Gram matrix of the set.
+    """The working set of data in blocks of rows, without columns: passes form its Gram matrix.
 
-    A check is one pass, for the products of several vectors with all columns.
+    One check is one pass, for the products of several vectors with all columns.
     """
 
     operator: Any
@@ -432,7 +454,7 @@ class BlocksWorkingSet(WorkingSet):
     def __init__(self, problem: Problem):
         super().__init__(problem)
         self._drop_columns()
-        self.before: int = self.operator.gram.blocks.passes - 1  # but for the statistics
+        self.before: int = self.operator.gram.blocks.passes - 1  # passes before the one for the statistics
 
     def report(self, screening: Callable[[], Screening]) -> Screening:
         passes = self.operator.gram.blocks.passes - self.before
@@ -442,7 +464,10 @@ class BlocksWorkingSet(WorkingSet):
         out[...] = self.operator.gram.between(new, self.index)
 
     def entrants(self, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]) -> list[Index]:
-        """The same; only where none is among the variables between which A is known, after a pass."""
+        """Return the variables that would enter, from those between which A is known, if there are any.
+
+        Only if there are none does a pass check all columns.
+        """
         members, (place, A) = self.operator.gram.members, self.operator.gram.part
         known = []
         for *x, level in vectors if state.by_loadings else ():
@@ -461,7 +486,7 @@ class BlocksWorkingSet(WorkingSet):
         V = np.zeros((operator.p, len(vectors)), operator.dtype, order="F")
         for c, (index, entries, _) in enumerate(vectors):
             V[index, c] = entries
-        self.operator.gram.alone = 2  # the next variables are seldom the same; deflation asks once
+        self.operator.gram.alone = 2  # this product and the next, for deflation, need not keep columns
         Y = operator.apply_block(V)
         large = [np.flatnonzero(np.abs(y) > level) for y, (*_, level) in zip(Y.T, vectors, strict=True)]
         return [(index, Y[index, c]) for c, index in enumerate(large)]
@@ -469,7 +494,7 @@ class BlocksWorkingSet(WorkingSet):
     def _without_loadings(
         self, state: DeflatedOperator, index: Index, entries: AnyArray
     ) -> tuple[Index, Array]:
-        """(I - x_1 x_1') .. (I - x_t x_t') x."""
+        """Return (I - x_1 x_1') .. (I - x_t x_t') x by its nonzeros."""
         v = with_entries(len(self.index), self.position[index], entries)
         for variables, loading in reversed(state.loadings):
             at = self.position[variables]
@@ -483,7 +508,7 @@ class BlocksWorkingSet(WorkingSet):
 
 
 class BlockData(DataStorage):
-    """Data in blocks of rows, whose passes may run wherever the blocks are."""
+    """Data in blocks of rows. Passes may run wherever the blocks are."""
 
     has_gram = dense = one_pass = True
     shape: tuple[int, int]
@@ -503,7 +528,7 @@ class BlockData(DataStorage):
         return self._read(found)
 
     def _read(self, found: Statistics) -> Statistics:
-        """What else the first pass tells."""
+        """Take what else the first pass tells, and return its statistics."""
         if not found.plain:
             self.blocks = self.blocks.aligned()
         self.cost = max(found.stored, self.shape[1])
@@ -511,7 +536,7 @@ class BlockData(DataStorage):
 
     @property
     def has_room(self) -> bool:
-        """Whether there is room for A, as each block finds it."""
+        """Whether every block has room for A."""
         return self.blocks.has_room(8 * self.shape[1] ** 2)
 
     def scaled_statistics(self, index: Index, unit: Array, weight: Array | None) -> Statistics:

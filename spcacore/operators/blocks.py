@@ -1,15 +1,15 @@
 """Data read a block of rows at a time: from a file, or where a cluster holds them.
 
-A solver sees the p x p operator `A = F'F factor`, F the scaled centered data, and no vector of length n:
-block b answers with `F_b'F_b V factor`, by the operator of data in memory, so the means are subtracted where
-the rows are and one pass over the data serves all columns of V. What comes back is added in double, in the
-order of the rows, whatever ran where.
+A solver sees the p x p operator `A = F'F factor`, where F is the scaled centered data, and no vector of
+length n. Block b answers with `F_b'F_b V factor`, by the operator of data in memory. So means are subtracted
+where the rows are, and one pass over the data serves all columns of V. Results are added in double precision,
+in the order of the rows, whichever process computed them.
 
-A pass costs more than its arithmetic, and that of 32 columns little more than that of one. So columns of A
-are fetched for the variables that a solver has in use, with some that are likely to follow, and are kept:
+A pass costs more than its arithmetic, and a pass for 32 columns costs little more than for one. So columns of
+A are fetched for the variables that a solver uses, with others that are likely to follow, and are kept:
 products with sparse vectors and submatrices need no further pass. Where products have cost as much as all of
-A would, A is formed: at most twice the least cost (Karlin, Manasse, Rudolph and Sleator 1988, Algorithmica 3,
-for renting and buying).
+A would, A is formed. That costs at most twice the least possible (Karlin, Manasse, Rudolph and Sleator 1988,
+Algorithmica 3, for renting and buying).
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from ..linalg.threads import one_ahead
 from .row_sources import Expected, fingerprint, reads, stacked
 from .sparse import as_finite, compressed, in_memory
 
-Task = Callable[..., Any]  # of a block, what goes with it, and what all blocks share
-Combine = Callable[[Iterable[Any]], Any]  # of results that come one by one, in order
+Task = Callable[..., Any]  # called with a block, what goes with it, and what all blocks share
+Combine = Callable[[Iterable[Any]], Any]  # called with results that come one by one, in order
 
 # ---- what is computed of a block, wherever it is, and of the results of several ---------------------------
 
 
 def as_kernel_input(block: Any) -> Any:
-    """A block that the tasks below read in place: of a float dtype, aligned, rows or columns contiguous."""
+    """Return a block as kernels read it in place: floats, aligned, with contiguous rows or columns."""
     return in_memory(block, "X" if is_sparse(block) else "a block of X")
 
 
 def finite(block: Any) -> Any:
-    """The same, where nothing in it is NaN or infinite."""
+    """Return `as_kernel_input`, or refuse a block with entries that are NaN or infinite."""
     X = as_kernel_input(block)
     if not np.isfinite(stored(X)).all():
         raise ValueError("X has entries that are NaN or infinite")
@@ -53,13 +53,16 @@ def finite(block: Any) -> Any:
 
 
 def dense_rows(X: Any, entries: int = 1 << 22) -> Iterator[tuple[slice, AnyArray]]:
-    """A prepared block as dense rows, so many entries at a time."""
+    """Yield which rows, and these as a dense array, so that each array has about `entries` entries."""
     for part in slices(X.shape[0], X.shape[1], entries):
         yield part, as_dense(X[part])
 
 
 def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
-    """How many entries are NaN or infinite, and the row and column of the first."""
+    """Return how many entries are NaN or infinite, and the row and column of the first.
+
+    `start` is the number of the first row of the block.
+    """
     X = as_kernel_input(block)
     if is_sparse(X):
         X = X.tocsr()
@@ -72,7 +75,7 @@ def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
 
 
 def sum_parts(parts: Iterable[AnyArray]) -> Array:
-    """The sum of arrays, in double precision and in this order."""
+    """Return the sum of arrays, in double precision and in this order."""
     each = iter(parts)
     total = np.array(next(each), np.float64)
     for part in each:
@@ -82,7 +85,7 @@ def sum_parts(parts: Iterable[AnyArray]) -> Array:
 
 
 def concatenated(parts: Iterable[AnyArray]) -> AnyArray:
-    """Rows one below the other."""
+    """Return the rows of all parts, one part below the other."""
     return np.concatenate(list(parts))
 
 
@@ -125,7 +128,7 @@ class RowBlocks:
             raise TypeError(f"X has dtype {self.dtype}; real numbers are needed")
         self.starts: list[int] = starts
         self._passes = [0]
-        self.prints: list[int | None] = [None] * len(starts)  # of each block, from the first read of it
+        self.prints: list[int | None] = [None] * len(starts)  # fingerprints of the blocks as first read
         if names is not None and not hasattr(names, "__iter__"):
             raise TypeError(f"names must be a sequence of names or None, not {names!r}")
         self.names: Names = None if names is None else tuple(str(name) for name in names)
@@ -136,8 +139,8 @@ class RowBlocks:
             )
 
     ndim = 2
-    summed = False  # whether these are the sums of rows, in place of rows
-    called = "X"  # in words of errors
+    summed = False  # whether these are sums over rows, in place of rows
+    called = "X"  # its name in messages
 
     @property
     def n_samples(self) -> float:
@@ -152,7 +155,7 @@ class RowBlocks:
         return self._passes[0]
 
     def expected(self) -> list[Expected]:
-        """What each block must be, in this pass."""
+        """Return what each block must be in this pass."""
         bounds = pairwise([*self.starts, self.shape[0]])
         return [
             Expected(b, *rows, self.shape[1], self.dtype, self.prints[b], max(self.passes, 1), self.called)
@@ -162,56 +165,59 @@ class RowBlocks:
     def results(
         self, task: Task, *arguments: Any, each: Any = None, combine: Combine | None = None, entries: int = 0
     ) -> Iterator[Any]:
-        """`task(block, *arguments)` of each block, in order; its entry of `each` goes first.
+        """Yield `task(block, own, *arguments)` for each block, in order; `own` is its entry of `each`.
 
-        Several are combined already where `reduced` is told how, and many would have to travel.
+        Some results may be combined already, if `reduced` says how and many would have to travel.
         """
         raise NotImplementedError
 
     def reduced(
         self, combine: Combine, task: Task, *arguments: Any, each: Any = None, entries: int = 0
     ) -> Any:
-        """What `task` returns, combined in order.
+        """Return what `task` returns for all blocks, combined in order.
 
-        Each result has so many `entries`, if more than one for each column.
+        `entries` is the size of each result, if that is more than a number for each column.
         """
         return combine(self.results(task, *arguments, each=each, combine=combine, entries=entries))
 
     def has_room(self, size: int) -> bool:
-        """Whether `reduced` may return so many bytes of each block, to be added to a sum of that size."""
+        """Whether `reduced` may return `size` bytes for each block, to be added to a sum of the same size."""
         return 2 * size <= KEPT_BYTES
 
     def mapped(self, task: Task, tail: tuple[int, ...], dtype: DType, *arguments: Any) -> Any:
-        """The same for the caller, of shape ``(n, *tail)``; of a dask array one that is not yet computed.
+        """Return what `task` makes of the rows, of shape ``(n, *tail)``; for a dask array, not yet computed.
 
-        A block that the task refuses since something in it is not finite says where that is.
+        If the task refuses a block that has an entry that is not finite, the error says where that is.
         """
         with naming_not_finite(self):
             return self.reduced(concatenated, task, *arguments)
 
     def split(self, a: Any) -> list[Any]:
-        """The n rows of `a`, block by block; of None a None for each."""
+        """Return the n rows of `a`, block by block; if it is None, a None for each block."""
         return [None if a is None else a[i:j] for i, j in pairwise([*self.starts, self.shape[0]])]
 
     def placed(self, a: AnyArray | None) -> list[Any]:
-        """The same, to go as `each` in many passes: sent once to where the blocks are."""
+        """Return `split(a)` for use as `each` in many passes: it is sent once to where the blocks are."""
         return self._sent(self.split(a))
 
     def _sent(self, parts: list[Any]) -> list[Any]:
         return parts
 
     def _parted_like(self, other: RowBlocks) -> RowBlocks:
-        """The same rows in the blocks of other data with as many rows."""
+        """Return the same rows in blocks that begin where those of other data do."""
         if self.starts == other.starts:
             return self
         raise NotImplementedError
 
     def beside(self, other: RowBlocks, a: Any) -> Any:
-        """The blocks of other data, parted like these, and of `a` or None, to go as `each` in one pass."""
+        """Return the blocks of other data, with the rows of `a` or None, for use as `each` in one pass.
+
+        The other data must be parted like these.
+        """
         raise NotImplementedError
 
     def rows(self, index: Index) -> AnyArray:
-        """Some rows in memory, in any order, dense."""
+        """Return some rows as a dense array, in any order."""
         which = np.searchsorted(self.starts, index, "right") - 1
         parts = [
             self._slice(b, i - self.starts[b]) for b, i in zip(which.tolist(), index.tolist(), strict=True)
@@ -219,23 +225,23 @@ class RowBlocks:
         return np.concatenate([finite(as_dense(part)) for part in parts])
 
     def _slice(self, b: int, i: int) -> Any:
-        """One row of block b."""
+        """Return row i of block b, as a slice."""
         raise NotImplementedError
 
     def taken(self, rows: Index) -> RowBlocks:
-        """Some rows, ascending."""
+        """Return some rows, which must ascend, as blocks."""
         return TakenRows(self, rows)
 
     def held(self) -> RowBlocks:
-        """The same with blocks that are kept as long as this object is, where that saves computing them."""
+        """Return the same data with blocks that are kept while that object exists, if it saves work."""
         return self
 
     def aligned(self) -> RowBlocks:
-        """The same with blocks that need not be copied to be read, where copies can be kept."""
+        """Return the same data with blocks that need not be copied to be read, if copies can be kept."""
         return self
 
     def whole(self) -> Any:
-        """All rows in memory."""
+        """Return all rows in memory."""
         return stacked(list(self.results(as_kernel_input)))
 
     def __repr__(self) -> str:
@@ -244,7 +250,7 @@ class RowBlocks:
 
 
 class SlicedRows(RowBlocks):
-    """Blocks that slices of rows of one object bring into memory, one at a time."""
+    """Blocks that are read into memory one at a time, as slices of rows of one object."""
 
     def __init__(self, X: Any, block_bytes: int | None, names: Any) -> None:
         if is_sparse(X):
@@ -255,10 +261,11 @@ class SlicedRows(RowBlocks):
             )
         if is_sparse(X):  # slices hide what is wrong with indices
             compressed(X)
+        # How many rows a block has: by bytes, in whole chunks of a file
         shape = tuple(X.shape)
         width = math.prod(shape[1:])
         row_bytes = width * np.dtype(X.dtype).itemsize
-        if is_sparse(X):  # what it stores of a row, on average
+        if is_sparse(X):  # what it stores for a row, on average
             row_bytes = (X.data.nbytes + X.indices.nbytes) // max(1, shape[0])
         row_bytes = max(1, row_bytes)
         if block_bytes is None:
@@ -276,21 +283,21 @@ class SlicedRows(RowBlocks):
     def results(self, task: Task, *arguments: Any, each: Any = None, **combining: Any) -> Iterator[Any]:
         self._passes[0] += 1
         expected = self.expected()
-        ahead = reads(self.source) and not isinstance(each, Iterator)  # which may read the same source
+        ahead = reads(self.source) and not isinstance(each, Iterator)  # an iterator may read the same source
         in_turn = one_ahead(self._known, expected) if ahead else (self._known(block) for block in expected)
-        with closing(in_turn):  # also where the task fails, whose traceback would keep it
+        with closing(in_turn):  # also if the task fails, since the traceback would keep it open
             for block, *own in zip(expected, *([] if each is None else [each]), strict=True):
                 rows, self.prints[block.number] = next(in_turn)
                 yield task(rows, *own, *arguments)
                 del rows, own  # before the next but one is read
 
     def _known(self, block: Expected) -> tuple[Any, int]:
-        """The rows of a block, and their fingerprint."""
+        """Return the rows of a block, and their fingerprint."""
         rows = self.read(block)
         return rows, fingerprint(rows) if block.known is None else block.known
 
     def read(self, block: Expected) -> Any:
-        """The rows of a block."""
+        """Return the rows of a block, checked; an error says which block it was."""
         try:
             return block.check(_rows(self.source, block.start, block.stop))
         except Exception as error:
@@ -310,7 +317,7 @@ class SlicedRows(RowBlocks):
 
 
 class WholeRows(RowBlocks):
-    """Finite rows in memory, dense or in CSR, as one block that needs no reading."""
+    """Finite rows in memory, dense or in CSR, as one block that is not read from anywhere."""
 
     def __init__(self, X: Any) -> None:
         self.source: Any = as_finite(X)
@@ -324,7 +331,7 @@ class WholeRows(RowBlocks):
 
 
 def _starts(cuts: list[int], most: int) -> list[int]:
-    """Where blocks of at most so many rows begin, at the cuts where they can."""
+    """Return where blocks of at most so many rows begin, at the cuts where they can."""
     out: list[int] = []
     for first, last in pairwise(cuts):
         if not out or last - out[-1] > most:
@@ -333,7 +340,7 @@ def _starts(cuts: list[int], most: int) -> list[int]:
 
 
 def _rows(source: Any, start: int, stop: int) -> Any:
-    """A slice of rows; of CSR arrays in memory without a copy of the entries."""
+    """Return a slice of rows; for CSR in memory, without a copy of the entries."""
     if not is_sparse(source) or source.format != "csr":
         return source[start:stop]
     first, last = source.indptr[start], source.indptr[stop]
@@ -369,18 +376,19 @@ class TakenRows(RowBlocks):
 
 
 def _on_rows(block: Any, own: tuple[Any, ...], task: Task, *arguments: Any) -> Any:
-    """Of some rows of a block; None where it has none of them."""
+    """Return the task's result for some rows of a block; None if the block has none of them."""
     rows, *each = own
     return task(as_kernel_input(block)[rows], *each, *arguments) if len(rows) else None
 
 
 def _of_some(combine: Combine, parts: Iterable[Any]) -> Any:
-    """Combined without those that have no rows."""
+    """Combine the results of blocks that have rows; None if there are none."""
     some = [part for part in parts if part is not None]
     return combine(some) if some else None
 
 
 def locate_not_finite(blocks: RowBlocks) -> None:
+    """Raise an error that says how many entries are NaN or infinite, and where, if there are any."""
     count, first = 0, None
     for number, where in blocks.results(not_finite, each=blocks.starts):
         count, first = count + number, where if first is None else first
@@ -392,7 +400,10 @@ def locate_not_finite(blocks: RowBlocks) -> None:
 
 
 def named(block: Any, start: int, called: str, task: Task, *arguments: Any) -> Any:
-    """`task(block, *arguments)`; where it fails since an entry is not finite, an error that says where."""
+    """Return `task(block, *arguments)`; if an entry is not finite, the error of the task says where.
+
+    `start` is the number of the first row of the block, and `called` the name of the data.
+    """
     try:
         return task(block, *arguments)
     except ValueError:
@@ -406,7 +417,7 @@ def named(block: Any, start: int, called: str, task: Task, *arguments: Any) -> A
 
 @contextmanager
 def naming_not_finite(blocks: RowBlocks) -> Iterator[None]:
-    """Where a task refuses what is not finite, says where that is in the whole."""
+    """A context in which an error of a task says where an entry is not finite, if that is why."""
     try:
         yield
     except ValueError:

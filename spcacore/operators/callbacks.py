@@ -1,4 +1,4 @@
-"""Operators that are known by their products alone."""
+"""Operators that are known by their products alone: a `LinearOperator` or an object like it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .statistics import Standardization
 
 
 class Products(Storage):
-    """Products alone: `v -> X v` and, of data, `u -> X'u`, of a `LinearOperator`.
+    """A matrix X known by its products v -> X v and, for data, u -> X'u.
 
-    The kernels ask the same object for F v and F'f, with the mean removed and the range brought near 1.
+    The kernels ask this object for F v and F'f, where F has the mean removed and its range brought near 1.
     """
 
     matvec: Any
@@ -48,7 +48,10 @@ class Products(Storage):
         self.cost, self.affine = n * p, Affine()
 
     def entries(self) -> AnyArray:
-        """The symmetric matrix, by its product with each unit vector; as it is where far from symmetric."""
+        """Return the symmetric matrix, from its product with each unit vector.
+
+        Rounding that makes it asymmetric is averaged out; a matrix far from symmetric is returned as it is.
+        """
         p = self.shape[1]
         A = np.empty((p, p), self.dtype, order="F")
         for j in range(p):
@@ -65,6 +68,7 @@ class Products(Storage):
         if treatment.scale and treatment.deviation is None:
             raise ValueError("scale=True needs the entries of X; an operator offers only products")
         (n, p), dtype = self.shape, self.dtype
+        # What is subtracted from the columns: their means are a product with X'
         mean = weight = None
         row_weight = treatment.row_weight(dtype)
         if treatment.center and not self.covariance:
@@ -75,16 +79,18 @@ class Products(Storage):
                 ones = np.ones(n, dtype) if share is None else (share / treatment.total_weight).astype(dtype)
                 mean = self._checked(self.rmatvec, ones, p)
                 mean = mean / n if share is None else mean
+        # What divides them, if it was given
         scale = None
         if treatment.deviation is not None:
             _, scale, weight = divisors(treatment.deviation, treatment, dtype)
         weight = treatment.without_excluded(weight, dtype)
         factor = 1.0 if self.covariance else 1.0 / max(n - 1, 1)
+        # A power of two that brings a random product near 1, and the variance that rounding may leave
         self.operator(Affine(mean, weight, 1.0, factor, row_weight))
         sample = self.forward(np.random.default_rng(0).standard_normal(p).astype(dtype) / math.sqrt(p))
         largest, eps = largest_magnitude(sample), eps_of(dtype)
         center = mean if mean is None or weight is None else mean * weight
-        if center is not None:  # below this, the sample is rounding alone
+        if center is not None:  # below this the random product is rounding alone
             largest = max(largest, eps * largest_magnitude(center))
         range_ = power_of_two_scale(largest, dtype)
         size = 1.0  # of A: its products are about that
@@ -96,9 +102,10 @@ class Products(Storage):
         return self.made(affine, treatment, diagonal=None, moment=None, scale=scale, floor=floor)
 
     def _checked(self, product: Any, v: AnyArray, length: int) -> AnyArray:
+        """Return a product of the caller's operator, checked: real, finite and of this length."""
         try:
             y = np.asarray(product(v))
-        except StopIteration as error:  # which would end a generator, or a search, without a word
+        except StopIteration as error:  # it would end a generator, or a search, without a word
             raise RuntimeError(f"X, an operator, raised StopIteration: {error}") from error
         if y.dtype.kind not in "fiu":
             raise TypeError(f"X, an operator, returned dtype {y.dtype}; real numbers are needed")
@@ -111,12 +118,13 @@ class Products(Storage):
         return y
 
     def _scaled(self, v: AnyArray, weight: AnyArray | None = None) -> AnyArray:
+        """Return v times the range and, if given, a weight."""
         with below_range():
             v = v * self.dtype.type(self.affine.range)
             return v if weight is None else v * weight
 
     def forward(self, v: AnyArray) -> AnyArray:
-        """range u (X w - mean'w), w = range weight v; of a covariance range weight (X w)."""
+        """Return range u (X w - mean'w) with w = range weight v; for a covariance range weight (X w)."""
         mean, weight, _, _, row_weight = self.affine
         v = self._scaled(v, weight)
         shift = 0 if mean is None else mean @ v
@@ -124,7 +132,7 @@ class Products(Storage):
         return self._scaled(f, weight if self.covariance else row_weight)
 
     def backward(self, f: AnyArray) -> AnyArray:
-        """range weight (X'g - (1'g) mean), g = range u f."""
+        """Return range weight (X'g - (1'g) mean) with g = range u f."""
         mean, weight, _, _, row_weight = self.affine
         f = self._scaled(f, row_weight)
         shift = 0 if mean is None else f.sum() * mean

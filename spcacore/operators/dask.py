@@ -1,7 +1,7 @@
 """Dask arrays: blocks of rows stay where they are, on the threads of this process or on a cluster.
 
-What is computed of a block, and of the results, is for `_blocks` to say. Tasks go to the scheduler in force,
-hence to the distributed client if there is one.
+What is computed for a block, and how results are combined, is in `blocks`. Tasks go to the scheduler in
+force, so they go to the distributed client if there is one.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from .blocks import Combine, Expected, RowBlocks, Task, as_kernel_input, named
 from .row_sources import fingerprint, refuse_columns
 from .screening import available_memory
 
-_MACHINERY = ("asyncio", "concurrent", "dask", "distributed", "tornado")  # whose errors are not of a block
-_KEPT: WeakSet[DaskBlocks] = WeakSet()
+_MACHINERY = ("asyncio", "concurrent", "dask", "distributed", "tornado")  # their errors are not of a block
+_KEPT: WeakSet[DaskBlocks] = WeakSet()  # what calls keep on workers, to be released after an error
 
 
 class DaskBlocks(RowBlocks):
@@ -60,8 +60,8 @@ class DaskBlocks(RowBlocks):
         self.blocks: list[Any] = list(X.to_delayed().ravel())
         found = self._found()
         self.futures = found if all(map(_is_future, found)) else None
-        self.origin: DaskBlocks | None = None  # of which these are kept, by the calls of this thread
-        self.sent: WeakSet[Any] = WeakSet()  # futures of what goes as `each`
+        self.origin: DaskBlocks | None = None  # the data whose blocks are kept here, by calls of `thread`
+        self.sent: WeakSet[Any] = WeakSet()  # futures of arrays that go as `each`
         self.thread: int = 0
 
     @property
@@ -71,13 +71,13 @@ class DaskBlocks(RowBlocks):
         return owner if hasattr(owner, "scheduler_info") else None
 
     def _found(self) -> list[Any]:
-        """What the graph has of each block: a task, the block itself or, of a cluster, a future."""
+        """Return what the graph has for each block: a task, the block itself or, on a cluster, a future."""
         graph = dict(self.array.__dask_graph__())
         values = [graph.get(key) for key in flatten(self.array.__dask_keys__())]
         return [getattr(value, "value", value) for value in values]
 
     def _computed(self) -> bool:
-        """Whether the blocks are in the memory of those who will read them."""
+        """Whether the blocks are in the memory of the workers that will read them."""
         if self.client is not None:
             return self.futures is not None
         return all(isinstance(value, np.ndarray) or is_sparse(value) for value in self._found())
@@ -99,12 +99,13 @@ class DaskBlocks(RowBlocks):
         return self.array.nbytes <= free / 2
 
     def _without_scheduler(self) -> ConnectionError:
+        """Return the error that the scheduler of the client is gone."""
         return ConnectionError(
             f"{self.called} is to be read by a dask client whose scheduler is gone: {self.client}"
         )
 
     def _require_scheduler(self) -> None:
-        """Raise where nobody is there to read the blocks."""
+        """Raise if there is no scheduler any more that could read the blocks."""
         client = self.client
         if client is not None and client.status != "running":
             raise self._without_scheduler()
@@ -126,8 +127,12 @@ class DaskBlocks(RowBlocks):
         return self._kept() if self._computed() and self._fits() else self
 
     def _kept(self) -> RowBlocks:
+        """Return the same data with blocks that are computed once, and kept on the workers.
+
+        Their fingerprints are computed beside them if they are not known.
+        """
         out = copy.copy(self)
-        out.prints = [None] * self.n_blocks  # of what is kept, whose dtype may be another
+        out.prints = [None] * self.n_blocks  # what is kept may have another dtype
         with self._explaining():
             pairs = list(self._pairs())
             prints = [dask.delayed(_fingerprint)(*pair) for pair in pairs] if None in self.prints else []
@@ -156,7 +161,7 @@ class DaskBlocks(RowBlocks):
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
-        """Add to an error the block that it comes from, and let go of what is kept."""
+        """A context that adds to an error the block that it comes from, and releases what is kept."""
         try:
             yield
         except BaseException as error:
@@ -166,6 +171,7 @@ class DaskBlocks(RowBlocks):
             raise
 
     def _explain(self, error: Exception) -> None:
+        """Note in an error which block it comes from: the first one that cannot be computed."""
         if "block " in str(error):
             return
         for block, expected in self._pairs():
@@ -175,6 +181,7 @@ class DaskBlocks(RowBlocks):
                 return expected.note(error)
 
     def _pairs(self) -> Iterator[tuple[Any, Expected]]:
+        """Return the blocks, each with what it must be."""
         return zip(self.blocks, self.expected(), strict=True)
 
     def results(
@@ -185,11 +192,13 @@ class DaskBlocks(RowBlocks):
             self._require_scheduler()
             sent: list[Any] = []
             try:
+                # Results, combined by tasks until few enough must travel
                 nodes, submit = self._submitted(task, arguments, each, sent)
                 most = max(1, min(DASK_ON_CLIENT, DASK_WIDE // max(entries, self.shape[1])))
                 while combine is not None and len(nodes) > most:
                     groups = range(0, len(nodes), DASK_FAN_IN)
                     nodes = [submit(combine, nodes[i : i + DASK_FAN_IN]) for i in groups]
+                # Fingerprints of blocks that were not read before
                 prints = [
                     submit(partial(_fingerprint, expected=expected), block)
                     for block, expected in zip(self._unread(nodes), self.expected(), strict=False)
@@ -203,7 +212,7 @@ class DaskBlocks(RowBlocks):
         return iter(found[: len(nodes)])
 
     def _unread(self, nodes: list[Any]) -> list[Any]:
-        """The blocks whose fingerprints are not known, as the nodes refer to them."""
+        """Return the blocks if their fingerprints are not known, as the nodes refer to them."""
         if None not in self.prints:
             return []
         return self.blocks if self.futures is None or not all(map(_is_future, nodes)) else self.futures
@@ -215,7 +224,10 @@ class DaskBlocks(RowBlocks):
         each: list[Any] | None,
         sent: list[Any],
     ) -> tuple[list[Any], Callable[..., Any]]:
-        """What will be the results, and the function that applies another to some of these."""
+        """Return the results to come, as nodes, and a function that applies another one to nodes.
+
+        What is sent to workers for them is added to `sent`.
+        """
         client = self.client
         own = [(block, () if each is None else (each[block.number],)) for block in self.expected()]
         shared: Any = arguments
@@ -244,6 +256,7 @@ class DaskBlocks(RowBlocks):
         return futures
 
     def _gathered(self, nodes: list[Any]) -> list[Any]:
+        """Return the values of these nodes."""
         if all(map(_is_future, nodes)):
             return list(self.client.gather(nodes))
         return list(dask.compute(*nodes))
@@ -286,7 +299,7 @@ class DaskBlocks(RowBlocks):
 
 
 def _as_numbers(frame: Any) -> Any:
-    """A dataframe whose columns of types that NumPy has not, such as nullable ones, are float64."""
+    """Return a dataframe with float64 in place of types that NumPy does not have, such as nullable ones."""
     kinds = dict(frame.dtypes)
     wrong = [column for column in kinds.items() if getattr(column[1], "kind", "O") not in "fiub"]
     refuse_columns(wrong, "drop, encode or convert")
@@ -295,29 +308,33 @@ def _as_numbers(frame: Any) -> Any:
 
 
 def _run(block: Any, own: tuple[Expected, tuple[Any, ...]], task: Task, arguments: tuple[Any, ...]) -> Any:
+    """Return the task's result for a block, which is checked first."""
     expected, first = own
     return task(expected.check(block), *first, *arguments)
 
 
 def _fingerprint(block: Any, expected: Expected) -> int:
+    """Return the fingerprint of a block, which is checked first."""
     return fingerprint(expected.check(block))
 
 
 def _kept(block: Any, expected: Expected) -> Any:
+    """Return a block as it is kept: as kernels read it in place."""
     return as_kernel_input(expected.check(block))
 
 
 def _mapped(block: Any, expected: list[Expected], arguments: Any, block_id: tuple[int, ...]) -> Any:
+    """Return the task's result for the block of this number; an error says where an entry is not finite."""
     own = expected[block_id[0]]
     return named(own.check(block), own.start, *arguments)
 
 
 def _nothing(_: Any) -> None:
-    """What is asked of a block to see whether it can be computed."""
+    """Do nothing with a block: it only has to be computed."""
 
 
 def _release(futures: Iterable[Any]) -> None:
-    """Without the tasks that still run for them; whatever has become of their client."""
+    """Release futures, and cancel tasks that still run for them, whatever has become of their client."""
     for future in futures:
         with suppress(Exception):
             if not future.done():
@@ -326,7 +343,7 @@ def _release(futures: Iterable[Any]) -> None:
 
 
 def _let_go() -> None:
-    """After an error in a function of the caller: of what calls in this thread have kept."""
+    """Release what calls in this thread have kept, after an error in a function of the caller."""
     for blocks in list(_KEPT):
         if blocks.thread == get_ident():
             blocks.let_go()

@@ -1,4 +1,4 @@
-"""Dense data."""
+"""Dense data in memory."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .working_set import WorkingSet
 
 
 class DenseData(DataInMemory):
-    """An array, of which nothing is copied.
+    """An array, which is not copied.
 
-    `missing` allows NaN entries; `screening` is how its products are to be screened.
+    `missing` allows NaN entries. `screening` says how products with its columns are to be screened.
     """
 
     dense = True
@@ -39,13 +39,13 @@ class DenseData(DataInMemory):
         self.names: Names = column_names(X)
         self.given: Any = X
         self.missing: bool = missing
-        self.small = is_small(X) and X.size >= GRAM_ENTRIES  # then a copy may not be needed
+        self.small = is_small(X) and X.size >= GRAM_ENTRIES  # then a copy as floats may not be needed
         a = X if self.small else self.matrix
         self.shape, self.dtype, self.cost = a.shape, float_type(a.dtype), a.size
 
     @cached_property
     def matrix(self) -> AnyArray:
-        """X as it is computed with."""
+        """X as an array of floats whose layout the kernels can read."""
         return blas_layout(real_array(self.given, "X", ndim=2, finite=False))
 
     def resembles_covariance(self) -> bool:
@@ -59,6 +59,8 @@ class DenseData(DataInMemory):
         return n * p, n * p * p / 2
 
     def problem(self, treatment: Standardization) -> Problem:
+        """Return the problem; the pass for the statistics forms A or the quantized copy too, if wanted."""
+        # The pass over the data
         a, plan, M = self.matrix, None, None
         sums: Any = None
         size: Any = None
@@ -75,6 +77,7 @@ class DenseData(DataInMemory):
         else:  # the same pass fills the quantized copy
             sums, size = _core.dense_statistics(a, treatment.center, plan.shadow)
             found = Statistics(len(a), a.size, *sums[:4])
+        # Entries that are missing, or that need double precision
         if self.missing and np.isnan(a[:, np.isnan(found.mean)]).any():
             return missing_problem(a, treatment, self.names)
         if treatment.center and a.dtype == np.float32 and _far_from_zero(found):
@@ -88,7 +91,7 @@ class DenseData(DataInMemory):
 
 
 def _far_from_zero(found: Statistics) -> bool:
-    """Whether products in single precision would lose the deviations of every variable beside its mean."""
+    """Whether every variable is so far from zero that single precision would lose its deviations."""
     varies = found.square > 0
     with beyond_range():
         lost = found.square < (SINGLE_LOSS * found.mean) ** 2 * found.n
@@ -96,21 +99,24 @@ def _far_from_zero(found: Statistics) -> bool:
 
 
 def _rounded(problem: Problem, dtype: DType) -> Problem:
-    """The problem of entries that were rounded to a type."""
+    """Return the problem of entries that were rounded to this type."""
     data = None if problem.data is None else _rounded(problem.data, dtype)
     return replace(problem, rounding=eps_of(dtype), data=data)
 
 
 def is_small(a: Any) -> bool:
-    """Whether this is an array of whole numbers of 16 bits at most, which can be multiplied as they are."""
+    """Whether this is an array of whole numbers of at most 16 bits, which can be multiplied as they are."""
     if not isinstance(a, np.ndarray) or isinstance(a, np.ma.MaskedArray) or a.ndim != 2 or a.size == 0:
         return False
-    small = a.dtype in (np.int8, np.uint8, np.int16, np.uint16)  # of this machine's order of bytes
+    small = a.dtype in (np.int8, np.uint8, np.int16, np.uint16)  # in this machine's order of bytes
     return small and a.flags.aligned and has_blas_layout(a)
 
 
 def missing_problem(a: AnyArray, treatment: Standardization, names: Names) -> Problem:
-    """Data with NaN entries: centered and scaled by what is observed, then 0 where nothing is."""
+    """Return the problem of data with NaN entries, centered and scaled by what is observed.
+
+    Missing entries then count as 0.
+    """
     if treatment.sample_weight is not None or treatment.mean is not None or treatment.deviation is not None:
         raise ValueError(
             "X has NaN entries, which cannot be combined with sample_weight or vectors for center and scale"
@@ -134,7 +140,7 @@ def missing_problem(a: AnyArray, treatment: Standardization, names: Names) -> Pr
 
 
 def has_blas_layout(a: AnyArray) -> bool:
-    """Whether rows or columns are contiguous and apart."""
+    """Whether rows or columns are contiguous and do not overlap."""
     size = a.itemsize
     return any(
         a.strides[inner] == size
@@ -147,5 +153,5 @@ def has_blas_layout(a: AnyArray) -> bool:
 
 
 def blas_layout(a: AnyArray) -> AnyArray:
-    """`a` itself where rows or columns are contiguous and apart, else a copy."""
+    """Return the array itself where `has_blas_layout`, else a copy."""
     return a if has_blas_layout(a) else np.ascontiguousarray(a)

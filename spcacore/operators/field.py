@@ -61,9 +61,7 @@ class Field:
         self._place = np.full(problem.p, -1, np.intp)
         self._place[index] = np.arange(len(index))
         self._removed: list[Direction] = []
-        self._norm: dict[
-            int, Single
-        ] = {}  # for each cardinality, norms of the rows as they were when asked for
+        self._norm: dict[int, Single] = {}  # by cardinality, norms of the rows as they were when asked for
 
     def _formed(self) -> Single:
         """Return A[W, W] before any deflation, in single precision."""

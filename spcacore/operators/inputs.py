@@ -1,5 +1,7 @@
-"""From the caller's matrix to the operator that solvers see; nothing of the matrix is copied, except for the
-entries of dense data that are nearly all zero."""
+"""From the caller's matrix to the operator that solvers see.
+
+The matrix is not copied, except for the entries of dense data that are nearly all zero.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ AS_DATA = (
 
 
 def as_fitted(X: Any, kind: str, names: Names) -> Any:
-    """X, its columns in the order of the fit, and the rows of a covariance too."""
+    """Return X with its columns in the order of the fit; of a covariance, its rows too."""
     if kind == "covariance":
         return symmetric(X, names, "X", "the fit")
     X = aligned(X, names)
@@ -56,7 +58,7 @@ def as_fitted(X: Any, kind: str, names: Names) -> Any:
 
 
 def in_order(X: Any, center: Any, scale: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """How X is to be read, in the order of its columns and rows."""
+    """Return `center`, `scale` and `sample_weight` in the order of the columns and rows of X."""
     names = columns_of(X)
     return (
         matched(center, names, "center"), matched(scale, names, "scale"),
@@ -79,14 +81,28 @@ def as_problem(
     missing: bool = False,
     choice: Supports | dict[str, Any] | None = None,
 ) -> Problem:
-    """Validate the caller's matrix and wrap it: its storage, how it is standardized, the operator of these.
+    """Validate the caller's matrix and wrap it as a `Problem`.
 
-    `definite` refuses an indefinite covariance; `missing` allows dense data to have NaN entries. The caller
-    asks for single columns of products if `columnwise`, and can search in a working set if `restrictable`;
-    `form` says that A as a matrix serves as well. A function without `screening` leaves it None: of data in
-    blocks of rows, A is formed by default then. `choice` is what the caller knows of the variables, as a
-    record or as the arguments of `Supports.checked`. A function without `kind` leaves it UNASKED: X are data.
+    Parameters
+    ----------
+    X, kind, center, scale, sample_weight
+        As the caller of a public function gave them. A function without `kind` leaves it UNASKED: X are data.
+    definite : bool
+        Whether an indefinite covariance is refused.
+    screening : str or None
+        None for a function without that option. Then A is formed by default from data in blocks of rows.
+    columnwise : bool
+        Whether single columns of products will be asked for.
+    restrictable : bool
+        Whether the search can use a working set.
+    form : bool
+        Whether A as a matrix serves the search as well.
+    missing : bool
+        Whether dense data may have NaN entries.
+    choice : Supports or dict
+        What the caller knows about the variables, as a record or as the arguments of `Supports.checked`.
     """
+    # Check the options, alone and together
     if screening is None:
         screening = "auto" if form and is_row_blocks(X) else "none"
     check_choice(screening, "screening", ScreeningMode)
@@ -99,6 +115,7 @@ def as_problem(
         raise ValueError("a vector for center is for data; a covariance is about its own mean")
     if covariance and sample_weight is not None:
         raise ValueError("sample_weight is for data; the samples of a covariance are not known")
+    # The storage, how it is standardized, and which supports are allowed
     storage = _storage(X, covariance, definite, missing)
     if kind == "data" and storage.resembles_covariance():
         warn(AS_DATA.format(storage.shape[0]), UserWarning)
@@ -110,6 +127,7 @@ def as_problem(
         treatment = replaced(treatment, excluded=supports.excluded)
     if supports.shapes and screening == "working_set":
         raise ValueError(f"screening='working_set' cannot be combined with {supports.shaping}")
+    # The operator, with what saves reading the data
     restrictable = restrictable and not supports.shapes
     problem = _wrapped(storage, treatment, screening, columnwise, restrictable, form)
     problem = replaced(problem, ground=Ground())
@@ -120,7 +138,7 @@ def as_problem(
 
 
 def _tell_constant(problem: Problem, treatment: Standardization) -> None:
-    """Warn of columns that no standard deviation divides; of a covariance, of variables without variance."""
+    """Warn of constant columns, which no standard deviation divides, or of variables without variance."""
     if problem.diagonal is None or not problem.diagonal.any():
         return
     constant = problem.diagonal == 0
@@ -137,7 +155,7 @@ def _wrapped(
     storage: Storage, treatment: Standardization, screening: str, columnwise: bool, restrictable: bool,
     form: bool,
 ) -> Problem:  # fmt: skip
-    """The problem of a storage, with what saves products where that is wanted or pays."""
+    """Return the problem of a storage, with what saves products where that is asked for or pays."""
     if not (form and isinstance(storage, DataStorage) and gram.is_wanted(storage, screening)):
         wanted = screening == "working_set"
         if isinstance(storage, DenseData) and columnwise and screening != "gram":
@@ -155,7 +173,7 @@ def _wrapped(
 
 
 def _searched_by_columns(storage: Storage, treatment: Standardization, wanted: bool) -> Problem:
-    """The problem with an empty working set, if one is wanted or pays: of data that are not screened."""
+    """Return the problem, with an empty working set if that is wanted or pays."""
     if isinstance(storage, DenseData):
         storage = by_entries(storage)
     kind = storage.working_set
@@ -186,7 +204,7 @@ def _storage(
     definite: bool,
     missing: bool,
 ) -> Storage:
-    """The caller's matrix by its kind: one line for each."""
+    """Return the storage for the kind of matrix that X is."""
     if is_row_blocks(X):
         if not covariance:
             return BlockData(X)
@@ -211,7 +229,7 @@ _Data = DenseData | CompressedData
 
 
 def degree_problem(X: Any, *, center: bool) -> Problem:
-    """The operator of `X_ij / sqrt((d_i + tau) (g_j + tau'))` for nonnegative X.
+    """Return the problem of `X_ij / sqrt((d_i + tau) (g_j + tau'))` for nonnegative X.
 
     d and g are the row and column sums, tau and tau' their means.
     """
@@ -225,13 +243,16 @@ def degree_problem(X: Any, *, center: bool) -> Problem:
 
 
 def row_shift(problem: Problem) -> float | None:
-    """tau of a graph scaled by its degrees, the mean of d: its weights are `(d_i + tau)^(-1/2)`."""
+    """Return tau of a graph scaled by its degrees, the mean of d; None for other problems.
+
+    The weights of its rows are `(d_i + tau)^(-1/2)`, with d the row sums.
+    """
     weight = problem.degree_weight
     return None if weight is None else float(np.mean(weight.astype(np.float64) ** -2)) / 2
 
 
 def degree_weight(X: Any, tau: float) -> AnyArray:
-    """`(d_i + tau)^(-1/2)` for the rows of nonnegative X."""
+    """Return `(d_i + tau)^(-1/2)` for the rows of nonnegative X, with d the row sums."""
     data, rows, _ = _sums(X)
     return _weight(data, rows, tau)
 
@@ -241,7 +262,7 @@ def _weight(data: _Data, rows: Array, tau: float) -> AnyArray:
 
 
 def _sums(X: Any) -> tuple[_Data, Array, Array]:
-    """The data, and the sums of their rows and columns."""
+    """Return the data, and the sums of their rows and columns."""
     require_memory(X, "scale='degree' needs")
     data = CompressedData(X) if is_sparse(X) else DenseData(X)
     matrix = data.matrix
@@ -256,7 +277,7 @@ def _sums(X: Any) -> tuple[_Data, Array, Array]:
 
 
 def _scaled(data: _Data, weight: AnyArray) -> _Data:
-    """diag(weight) X, a copy."""
+    """Return diag(weight) X, a copy."""
     if isinstance(data, DenseData):
         return DenseData(data.matrix * weight[:, None])
     X = data.matrix

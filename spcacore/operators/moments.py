@@ -1,4 +1,4 @@
-"""Sums of rows: statistics of columns and products of rows, to be added up wherever the rows are."""
+"""Sums over rows: statistics of columns and products of rows, computed where the rows are, and added."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from .transform import squares_of_scores
 OUT_OF_RANGE = "X has entries whose squares exceed the number range: rescale it"
 
 
-WHOLE = 2.0**53  # up to which a double holds every integer
+WHOLE = 2.0**53  # a double holds every integer up to this
 
 
 def statistics(block: Any, weight: Array | None = None) -> Statistics | None:
-    """Of a block; None where its rows have no weight."""
+    """Return the statistics of a block; None where its rows have no weight."""
     X = as_kernel_input(block)
     found = statistics_of(X, weight)
     plain = np.may_share_memory(stored(X), stored(block))
@@ -46,9 +46,9 @@ def statistics(block: Any, weight: Array | None = None) -> Statistics | None:
 
 
 def moments_of(block: Any, weight: Array | None) -> tuple[Statistics | None, Array | None]:
-    """`statistics`, and (X - 1 mean')' diag(weight) (X - 1 mean') about the means of the block.
+    """Return `statistics`, and (X - 1 mean')' diag(weight) (X - 1 mean') with the means of the block.
 
-    None in place of that where squares in the precision of X leave the number range.
+    The latter is None where squares in the precision of X leave the number range.
     """
     found = statistics(block, weight)
     if found is None or not in_range(found, float_type(block.dtype)):
@@ -65,8 +65,11 @@ def moments_of(block: Any, weight: Array | None) -> tuple[Statistics | None, Arr
 
 
 def whole_sums(block: Any) -> tuple[AnyArray, ...] | None:
-    """Lowest and highest entries, sums, and sums of products of columns of whole numbers, the sums as int64;
-    None where an entry is no such number, or doubles do not hold a sum."""
+    """Return lowest and highest entries, sums, and sums of products, of columns of whole numbers.
+
+    The sums are exact, as int64. None where an entry is not a whole number, or where doubles do not hold a
+    sum.
+    """
     small: tuple[AnyArray, ...] | None = _core.whole_moments(block) if is_small(block) else None
     if small is not None:
         return small
@@ -82,7 +85,7 @@ def whole_sums(block: Any) -> tuple[AnyArray, ...] | None:
 
 
 def added(parts: Iterable[Any]) -> Any:
-    """Of all rows, from the `whole_sums` of some."""
+    """Return the `whole_sums` of all rows, from those of parts; None where doubles do not hold them."""
     each = iter(parts)
     out = next(each)
     for other in each:
@@ -95,7 +98,7 @@ def added(parts: Iterable[Any]) -> Any:
 
 
 def all_moments(blocks: Any, weight: Array | None) -> tuple[Any, Any, tuple[AnyArray, ...] | None]:
-    """Of all rows: statistics, moments about the means, and what tells these exactly of whole numbers."""
+    """Return statistics of all rows, their moments about the means, and `whole_sums` if these are exact."""
     (rows, p), whole = blocks.shape, None
     if blocks.dtype.kind in "iub" and weight is None:
         whole = blocks.reduced(added, whole_sums, entries=p * p)
@@ -106,7 +109,7 @@ def all_moments(blocks: Any, weight: Array | None) -> tuple[Any, Any, tuple[AnyA
 
 
 def merged_moments(parts: Iterable[Any]) -> tuple[Statistics | None, Array | None]:
-    """Of all rows, from those of some, as `merged`."""
+    """Return the `moments_of` all rows, from those of parts, as `merged` does."""
     each = iter(parts)
     found, M = next(each)
     for other, N in each:
@@ -124,12 +127,12 @@ def merged_moments(parts: Iterable[Any]) -> tuple[Statistics | None, Array | Non
 
 
 def scaled_statistics_of(block: Any, *sides: Any) -> Statistics | None:
-    """`scaled_statistics` of a block."""
+    """Return the `scaled_statistics` of a block."""
     return scaled_statistics(as_kernel_input(block), *sides)
 
 
 def column_means(X: Any, weight: Array | None = None) -> Array:
-    """Of an array, a sparse matrix or blocks of rows, each of which counts by its weight."""
+    """Return the means of an array, a sparse matrix or blocks of rows; each row counts by its weight."""
     found: Any
     if is_row_blocks(X):
         found = row_blocks(X).reduced(merged, statistics, each=row_blocks(X).split(weight))
@@ -207,7 +210,7 @@ class Moments(RowBlocks):
         if total <= 1 and size > 0:
             raise ValueError("n_samples must exceed 1 where scatter is not 0")
         if size > 0:
-            Covariance(M / size, definite=True).largest()  # which refuses what is not semidefinite
+            Covariance(M / size, definite=True).largest()  # an error if it is not semidefinite
         deviation = np.sqrt(square / total)
         found = Statistics(total, M.size, mean, square, mean - deviation, mean + deviation)
         self._take(max(int(total), 1), found, symmetrized(M), None, np.dtype(np.float64), names)
@@ -216,7 +219,7 @@ class Moments(RowBlocks):
         self, rows: int, found: Statistics, M: Array, whole: tuple[Array, ...] | None, dtype: DType,
         names: Iterable[str] | None,
     ) -> None:  # fmt: skip
-        """Of so many rows; `whole` has extremes of integers, and exact sums of these and their products."""
+        """Set the fields; `whole` has extremes of integers, and exact sums of these and of their products."""
         super().__init__((rows, len(M)), dtype, [0], names)
         self.found: Statistics = found
         self.scatter: Array = M
@@ -273,13 +276,14 @@ class Moments(RowBlocks):
 
     @classmethod
     def _of_nothing(cls, rows: int, p: int, dtype: DType, names: Any) -> Moments:
-        """Of rows without weight, or of none: added to others, they change nothing."""
+        """Return the moments of rows without weight, or of none: added to others, they change nothing."""
         none = np.zeros(p)
         found = Statistics(0.0, 0, none, none.copy(), none, none)
         return cls._made(rows, found, np.zeros((p, p)), None, dtype, names)
 
     @classmethod
     def _made(cls, *of: Any) -> Moments:
+        """Return moments with these fields, unchecked."""
         out = cls.__new__(cls)
         out._take(*of)
         return out
@@ -307,11 +311,11 @@ class Moments(RowBlocks):
         return self._made(rows, found, M, None, dtype, names)
 
     def __radd__(self, other: object) -> Moments:
-        """For `sum`, which begins with 0."""
+        """Return the moments for `sum`, which begins with 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def _in_order(self, names: tuple[str, ...]) -> Moments:
-        """The same with the variables in this order; as it is where they are others."""
+        """Return the same moments with the variables in this order; as they are if these are others."""
         if self.names is None or len(set(names)) < len(names) or set(names) != set(self.names):
             return self
         at = np.array([self.names.index(name) for name in names])
@@ -323,7 +327,7 @@ class Moments(RowBlocks):
         return self._made(self.shape[0], found, self.scatter[each], whole, self.dtype, names)
 
     def reduced(self, combine: Any, task: Any, *arguments: Any, each: Any = None, entries: int = 0) -> Any:
-        """What `RowBlocks` reduces over its blocks, where moments are enough."""
+        """Return what `RowBlocks.reduced` does, if the moments are enough for it."""
         weighted = any(one is not None for one in each or ())
         if task is moments_of and not weighted:
             return self.found, self.scatter.copy()

@@ -1,4 +1,4 @@
-"""An operator with what Python needs to know of it."""
+"""The problem: an operator with what Python needs to know about it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BELOW_RANGE = "a variance is below the number range and is given as 0"
 
 
 def warn_out_of_range(inside: Any, given: Any) -> None:
-    """Where a variance is not what it is in the operator's units, but inf or 0."""
+    """Warn where a variance is inf or 0 in the caller's units, but not in the operator's."""
     given = np.asarray(given)
     if not np.isfinite(given).all():
         warn(OUT_OF_RANGE)
@@ -64,7 +64,7 @@ class Screening:
 
 @record
 class Problem:
-    """An operator with what Python needs to know of it.
+    """An operator with what Python needs to know about it.
 
     Attributes
     ----------
@@ -72,48 +72,49 @@ class Problem:
     n_samples : int or None
         None for a covariance.
     diagonal : ndarray of shape (p,) or None
-        Of the operator, in its own units; None where only products are known.
+        The operator's, in its own units; None where only products are known.
     exponent : int
         A value of the operator times `2**exponent` is a variance in the caller's units.
     moment : ndarray of shape (p,) or None
-        Second moment about 0 of each column as it is stored, in the operator's units; of a covariance
+        Second moment about 0 of each column as it is stored, in the operator's units; for a covariance
         the diagonal.
     floor : float
         Where there are no entries: variance that rounding alone may leave.
     mean, scale : ndarray of shape (p,) or None
-        What is subtracted from, then divides, each column.
+        What is subtracted from each column, and then divides it.
     given : tuple of str
         Which of "center" and "scale" the caller gave as a vector.
     names : tuple of str or None
     cost : int
         Multiplications of one product, for deciding how many starts to afford.
     supports : Supports
-        Those that are allowed, by what the caller knows of the variables.
+        The supports that are allowed, by what the caller knows about the variables.
     weight : ndarray of shape (p,) or None
         What the operator multiplies each centered column by, besides `range`**2.
     row_weight : ndarray of shape (n,) or None
         What it multiplies each row by, after it is centered: the root of the weight of a sample.
     degree_weight : ndarray of shape (n,) or None
-        What it multiplies each row by, before it is centered: of a graph scaled by its degrees.
+        What it multiplies each row by, before it is centered: for a graph scaled by its degrees.
     range : float
+        A power of two that brings the entries near 1.
     total_weight : float or None
         Samples that the rows stand for: n, or the sum of their weights; None for a covariance.
     screening : callable
-        Says what has been read so far.
+        Returns a `Screening`: what has been read so far.
     filled : MissingData or None
         Where entries are missing.
     compressed : sparse matrix or None
         The data where they are sparse, in CSR or CSC with sound, ascending indices.
     working_set : WorkingSet or None
-        What searches may work on instead.
+        The variables among which searches may work, with their Gram matrix.
     form : bool
         Whether A is to be formed before the search, see `gram.formed`.
     data : Problem or None
-        The problem of the data that A as a matrix was formed from.
+        If A was formed as a matrix, the problem of the data that it was formed from.
     rounding : float
         Share of each entry that rounding may have changed, where the operator knows more digits.
     extreme : callable or None
-        Of data, gives what the largest entry of each column explains by itself, or more.
+        For data: returns what the largest entry of each column explains by itself, or more.
     ground : Ground or None
         Parts of A in single precision, in which the call searches for where to start.
     """
@@ -151,12 +152,12 @@ class Problem:
 
     @property
     def most_components(self) -> int:
-        """No more have variance."""
+        """The largest number of components that can have variance."""
         return min(self.p, self.n_samples or self.p)
 
     @property
     def n_variables(self) -> int:
-        """Those that are not excluded."""
+        """The number of variables that are not excluded."""
         return len(self.supports.available)
 
     @property
@@ -166,7 +167,7 @@ class Problem:
 
     @property
     def degrees(self) -> float:
-        """Divisor of the covariance in the caller's units: n - 1, or one less than the sum of the weights."""
+        """The divisor of the covariance: n - 1, or the sum of the weights less one."""
         if self.row_weight is not None and self.total_weight is not None:
             return self.total_weight - 1
         return max((self.total_weight or 2) - 1, 1)
@@ -178,12 +179,12 @@ class Problem:
 
     @property
     def trace(self) -> float:
-        """Of A, which must have entries."""
+        """The trace of A, whose diagonal must be known."""
         return float(self.variances.sum())
 
     @property
     def variances(self) -> AnyArray:
-        """The diagonal of A, which must have entries."""
+        """The diagonal of A, which must be known."""
         assert self.diagonal is not None
         return self.diagonal
 
@@ -200,13 +201,13 @@ class Problem:
 
     @property
     def emptiness(self) -> str:
-        """Why there is no variance."""
+        """Why there is no variance, for a message."""
         if self.n_samples == 1 and self.mean is not None:
             return "X has a single sample, and no variance about its mean; at least 2 are needed"
         return "X has no variance"
 
     def exhausted(self, t: int, r: int) -> str:
-        """What is said after t of r components."""
+        """Return the message after t of r components."""
         why = f": {self.emptiness}" if self.n_samples == 1 and self.mean is not None else ""
         return f"no variance is left after {t} of the {counted(r, 'component')} requested{why}"
 
@@ -215,9 +216,9 @@ class Problem:
         return 0 if self.filled is None else int(np.isnan(self.filled.source).sum())
 
     def noise(self, index: Index, first_order: bool = False) -> float:
-        """Variance, in the operator's units, that rounding alone may leave along k variables.
+        """Return the variance, in the operator's units, that rounding alone may leave along these variables.
 
-        Of data, entries with errors of eps leave eps^2. A covariance leaves eps, and so do deflations of
+        Data whose entries have errors of eps leave eps^2. A covariance leaves eps, and so do deflations of
         `first_order`.
         """
         eps, k = eps_of(self.operator.dtype), len(index)
@@ -225,7 +226,7 @@ class Problem:
         if self.moment is None or self.diagonal is None:
             return math.sqrt(self.floor) if first_order and not self.operator.symmetric_form else self.floor
         noise = 4 * eps * k * float(self.diagonal[index].max()) if first_order else 0.0
-        if self.rounding > 0:  # a unit vector takes at most the sum of squared errors, of half an eps each
+        if self.rounding > 0:  # a unit vector takes at most the sum of squared errors, each of half an eps
             noise += self.rounding**2 / 4 * float(self.moment[index].sum())
         return (
             noise
@@ -234,23 +235,26 @@ class Problem:
         )
 
     def unscreened(self) -> Problem:
-        """The same with the plain operator."""
+        """Return the problem with the plain operator, which screens no columns."""
         return replaced(self, operator=self.operator.unscreened(), screening=Screening, working_set=None)
 
     def in_units(self, value: Any) -> Any:
-        """Operator values as the caller's variances; inf or 0 where those leave the number range."""
+        """Return values of the operator as the caller's variances; inf or 0 out of the number range."""
         with beyond_range():
             return np.ldexp(value, self.exponent)
 
     def reported(self, value: Any) -> AnyArray:
-        """The same, with a warning where a variance that is not so becomes inf or 0."""
+        """Return `in_units`, with a warning where a variance becomes inf or 0 only there."""
         given = np.asarray(self.in_units(value))
         warn_out_of_range(value, given)
         return given
 
 
 def of_matrix(problem: Problem, A: AnyArray, supports: Supports | None = None) -> Problem:
-    """The problem of some variables, whose operator is A of them; any of them, if nothing is said."""
+    """Return the problem of some variables: its operator is A between them.
+
+    Without `supports` any of them are allowed, with the same positive signs.
+    """
     operator = _core.dense(np.ascontiguousarray(A), True)
     diagonal, anyone = A.diagonal().copy(), Supports.any_of(len(A), positive=problem.supports.positive)
     return replaced(
@@ -261,23 +265,23 @@ def of_matrix(problem: Problem, A: AnyArray, supports: Supports | None = None) -
 
 
 def usual_cardinality(problem: Problem) -> int:
-    """Where none is given."""
+    """Return the default cardinality."""
     least, most = problem.supports.bounds
     return min(max(default_cardinality(problem.p), least), most)
 
 
 @record
 class MissingData:
-    """Data with missing entries, which a private copy, centered and scaled, has as zeros.
+    """Data with missing entries, and a private copy, centered and scaled, that has zeros for these.
 
     Attributes
     ----------
     source : ndarray of shape (n, p)
-        The caller's, which says where entries are missing.
+        The caller's array, which tells where entries are missing.
     array : ndarray of shape (n, p)
         The copy, which the operator reads.
     range : float
-        Its square times the copy is what the operator multiplies by.
+        The operator multiplies the copy by its square.
     replaced : dict
         Columns of the copy by their number, as they were before `subtract` changed them.
     """
@@ -288,7 +292,7 @@ class MissingData:
     replaced: dict[int, AnyArray]
 
     def subtract(self, image: AnyArray, index: Index, value: AnyArray) -> AnyArray:
-        """Take `image value'` from the observed entries; the new variances of these columns are returned."""
+        """Subtract `image value'` from the observed entries; return the new variances of these columns."""
         variances = np.empty(len(index))
         unit = self.range * self.range
         for a, j in enumerate(index):
@@ -299,7 +303,7 @@ class MissingData:
         return variances
 
     def restore(self) -> None:
-        """Undo all that `subtract` did."""
+        """Undo every `subtract`."""
         for j, column in self.replaced.items():
             self.array[:, j] = column
         self.replaced.clear()

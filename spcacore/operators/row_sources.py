@@ -1,5 +1,7 @@
-"""What slices of rows can be read from: stores as they are, tables, and matrices one below the other; and
-whether what was read is as expected."""
+"""What slices of rows can be read from: stores as they are, tables, and matrices one below the other.
+
+Also here: whether a block that was read is as expected (`Expected`).
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,14 @@ from .._validation import float_type, is_row_blocks, is_sparse, real_array
 from ..linalg.scaling import beyond_range
 from .sparse import compressed
 
-_SINGLE = ("float32", "float16", "float", "halffloat")  # dtypes that become float32; the last two of pyarrow
+_SINGLE = ("float32", "float16", "float", "halffloat")  # types that become float32; pyarrow has the last two
 
 
 def as_sliced(X: Any) -> Any:
-    """X as an object with a shape, a dtype and slices of rows, if it is one, holds some, or names a file."""
+    """Return X as an object with a shape, a dtype and slices of rows.
+
+    X may be such an object, a list of them, a table, a function that yields blocks, or the path of a file.
+    """
     if isinstance(X, (str, os.PathLike)):
         return _opened(Path(X))
     if isinstance(X, (list, tuple)) and (is_row_blocks(X) or _are_paths(X)):
@@ -48,20 +53,22 @@ def as_sliced(X: Any) -> Any:
 
 
 def own_names(X: Any) -> Names:
-    """The names of the columns of what `as_sliced` returns."""
+    """Return the names of the columns of what `as_sliced` returns."""
     return X.names if isinstance(X, Pieces) else columns_of(X)
 
 
 def reads(X: Any) -> bool:
-    """Whether slices of rows come from elsewhere than memory, by any thread: what a function yields may be
-    bound to the thread that called it."""
+    """Whether slices of rows come from elsewhere than memory, and any thread may read them.
+
+    What a function yields may be bound to the thread that called it.
+    """
     if isinstance(X, Pieces):
         return X.elsewhere
     return not (is_sparse(X) or (isinstance(X, np.ndarray) and not isinstance(X, np.memmap)))
 
 
 def as_numbers(block: Any, name: str) -> Any:
-    """A slice as an array or a sparse matrix; of a table, an array of its numbers."""
+    """Return a slice as an array or a sparse matrix; a slice of a table as an array of its numbers."""
     if is_sparse(block) or (isinstance(block, np.ndarray) and block.dtype != object):
         return block
     return real_array(block, name, ndim=2, finite=False, empty=True)
@@ -72,7 +79,7 @@ def _are_paths(X: list[Any] | tuple[Any, ...]) -> bool:
 
 
 def _opened(path: Path) -> Any:
-    """A file of NumPy as a memory map, files of parquet as a dataset; those in a folder in order of names."""
+    """Open NumPy's files as memory maps, and parquet as a dataset; files of a folder in order of names."""
     if not path.exists():
         raise FileNotFoundError(f"X is the path {str(path)!r}, and there is no such file or folder")
     files = sorted(path.glob("*.npy")) if path.is_dir() else []
@@ -91,21 +98,22 @@ def _opened(path: Path) -> Any:
 
 
 class Pieces:
-    """Rows in pieces that are read in turn, with slices of rows; a slice of all columns may go with these.
+    """Rows in pieces that are read in turn, with slices of rows; a slice may also have all columns.
 
     Parameters
     ----------
     sizes : list of int
-        How many rows each has.
+        The number of rows of each piece.
     read : function
-        Of the number of a piece, what has slices of its rows. The piece read last is in memory.
+        Called with the number of a piece, returns an object with slices of its rows. The piece read last
+        stays in memory.
     elsewhere : bool
         Whether pieces are read by any thread, and from elsewhere than memory. If not, each pass reads anew.
 
     Attributes
     ----------
     cuts : list of int
-        Where each begins, and where the last one ends.
+        Where each piece begins, and where the last one ends.
     """
 
     ndim = 2
@@ -120,7 +128,7 @@ class Pieces:
         self.dtype, self.names, self.elsewhere = dtype, names, elsewhere
         self._read = read
         self._piece: tuple[int, Any] = (-1, None)
-        self._next = 0  # row to be read
+        self._next = 0  # the row after the last slice
 
     def __getitem__(self, rows: Any) -> Any:
         rows = rows[0] if isinstance(rows, tuple) else rows
@@ -141,20 +149,21 @@ class Pieces:
 
 
 def _dtype_of(kinds: Iterable[Any]) -> DType:
+    """Return the type for columns of these types: float32 if all are in `_SINGLE`, else float64."""
     return np.dtype(np.float32 if all(str(kind).lower() in _SINGLE for kind in kinds) else np.float64)
 
 
 def _table(X: Any) -> Pieces:
-    """A dataframe of pandas or polars, or a table of pyarrow, some rows of which become an array."""
+    """Return a dataframe of pandas or polars, or a table of pyarrow, as pieces whose slices become arrays."""
     kinds, rows = getattr(X, "dtypes", None), getattr(X, "iloc", X)
     dtype = _dtype_of(X.schema.types if kinds is None else kinds)
     table = Pieces(X.shape[:1], X.shape[1], dtype, columns_of(X), lambda _: rows, False)
-    table[:1]  # names the columns that are no numbers
+    table[:1]  # raises an error that names the columns that hold no numbers
     return table
 
 
 def _pieced_table(sizes: list[int], schema: Any, read: Callable[[int], Any]) -> Pieces:
-    """A table in pieces, such as the groups of rows of parquet files."""
+    """Return a table that is read in pieces, such as the groups of rows of parquet files."""
     text = [str(kind) for kind in schema.types]
     numbers = ("int", "uint", "float", "double", "half", "bool", "decimal")
     wrong = [
@@ -165,22 +174,23 @@ def _pieced_table(sizes: list[int], schema: Any, read: Callable[[int], Any]) -> 
 
 
 def refuse_columns(wrong: list[tuple[str, Any]], advice: str) -> None:
-    """Raise where columns of a table, of these names and types, hold no numbers."""
+    """Raise where these columns of a table, by names and types, hold no numbers."""
     if wrong:
         named = [f"{name!r} ({kind})" for name, kind in wrong[:5]] + ["..."] * (len(wrong) > 5)
         raise TypeError(f"X has columns that hold no numbers: {advice} {', '.join(named)}")
 
 
 class _Yielded:
-    """Blocks that a function yields, one after the other, and anew in each pass."""
+    """Blocks that a function yields one after the other, anew in each pass."""
 
     def __init__(self, blocks: Callable[[], Any]) -> None:
         self.blocks = blocks
         self.sizes: list[int] = []
-        self.left: Any = None  # of those of this pass,
-        self.next = sys.maxsize  # from this number on
+        self.left: Any = None  # the blocks that this pass has not read,
+        self.next = sys.maxsize  # and the number of the first of them
 
     def pieces(self) -> Pieces:
+        """Run through all blocks once for their sizes, and return them as pieces."""
         parts = [(block.shape, block.dtype) for block in self._opened()]
         if not parts:
             raise ValueError("X is a function that returns no block of rows")
@@ -192,6 +202,7 @@ class _Yielded:
         return Pieces(self.sizes, wide.pop(), dtype, None, self._read, False)
 
     def _opened(self) -> Iterator[Any]:
+        """Call the function, and yield its blocks, checked."""
         try:
             blocks = iter(self.blocks())
         except TypeError as error:
@@ -204,6 +215,7 @@ class _Yielded:
             yield as_numbers(block, "a block of X")
 
     def _read(self, i: int) -> Any:
+        """Return block i; the function is called anew if that has been passed."""
         if i < self.next:
             self.left, self.next = self._opened(), 0
         skipped, self.next = i - self.next, i + 1
@@ -215,7 +227,7 @@ class _Yielded:
 
 
 def stacked(rows: list[Any]) -> Any:
-    """A new matrix, from others one below the other."""
+    """Return a new matrix of others, one below the other."""
     if any(map(is_sparse, rows)):
         from scipy.sparse import vstack
 
@@ -224,7 +236,7 @@ def stacked(rows: list[Any]) -> Any:
 
 
 def _stacked(parts: list[Any]) -> Pieces:
-    """Matrices one below the other, each with slices of rows."""
+    """Return matrices one below the other, each with slices of rows, as pieces."""
     for i, part in enumerate(parts):
         if len(part.shape) != 2 or part.shape[1] != parts[0].shape[1]:
             raise ValueError(
@@ -245,8 +257,11 @@ def _stacked(parts: list[Any]) -> Pieces:
 
 
 class Expected(NamedTuple):
-    """The rows, columns and dtype of a block, as the whole has them; its fingerprint, once it was read; the
-    number of this pass; the name of the whole."""
+    """What a block must be: rows `start` to `stop` of p columns and this dtype.
+
+    `known` is its fingerprint, or None before the first read. `reading` is the number of the pass, and
+    `whole` the name of the data in messages.
+    """
 
     number: int
     start: int
@@ -262,7 +277,7 @@ class Expected(NamedTuple):
         return f"block {self.number} of {self.whole} (rows {self.start} to {self.stop - 1})"
 
     def check(self, block: Any) -> Any:
-        """The block, if it is as expected; its source may change between two passes."""
+        """Return the block if it is as expected; an error if it is not, since its source may have changed."""
         name, shape = self.name, getattr(block, "shape", None)
         if not isinstance(shape, tuple):
             raise TypeError(f"{name} is {type(block).__name__}, not an array")
@@ -286,19 +301,19 @@ class Expected(NamedTuple):
         return block
 
     def note(self, error: BaseException) -> None:
-        """Add to an error where it was."""
+        """Add a note to an error that says which block it came from."""
         if self.name not in f"{error}{getattr(error, '__notes__', '')}":
             error.add_note(f"{self.name} could not be read, in pass {self.reading}")
 
 
-_FLAT = 1 << 10  # entries in a line of what has one dimension
+_FLAT = 1 << 10  # entries of a line into which an array of one dimension is divided
 
 
 def fingerprint(block: Any) -> int:
-    """Whether a block is what it was: a number that two reads of the same rows have in common.
+    """Return a number that two reads of a block share only if it holds the same numbers.
 
-    Each entry is taken as a whole number, by its bits. The columns are summed modulo 2^64, each entry times a
-    key of its row, random and fixed, and the sums are hashed in their order. Whole numbers add without
+    The bits of each entry are taken as a whole number. The columns are summed modulo 2^64, each entry times a
+    key of its row; keys are random and fixed. The sums are hashed in their order. Whole numbers add without
     rounding, so the same bits give the same number in any layout, by any order of additions and on any
     processor: there is no margin to choose, and no false alarm. At most one in 2^32 of all keys misses a
     change (fingerprint.c).
@@ -317,8 +332,8 @@ def fingerprint(block: Any) -> int:
 
 
 def _words(a: AnyArray) -> AnyArray:
-    """The bits of the entries as whole numbers."""
-    if a.dtype.itemsize not in (1, 2, 4, 8):  # long doubles, whose bytes are not all in use
+    """Return the bits of the entries as whole numbers."""
+    if a.dtype.itemsize not in (1, 2, 4, 8):  # long doubles do not use all of their bytes
         with beyond_range():
             a = a.astype(np.float64)
     return a.view(np.dtype(f"u{a.dtype.itemsize}").newbyteorder(a.dtype.byteorder))
@@ -330,7 +345,7 @@ def _keys(n: int) -> NDArray[np.uint64]:
 
 
 def _sums(words: AnyArray) -> NDArray[np.uint64]:
-    """The sums of the columns, each word times the key of its row."""
+    """Return the sums of the columns modulo 2^64, each word times the key of its row."""
     (n, p), size = words.shape, words.itemsize
     keys, out = _keys(n), np.zeros(p, np.uint64)
     ordered = size in words.strides and all(stride % size == 0 for stride in words.strides)

@@ -1,4 +1,4 @@
-"""Exact screening of dense data: whether it pays, what it needs, what it read (src_c/operator/screen.c)."""
+"""Exact screening of dense data: whether it pays, what it needs, and what it has read (screen.c)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @record
 class Plan:
-    """What is to be made of one matrix: `shadow` is filled by the pass for its statistics."""
+    """How one matrix is to be screened. The pass for its statistics fills `shadow`, the quantized copy."""
 
     mode: str
     shadow: NDArray[np.int8] | None
@@ -41,7 +41,7 @@ class Plan:
 
 
 def plan(a: AnyArray, screening: str) -> Plan | None:
-    """How to screen the dense data `a`; None is the plain path."""
+    """Return how to screen the dense data `a`; None if its products are to be plain."""
     n, p = a.shape
     if screening == "none":
         return None
@@ -63,14 +63,14 @@ def plan(a: AnyArray, screening: str) -> Plan | None:
 
 
 def _empty_shadow(p: int, ld: int) -> NDArray[np.int8]:
-    """Rows that begin with a line of memory, of which as few as can be are then read."""
+    """Return an empty quantized copy whose rows begin with a line of memory, so that few lines are read."""
     room = np.empty(p * ld + MEMORY_LINE - 1, np.int8)
     first = -room.ctypes.data % MEMORY_LINE
     return room[first : first + p * ld].reshape(p, ld)
 
 
 def available_memory() -> float:
-    """Bytes that can be had without swapping; infinite where the system does not say."""
+    """Return the bytes that are free without swapping; infinite where the system does not tell."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             for line in file:
@@ -85,7 +85,7 @@ def available_memory() -> float:
 
 
 def screened(problem: Problem, plan: Plan, a: AnyArray, sums: Array, size: NDArray[np.float32]) -> Problem:
-    """The problem of the dense data `a` with an operator that screens its columns.
+    """Return the problem of the dense data `a` with an operator that screens its columns.
 
     `sums` and `size` are what `_core.dense_statistics` returned.
     """
@@ -103,7 +103,7 @@ def screened(problem: Problem, plan: Plan, a: AnyArray, sums: Array, size: NDArr
 
 
 def _report(mode: str, screen: _core.Screen, a_bytes: int, column_bytes: int) -> Screening:
-    """What has been read so far, the pass for the statistics and the shadow it wrote included."""
+    """Return what has been read so far, with the pass for the statistics and the shadow that it wrote."""
     questions, shadow_columns, columns = screen.counts
     read = a_bytes + screen.shadow_bytes + shadow_columns * screen.ld + columns * column_bytes
     return Screening(mode, read / a_bytes, columns, questions)

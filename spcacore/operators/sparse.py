@@ -1,4 +1,4 @@
-"""Sparse data, in CSR and CSC; and what all matrices in memory must be for the kernels."""
+"""Sparse data in CSR and CSC, and covariances; what all matrices in memory must be for the kernels."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ from .screening import available_memory
 from .statistics import Standardization, Statistics
 from .working_set import CompressedWorkingSet
 
-# ---- sparse matrices: checks before any kernel follows their indices, and columns in random order -------
+# ---- sparse matrices: checks before a kernel follows their indices, and columns in random order ---------
 
 
 def in_memory(X: Any, called: str = "X", turn: bool = False) -> Any:
-    """X as the kernels read it in place: of a float type and aligned; with contiguous rows or columns, or as
-    sound CSR or CSC with ascending indices."""
+    """Return X as the kernels read it in place.
+
+    It has a float type and is aligned. Rows or columns of an array are contiguous; a sparse matrix is sound
+    CSR or CSC with ascending indices. `turn` is for `compressed`.
+    """
     if not is_sparse(X):
         return blas_layout(real_array(X, called, ndim=2, finite=False))
     X = compressed(X, called, turn)
@@ -47,16 +50,17 @@ def in_memory(X: Any, called: str = "X", turn: bool = False) -> Any:
 
 
 def _indices_of(X: Any) -> tuple[AnyArray, AnyArray]:
-    """The indices and indptr of CSR, CSC or BSR in one type of integers that the kernels read."""
+    """Return the indices and indptr of CSR, CSC or BSR in one integer type that the kernels read."""
     wide = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
     return np.require(X.indices, wide, ["C", "A"]), np.require(X.indptr, wide, ["C", "A"])
 
 
 def compressed(X: Any, name: str = "X", turn: bool = False) -> Any:
-    """A sparse matrix as CSR or CSC with sound indices, each line ascending, and nothing after the last.
+    """Return a sparse matrix as CSR or CSC with sound, ascending indices in each line.
 
-    CSR that is not so may `turn` into CSC, which sorts it in less time than it takes to sort each row.
-    scipy follows unsound indices out of bounds; its own answer to whether they ascend may be out of date.
+    With `turn`, CSR whose indices do not ascend becomes CSC, because that takes less time than sorting each
+    row. Entries after the last line are dropped. scipy follows unsound indices out of bounds, so they are
+    checked first. Its own answer to whether they ascend may be out of date.
     """
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"{name} must have 2 dimensions and not be empty: shape {X.shape}")
@@ -79,7 +83,7 @@ def compressed(X: Any, name: str = "X", turn: bool = False) -> Any:
 
 
 def as_finite(X: Any, name: str = "X", form: str = "csr") -> Any:
-    """A finite float array, or sparse matrix of this format, by reference where possible."""
+    """Return a finite float array, or a sparse matrix of this format, by reference where possible."""
     if not is_sparse(X):
         return real_array(X, name, ndim=2)
     a = compressed(X, name).asformat(form)
@@ -89,7 +93,7 @@ def as_finite(X: Any, name: str = "X", form: str = "csr") -> Any:
 
 
 def squared_norms(M: Any, axis: int = 0) -> Array:
-    """Of the columns of a dense or sparse matrix, or of its rows, in double precision."""
+    """Return the squared norms of columns, or of rows with axis=1, in double precision."""
     if is_sparse(M):
         square = M.power(2)
         return np.asarray((square if axis else square.T) @ np.ones(M.shape[axis]))
@@ -97,7 +101,7 @@ def squared_norms(M: Any, axis: int = 0) -> Array:
 
 
 def _line_order(X: Any, lines: int, length: int, data_ndim: int = 1) -> int:
-    """2 where the indices of each line ascend, 1 where they are at least inside, 0 where X is corrupt."""
+    """Return 2 if the indices of each line ascend, 1 if they are at least in range, 0 if X is corrupt."""
     integers = X.indptr.dtype.kind in "iu" and X.indices.dtype.kind in "iu"
     if not integers or X.indptr.shape != (lines + 1,) or X.indices.ndim != 1 or X.data.ndim != data_ndim:
         return 0
@@ -106,7 +110,7 @@ def _line_order(X: Any, lines: int, length: int, data_ndim: int = 1) -> int:
 
 
 def _can_be_converted(X: Any) -> bool:
-    """Whether `tocsr` itself would follow nothing out of bounds."""
+    """Whether `tocsr` would follow no index out of bounds."""
     n, p = X.shape
     if X.format == "coo":
         return all(
@@ -125,13 +129,13 @@ def _can_be_converted(X: Any) -> bool:
 
 
 def permuted_columns(X: Any, generator: np.random.Generator) -> Any:
-    """The entries of each column in a random order, the same for each format of a sparse matrix."""
+    """Return X with the entries of each column in a random order, the same for each sparse format."""
     if not is_sparse(X):
         return generator.permuted(X, axis=0)
     from scipy.sparse import csc_array
 
     X = X.tocsc()
-    if not X.data.all():  # which zeros are stored must not decide
+    if not X.data.all():  # the order must not depend on which zeros are stored
         X = X.copy()
         X.eliminate_zeros()
     indices, n = np.empty_like(X.indices), X.shape[0]
@@ -141,7 +145,7 @@ def permuted_columns(X: Any, generator: np.random.Generator) -> Any:
 
 
 class CompressedData(DataInMemory):
-    """Sparse data in CSR or CSC; others become CSR."""
+    """Sparse data in CSR or CSC; other formats become CSR."""
 
     working_set: Any = CompressedWorkingSet
 
@@ -166,17 +170,19 @@ class CompressedData(DataInMemory):
 
 
 def by_entries(storage: DenseData) -> DenseData | CompressedData:
-    """Dense data of many variables as sparse data, where few of their entries differ from zero.
+    """Return dense data of many variables as sparse data, if nearly all their entries are zero.
 
-    The copy is then smaller than X by as much, and one X has one answer.
+    The copy is much smaller than X. The same X is always treated in the same way.
     """
     X = storage.given if storage.small else storage.matrix
+    # A sample of the entries tells whether it is worth looking at all
     n, p = X.shape
     some = (np.linspace(0, size - 1, min(size, FEW_SAMPLED), dtype=np.intp) for size in (n, p))
     if X.size < SCREENED_ENTRIES or _share(X[np.ix_(*some)]) > 2 * FEW_ENTRIES:
         return storage
     from scipy.sparse import csc_array, csr_array
 
+    # Copy the entries line by line, until they are too many
     by_rows, most = X.strides[1] == X.itemsize, FEW_ENTRIES * X.size
     lines, kind = (X, csr_array) if by_rows else (X.T, csc_array)
     wide, width = (np.int32 if X.size < 2**31 else np.int64), lines.shape[1]
@@ -196,7 +202,7 @@ def by_entries(storage: DenseData) -> DenseData | CompressedData:
 
 
 def _share(x: AnyArray) -> float:
-    """Of entries that are not zero."""
+    """Return the share of entries that are not zero."""
     return np.count_nonzero(x) / x.size
 
 
@@ -204,7 +210,7 @@ def _share(x: AnyArray) -> float:
 
 
 class Covariance(InMemory, CovarianceStorage):
-    """A symmetric matrix; `definite` refuses an indefinite one."""
+    """A symmetric matrix; `definite` refuses an indefinite one, and `called` is its name in messages."""
 
     shape: tuple[int, int]
     dtype: DType
@@ -231,7 +237,7 @@ class Covariance(InMemory, CovarianceStorage):
             )
         if self.definite:
             bad = excess > tolerance
-            if not bad and largest > 0 and self.shape[0] <= CHOLESKY_ORDER:  # else by 2 x 2 minors alone
+            if not bad and largest > 0 and self.shape[0] <= CHOLESKY_ORDER:  # else only 2 x 2 minors tell
                 with below_range():
                     scaled = as_dense(self.matrix).astype(np.float64) / largest
                 bad = is_indefinite(scaled, tolerance / largest)
@@ -247,7 +253,7 @@ class Covariance(InMemory, CovarianceStorage):
 
 
 def is_indefinite(A: Array, share: float) -> bool:
-    """Whether A has no Cholesky factor, even with a share of its largest sum of a row on its diagonal."""
+    """Whether A has no Cholesky factor, even with `share` times its largest row sum added to the diagonal."""
     A[np.diag_indices(len(A))] += share * np.abs(A).sum(axis=0).max()
     try:
         np.linalg.cholesky(A)

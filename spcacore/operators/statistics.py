@@ -1,4 +1,4 @@
-"""Mean and deviation of each column, also where their squares leave the number range; what they become."""
+"""Mean and deviation of each column, also where squares leave the number range, and what is made of them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Standardization:
     def checked(
         cls, shape: tuple[int, int], center: Any, scale: Any, sample_weight: Any = None
     ) -> Standardization:
-        """From what the caller gave for data of this shape."""
+        """Return the standardization that the caller asks for, for data of this shape."""
         n, p = shape
         vectors: dict[str, Array | None] = {}
         for name, value in (("center", center), ("scale", scale)):
@@ -68,24 +68,24 @@ class Standardization:
 
     @cached_property
     def total_weight(self) -> float:
-        """Samples that the rows stand for: n, or the sum of the weights."""
+        """The number of samples that the rows stand for: n, or the sum of the weights."""
         if self.sample_weight is not None:
             return float(self.sample_weight.sum())
         return self.n_samples if self.known_weight is None else self.known_weight
 
     @property
     def degrees(self) -> float:
-        """Divisor of the covariance."""
+        """The divisor of the covariance."""
         return self.total_weight - 1 if self.sample_weight is not None else max(self.total_weight - 1, 1)
 
     def without_excluded(self, weight: AnyArray | None, dtype: DType) -> AnyArray | None:
-        """What multiplies each column, 0 for those that are excluded; None stands for ones."""
+        """Return what multiplies each column, with 0 for columns that are excluded; None stands for ones."""
         if self.excluded is None:
             return weight
         return np.where(self.excluded, 0, 1 if weight is None else weight).astype(dtype)
 
     def row_weight(self, dtype: DType) -> AnyArray | None:
-        """u of F = diag(u) (X - 1 mean'): with `u^2 = w (n - 1) / degrees`, A = F'F / (n - 1)."""
+        """Return u of F = diag(u) (X - 1 mean'): with `u^2 = w (n - 1) / degrees`, A = F'F / (n - 1)."""
         if self.sample_weight is None:
             return None
         with below_range():
@@ -95,10 +95,19 @@ class Standardization:
 
 @record
 class Statistics:
-    """Of some rows: their number (or the sum of their weights) and that of stored entries; mean, sum of
-    squared deviations, lowest and highest entry of each column; whether all of it was read in place.
+    """Statistics of some rows.
 
-    Of sparse rows, lowest and highest only bound the magnitude, and tell whether a column is constant.
+    Attributes
+    ----------
+    n : float
+        The number of rows, or the sum of their weights.
+    stored : int
+        The number of stored entries.
+    mean, square, low, high : ndarray of shape (p,)
+        The mean, the sum of squared deviations, and the lowest and highest entry of each column. For sparse
+        rows the last two only bound the magnitude, and tell whether a column is constant.
+    plain : bool
+        Whether all of it was read in place.
     """
 
     n: float
@@ -111,7 +120,7 @@ class Statistics:
 
 
 def merged(parts: Iterable[Statistics | None]) -> Statistics | None:
-    """Of all rows, from those of some (Chan, Golub and LeVeque 1983, as in statistics.c)."""
+    """Return the statistics of all rows from those of parts (Chan, Golub and LeVeque 1983; statistics.c)."""
     out: Statistics | None = None
     for b in parts:
         a = out
@@ -138,8 +147,10 @@ def deviations(
     index: Index | slice = slice(None),
     unit: Array | float = 1.0,
 ) -> tuple[Array, Array, Mask]:
-    """Mean and deviation of the columns `index`, of which the statistics are of these times `unit`^2, and
-    whether some entry differs from what is subtracted."""
+    """Return mean and deviation of the columns `index`, and whether an entry differs from what is subtracted.
+
+    The statistics are those of these columns multiplied by `unit`^2.
+    """
     square, varies = found.square, found.high > found.low
     if not treatment.center or treatment.mean is not None:
         given = 0.0 if treatment.mean is None else treatment.mean[index] * unit * unit
@@ -149,7 +160,7 @@ def deviations(
 
 
 def statistics_of(X: Any, weight: Array | None = None) -> Statistics | None:
-    """Of the rows of an array, or of CSR or CSC; None where they have no weight, or there are none.
+    """Return the statistics of the rows of an array, CSR or CSC; None without rows, or without any weight.
 
     An entry that is not finite counts whatever its weight.
     """
@@ -164,9 +175,9 @@ def statistics_of(X: Any, weight: Array | None = None) -> Statistics | None:
 
 
 def scaled_statistics(X: Any, weight: Array | None, index: Index, unit: Array) -> Statistics | None:
-    """`statistics_of` some columns, multiplied twice by their unit; some columns at a time.
+    """Return `statistics_of` some columns, multiplied twice by their unit.
 
-    In the order of X, by which sums have the same bits.
+    The columns are copied, a few at a time, in the layout of X, so that sums have the same bits.
     """
     parts, by_columns = [], stored(X) is X and X.strides[1] != X.itemsize
     for part in slices(len(index), X.shape[0], CHUNK):
@@ -183,9 +194,9 @@ def scaled_statistics(X: Any, weight: Array | None, index: Index, unit: Array) -
 
 
 def dense_moments(x: AnyArray) -> tuple[Statistics, Array | None]:
-    """`statistics_of` some rows, and (X - 1 mean')' (X - 1 mean') from the same read.
+    """Return `statistics_of` some rows, and (X - 1 mean')' (X - 1 mean') from the same read.
 
-    None in place of that where squares in the precision of X leave the number range.
+    The latter is None where squares in the precision of X leave the number range.
     """
     sums, M = _core.dense(x, False).moments()
     found = Statistics(len(x), x.size, *sums[:4])
@@ -193,7 +204,10 @@ def dense_moments(x: AnyArray) -> tuple[Statistics, Array | None]:
 
 
 def from_whole(rows: int, whole: tuple[AnyArray, ...]) -> tuple[Statistics, Array]:
-    """Statistics and (X - 1 mean')' (X - 1 mean') = (n X'X - s s') / n, from extremes and exact sums."""
+    """Return statistics and (X - 1 mean')' (X - 1 mean') = (n X'X - s s') / n of whole numbers.
+
+    `whole` has the lowest and highest entries, and the exact sums s and X'X.
+    """
     low, high, s, G = whole
     wide: Any = np.int64 if rows * float(G.diagonal().max()) < 2.0**63 else np.longdouble
     s = s.astype(wide)
@@ -204,16 +218,18 @@ def from_whole(rows: int, whole: tuple[AnyArray, ...]) -> tuple[Statistics, Arra
 
 
 def in_range(found: Statistics, dtype: DType) -> bool:
-    """Whether the squares of all columns that vary have all digits."""
+    """Whether the squares of all columns that vary have all their digits."""
     most = 1e25 if dtype == np.float32 else 1e250
     varies = found.square[found.high > found.low]
     return bool(np.isfinite(found.mean).all() and ((varies < most) & (varies > 1 / most)).all())
 
 
 def extreme_rows(op: Any, index: Index, k: int, levels: Array) -> tuple[Array, AnyArray]:
-    """The s_ij = x_ij^2 / (n - 1) of the rows of F by which k variables of `index` may explain most, and
-    bounds on how much: the least of k t + sum_j (s_ij - t)_+ of all levels t.  Only of those that may reach a
-    share of k times the largest level."""
+    """Return bounds on what k variables explain by single rows of F, and s_ij = x_ij^2 / (n - 1) there.
+
+    A bound is the least of k t + sum_j (s_ij - t)_+ over all levels t, where j are the variables of `index`.
+    Only rows that may reach a share of k times the largest level are returned, those of the largest bounds.
+    """
     bounds = np.outer(k * levels, np.ones(op.m))
     for first in range(0, len(index), EXTREME_COLUMNS):
         square = float(op.factor) * np.square(op.columns(index[first : first + EXTREME_COLUMNS]))
@@ -228,14 +244,14 @@ def extreme_rows(op: Any, index: Index, k: int, levels: Array) -> tuple[Array, A
 
 
 def most_extreme(parts: Iterable[tuple[Array, AnyArray]]) -> tuple[Array, AnyArray]:
-    """Of all rows, from the `extreme_rows` of some."""
+    """Return the `extreme_rows` of all rows, from those of parts."""
     bounds, rows = (np.concatenate(each) for each in zip(*parts, strict=True))
     chosen = _core.select_largest(bounds, min(EXTREME_SAMPLES, len(bounds)))
     return bounds[chosen], rows[chosen]
 
 
 def entries(X: Any) -> Any:
-    """Stored entries of CSR or CSC with their rows and columns, some lines at a time."""
+    """Yield the stored entries of CSR or CSC with their rows and columns, a few lines at a time."""
     indptr, first, lines = X.indptr, 0, len(X.indptr) - 1
     while first < lines:
         last = max(first + 1, int(np.searchsorted(indptr, indptr[first] + CHUNK // 4, "right")) - 1)

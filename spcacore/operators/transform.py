@@ -35,11 +35,12 @@ def scores(
     sound: bool = False,
     missing: bool = False,
 ) -> AnyArray:
-    """((diag(row_weight) X - mean) / scale) @ loadings, reading only the columns that some loading uses.
+    """Return ((diag(row_weight) X - mean) / scale) @ loadings, from the columns that some loading uses.
 
-    Where sparse X is known to be `sound` and finite, it is not looked through for that. With `missing`,
-    entries of dense X that are NaN count as the mean.
+    Sparse X that is known to be `sound` and finite is not checked again. With `missing`, NaN entries of dense
+    X count as the mean.
     """
+    # Blocks of rows, and rows with weights
     p = len(loadings)
     if is_row_blocks(X):
         blocks = matching_blocks(X, p)
@@ -54,6 +55,7 @@ def scores(
     V = loadings[used]
     if scale is not None:
         V = V / scale[used, None]
+    # Sparse matrices and operators: X V - 1 mean'V, again with smaller V if X V overflows
     if is_sparse(X) or is_operator(X):
         if is_sparse(X) and not sound:
             X = compressed(X)
@@ -78,6 +80,7 @@ def scores(
             result = np.asarray(X @ (full * unit))
         with beyond_range():
             return (result if mean is None else result - mean[used] @ (V * unit)) / unit
+    # Arrays: (X - 1 mean') V
     a = X if is_small(X) else real_array(X, "X", ndim=2, finite=False)
     check_shape(a, "X", "m", p)
     about = np.zeros(len(used), a.dtype) if mean is None else mean[used]
@@ -88,7 +91,7 @@ def scores(
 
 
 def used_variables(V: AnyArray) -> Index:
-    """The variables of which some loading is not zero; of all entries, since a row is short."""
+    """Return the variables for which some loading is not zero."""
     return np.unique(np.flatnonzero(V != 0) // V.shape[1]) if V.size else np.empty(0, np.intp)
 
 
@@ -96,7 +99,10 @@ def products_of_scores(
     X: Any, loadings: AnyArray, mean: AnyArray | None, scale: AnyArray | None,
     weight: Array | None,
 ) -> Array:  # fmt: skip
-    """T' diag(weight) T of the scores T, in float64; of data in blocks of rows where these are."""
+    """Return T' diag(weight) T for the scores T, in float64.
+
+    For data in blocks of rows it is computed where the blocks are.
+    """
     if not is_row_blocks(X):
         return squares_of_scores(X, weight, loadings, mean, scale)
     blocks = matching_blocks(X, len(loadings))
@@ -106,13 +112,13 @@ def products_of_scores(
 
 
 def squares_of_scores(X: Any, weight: Array | None, *factors: Any) -> Array:
-    """T' diag(weight) T of some rows."""
+    """Return T' diag(weight) T for the scores T of some rows."""
     T = scores(X, *factors).astype(np.float64, copy=False)
     return np.asarray(T.T @ (T if weight is None else T * weight[:, None]))
 
 
 def _dense_scores(a: AnyArray, used: Index, about: AnyArray, V: AnyArray) -> AnyArray:
-    """(a[:, used] - about) @ V, by one read where `a` need not be copied; else some rows at a time are."""
+    """Return (a[:, used] - about) @ V, in one read or, where `a` must be copied, a few rows at a time."""
     dtype = np.result_type(float_type(a.dtype), about, V)
     out = np.empty((len(a), V.shape[1]), dtype)
     V, about = np.ascontiguousarray(V, dtype), about.astype(dtype)
@@ -125,7 +131,8 @@ def _dense_scores(a: AnyArray, used: Index, about: AnyArray, V: AnyArray) -> Any
     with beyond_range():
         sound = np.isfinite(out.sum())
     left: Index = np.empty(0, np.intp) if sound else np.flatnonzero(~np.isfinite(out).all(axis=1))
-    for some in slices(len(left), len(used), CACHED_ENTRIES):  # not finite, or out of the range on the way
+    # Rows with an entry that is not finite, or whose sums overflowed on the way
+    for some in slices(len(left), len(used), CACHED_ENTRIES):
         at = left[some]
         part = a[at[:, None], used]
         if not np.isfinite(part).all():
@@ -137,14 +144,14 @@ def _dense_scores(a: AnyArray, used: Index, about: AnyArray, V: AnyArray) -> Any
 
 
 def _below_overflow(dtype: DType) -> float:
-    """A power of two that leaves room for sums of the largest numbers."""
+    """Return a power of two by which the largest numbers can be multiplied to leave room for their sums."""
     return 2.0 ** -(np.finfo(dtype).maxexp // 8)
 
 
 def fitted_scores(X: Any, problem: Problem, loadings: AnyArray) -> AnyArray | None:
-    """Those of the rows that the problem was made of, a missing entry taken as the mean.
+    """Return the scores of the rows that the problem was made of; a missing entry counts as the mean.
 
-    None of a covariance, and of rows in blocks, which would be read once more.
+    None for a covariance, and for blocks of rows, which would have to be read once more.
     """
     if problem.n_samples is None or is_row_blocks(X):
         return None

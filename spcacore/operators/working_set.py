@@ -1,4 +1,4 @@
-"""Some columns of the data with their Gram matrix, on which a search costs no product with the data."""
+"""The working set: some columns of the data with their Gram matrix, so that a search reads no data."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from .deflation import DeflatedOperator
 
 
-Vector = tuple[Index, AnyArray, float]  # the nonzeros of x, and a level of |A x|
+Vector = tuple[Index, AnyArray, float]  # the nonzeros of x by index and entries, and a level for |A x|
 
 
 class WorkingSet:
     """The columns F_W of data in memory and their Gram matrix A[W, W], before any deflation.
 
-    It grows as variables join, and belongs to one call, whose components, paths and restarts share it.
+    It grows as variables join. It belongs to one call, whose components, paths and restarts share it.
 
     Attributes
     ----------
     index : ndarray of shape (w,), int
         The variables W, in the order of joining; those that join together ascend.
     position : ndarray of shape (p,), int
-        Where each variable stands in it; -1 outside.
+        The position of each variable in `index`; -1 for variables outside.
     asked : bool
-        Whether the caller asked for it.
+        Whether the caller asked for a working set.
     checks : int
-        How often all columns were asked whether one outside of W matters.
+        How often all columns were checked for variables that would enter.
     reads : float
-        How often the bytes of X were read for it: statistics, columns that join, and checks but for what a
-        screen counts.
+        How often the bytes of X were read for it: for the statistics, for columns that join, and for checks,
+        except for what a screen counts.
     noise : float or None
         The standard deviation of correlations that are noise, as it was last estimated.
     """
@@ -65,16 +65,18 @@ class WorkingSet:
 
     @property
     def most(self) -> int:
-        """How many variables w memory allows: w (2w + n) numbers."""
+        """The largest number of variables w for which memory has room: w (2w + n) numbers."""
         return self._most_with(self._columns.shape[1])
 
     def _most_with(self, n: int) -> int:
+        """Return the largest w with columns of n entries."""
         return int((math.sqrt(n * n + 8 * WORKING_SET_BYTES / self.operator.dtype.itemsize) - n) / 4)
 
     def grown(self, active: Index, used: Index, entrants: Index) -> Index | None:
-        """The active variables with the entrants, which come by decreasing weight; all of them in W.
+        """Return the active variables with the entrants, all of which are then in W.
 
-        Where memory does not allow it, the used ones and as many entrants as go in; None where none does.
+        The entrants come by decreasing weight. Where memory does not allow all of that, return the used
+        variables with as many entrants as it allows, or None if it allows none.
         """
         both = union(active, entrants)
         if len(both) > self.most:
@@ -84,7 +86,7 @@ class WorkingSet:
         return both if self.admit(both) else None
 
     def admit(self, index: Index) -> bool:
-        """Let variables join, in the place of others if memory asks for it; False if it has no room."""
+        """Let variables join, in the place of others if memory needs it; False if there is no room."""
         new = np.sort(index[self.position[index] < 0])
         if len(self.index) + len(new) > self.most:
             if len(index) > self.most:
@@ -95,7 +97,7 @@ class WorkingSet:
         return True
 
     def _keep(self, positions: Index) -> None:
-        """Only these variables, of which some may not be in W."""
+        """Drop all variables but those at these positions; -1 stands for a variable that is not in W."""
         kept = np.sort(positions[positions >= 0])
         self._columns[: len(kept)] = self._columns[kept]
         self._gram[: len(kept), : len(kept)] = self._gram[np.ix_(kept, kept)]
@@ -104,6 +106,7 @@ class WorkingSet:
         self.position[self.index] = np.arange(len(kept))
 
     def _add(self, new: Index) -> None:
+        """Let new variables join: read their columns, and compute their rows of A[W, W]."""
         w, total = len(self.index), len(self.index) + len(new)
         self._reserve(total)
         self.index = np.concatenate((self.index, new))
@@ -114,16 +117,16 @@ class WorkingSet:
         self.reads += self._share(new)
 
     def _share(self, index: Index) -> float:
-        """Of the bytes of X, those that are read for these columns."""
+        """Return the share of the bytes of X that is read for these columns."""
         return len(index) / len(self.position)
 
     def _products(self, w: int, new: Index, out: AnyArray) -> None:
-        """A[new, W], of which `new` are the last."""
+        """Write A[new, W] into `out`. The new variables are the last of W; w were there before."""
         self.operator.columns(new, self._columns[w : len(self.index)])
         self._multiply(w, self.operator.factor, out)
 
     def _multiply(self, w: int, factor: float, out: AnyArray) -> None:
-        """A[new, W] of the columns that have joined."""
+        """Write A[new, W] into `out`, from columns that have been read."""
         columns = self._columns[: len(self.index)]
         _core.matrix_product(columns[w:], columns[:w], factor, out[:, :w])
         _core.matrix_product(columns[w:], None, factor, out[:, w:])
@@ -132,7 +135,7 @@ class WorkingSet:
         self._columns = np.empty((len(self._columns), 0), self.operator.dtype)
 
     def report(self, screening: Callable[[], Screening]) -> Screening:
-        """What has been read so far, by the screened operator too."""
+        """Return what has been read so far, by the screened operator too."""
         told = replace(screening(), working_set=len(self.index), checks=self.checks)
         if len(self.index) == 0:
             return told
@@ -140,7 +143,7 @@ class WorkingSet:
         return replace(told, mode="working_set", reads=self.reads + screened)
 
     def _reserve(self, total: int) -> None:
-        """Make room for so many variables."""
+        """Make room for `total` variables, and for more to come."""
         if total > len(self._gram):
             n, dtype, w = self._columns.shape[1], self.operator.dtype, len(self.index)
             room = min(2 * total, self._most_with(n))
@@ -149,10 +152,10 @@ class WorkingSet:
             self._columns, self._gram = columns, gram
 
     def restricted(self, state: DeflatedOperator, active: Index) -> DeflatedOperator:
-        """The same problem of some variables of W alone, from which the same components have been removed.
+        """Return the same problem for some variables of W alone, with the same components removed.
 
-        They ascend, and are those of these components among others. The last answer is kept: a search often
-        asks for the same once more.
+        The variables ascend, and include those of these components. The last answer is kept, because a search
+        often asks for the same variables once more.
         """
         last = self._last
         if last is None or last[0]() is not state or not np.array_equal(last[1], active):
@@ -161,11 +164,14 @@ class WorkingSet:
         return last[2]
 
     def _restricted(self, state: DeflatedOperator, active: Index) -> DeflatedOperator:
+        """Return what `restricted` does, anew."""
         at, known = self.position[active], len(self.index)
+        # The problem of A between these variables
         gram = _core.principal_submatrix(self._gram[:known, :known], at)
         problem = state.problem
-        cost = min(gram.size, problem.cost)  # of what gram becomes
+        cost = min(gram.size, problem.cost)
         inside = replaced(of_matrix(problem, gram), cost=cost, screening=Screening)
+        # The same deflation: of the matrix itself, or step by step as of the state
         among = tuple((np.searchsorted(active, index), entries) for index, entries in state.loadings)
         for index, entries in among if state.by_loadings else ():
             if not _core.deflate_covariance("projection", gram, index, entries):
@@ -181,7 +187,10 @@ class WorkingSet:
         return restricted
 
     def entrants(self, state: DeflatedOperator, active: Index, vectors: Sequence[Vector]) -> list[Index]:
-        """Of each x the other variables where |A x|, if not A x, exceeds its level, by decreasing excess."""
+        """Return, for each x, the inactive variables where |A x| exceeds its level, by decreasing |A x|.
+
+        Under positive signs A x itself must exceed it.
+        """
         operator = state.operator.with_quotient() if state.quotient else state.operator
         self.checks += len(vectors)
         return self._outside(state, active, self._above(operator, state, vectors))
@@ -189,11 +198,11 @@ class WorkingSet:
     def _outside(
         self, state: DeflatedOperator, active: Index, above: list[tuple[Index, AnyArray]]
     ) -> list[Index]:
-        """Of what is above a level the variables that are not active, by decreasing value."""
+        """Return, from the variables above each level, those that are not active, by decreasing magnitude."""
         out = []
         for found, value in above:
             if len(found) > 0:
-                outside = active[np.searchsorted(active[:-1], found)] != found  # they ascend
+                outside = active[np.searchsorted(active[:-1], found)] != found  # `active` ascends
                 if state.supports.positive:
                     outside &= value > 0
                 found, value = found[outside], value[outside]
@@ -203,15 +212,18 @@ class WorkingSet:
     def _above(
         self, operator: _core.Operator, state: DeflatedOperator, vectors: Sequence[Vector]
     ) -> list[tuple[Index, AnyArray]]:
-        """Of each x the variables where |A x| exceeds its level, and A x there."""
+        """Return, for each x, the variables where |A x| exceeds its level, and A x there."""
         if not self._screened:
             self.reads += len(vectors)
         return [operator.above(*x) for x in vectors]
 
 
 class CompressedWorkingSet(WorkingSet):
-    """The same of compressed data: without columns, from pairs of entries, where few entries of the first
-    columns are stored, or memory has no room for columns. Not where that would cost digits."""
+    """The working set of compressed data, which may do without columns.
+
+    A[W, W] is then summed from pairs of entries. It is if the first columns have few stored entries, or if
+    memory has no room for columns, but not where that would cost digits.
+    """
 
     def __init__(self, problem: Problem):
         super().__init__(problem)
@@ -233,7 +245,10 @@ class CompressedWorkingSet(WorkingSet):
         return float(np.diff(self._matrix.indptr)[index].sum()) / max(self._matrix.nnz, 1)
 
     def _is_sparse(self, first: Index) -> bool:
-        """Whether the first columns have few entries; by rows that is not known, since columns do not fit."""
+        """Whether the first columns have few stored entries.
+
+        For CSR it is assumed: how many entries a column has is not known there.
+        """
         if len(self.index) > 0:
             return False
         if self._matrix.format == "csr":

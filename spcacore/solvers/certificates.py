@@ -1,18 +1,19 @@
-"""How good an answer can be: upper bounds on x'Ax over sparse unit vectors.
+"""Upper bounds on x'Ax over sparse unit vectors: how good an answer can be.
 
-For any orthonormal V (p x m), with H = V'AV = diag(theta), R = AV - VH (so V'R = 0) and P = I - VV',
+Take any orthonormal V (p x m). Let H = V'AV = diag(theta), R = AV - VH (so V'R = 0) and P = I - VV'. Then
 every unit vector x with at most k nonzeros has
 
-    x'Ax = sum_l theta_l t_l + 2 sum_l (v_l'x) (r_l'x) + x'PAPx,    t_l = (v_l'x)^2,
+    x'Ax = sum_l theta_l t_l + 2 sum_l (v_l'x) (r_l'x) + x'PAPx,    t_l = (v_l'x)^2.
 
-where t_l is at most the sum u_l of the k largest v_lj^2, sum_l t_l <= 1, |r_l'x| <= rho_l, the norm of the
-k largest entries of r_l, and x'PAPx is at most tau (1 - sum_l t_l), tau >= the largest eigenvalue of PAP,
-and, A being semidefinite, at most the sum of the k largest diagonal entries of PAP. So V need not be exact,
-and a few Lanczos vectors serve at any p; what they miss is accounted for by R and by the diagonal.
+Each part has a bound. t_l is at most the sum u_l of the k largest v_lj^2, and sum_l t_l <= 1. |r_l'x| is at
+most rho_l, the norm of the k largest entries of r_l. x'PAPx is at most tau (1 - sum_l t_l), where tau is at
+least the largest eigenvalue of PAP; and, because A is semidefinite, at most the sum of the k largest diagonal
+entries of PAP. So V need not be exact, and a few Lanczos vectors serve at any p: R and the diagonal account
+for what they miss.
 
-Several loadings span a space whose projection Q is zero but on the K rows that any of them uses, and Tr(QA)
-is the same sum with t_l = v_l'Qv_l, at most the sum of the K largest v_lj^2, sum_l t_l <= r, and
-sum_l |v_l'Qr_l| <= (r sum_l rho_l^2)^(1/2). Further bounds of several: joint_bound.py.
+Several loadings span a space whose projection Q is zero outside the K rows that any of them uses. Tr(QA) is
+the same sum with t_l = v_l'Qv_l, which is at most the sum of the K largest v_lj^2; sum_l t_l <= r, and sum_l
+|v_l'Qr_l| <= (r sum_l rho_l^2)^(1/2). joint_bound.py has further bounds for several loadings.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class OptimalityBound(Tabular):
     def smallest(
         cls, bounds: dict[str, float], exponent: int = 0, hook: ProgressHook | None = None
     ) -> OptimalityBound:
-        """Of bounds by name, times `2**exponent`, which the hook is told."""
+        """Return the record of these bounds, times `2**exponent`, and tell the hook."""
         with np.errstate(over="ignore", under="ignore"):
             bounds = {name: float(np.ldexp(value, exponent)) for name, value in bounds.items()}
         which = min(bounds, key=lambda name: bounds[name])
@@ -253,7 +254,7 @@ def optimality_bound(
 
 
 def may_be_formed(op: _core.Operator, order: int) -> bool:
-    """Whether A has up to so many variables, and takes little more than its entries to form."""
+    """Whether A has at most `order` variables, and takes little more than its entries to form."""
     return op.p <= order and (op.symmetric_form or op.m * op.p <= BOUND_ENTRIES)
 
 
@@ -261,9 +262,9 @@ def joint_bounds(
     problem: Problem, sizes: tuple[int, ...], constraint: str | None, relaxation: bool,
     rows: int | None = None, hook: Report | None = None,
 ) -> dict[str, float]:  # fmt: skip
-    """Bounds on what several loadings explain together, in the operator's units, by name.
+    """Return bounds on what several loadings explain together, in the operator's units, by name.
 
-    No more than so many `rows` are used by any, if that is known.
+    If `rows` is given, all loadings together use no more variables than that.
     """
     p, r, op = problem.p, len(sizes), problem.operator
     if relaxation and p > JOINT_ORDER:
@@ -286,11 +287,12 @@ def joint_bounds(
 
 
 def bounds_without_search(state: DeflatedOperator, k: int, seconds: float) -> Iterator[float]:
-    """Upper bounds on the objective of the next component, the quick ones first, as far as there is time.
+    """Yield upper bounds on the objective of the next component, the quick ones first.
 
-    Without a limit of time a relaxation takes some seconds. A covariance need not be semidefinite. Where the
-    hook is true, the relaxation ends with the bound that it has.
+    It yields those for which there is time; without a limit of time a relaxation takes a few seconds. If the
+    hook returns true, the relaxation ends with the bound that it has. A covariance need not be semidefinite.
     """
+    # Bounds without a relaxation; those by thresholds need all columns of A
     p, op = state.p, state.problem.operator
     work = p**3 / 6 if may_be_formed(op, LEADING_ORDER) else 8 * BOUND_VECTORS * state.problem.cost
     if state.diagonal is None or not work <= seconds * BOUND_SPEED:
@@ -303,31 +305,33 @@ def bounds_without_search(state: DeflatedOperator, k: int, seconds: float) -> It
         large = large_entries(op)
         bound = threshold_bound(state.diagonal, k, large)
         yield bound + rounding_of_bound(state.problem, True, "threshold", k)
+    # The relaxation
     if definite:
         share = 1 if p <= EXACT_ORDER else BOUND_SHARE  # of many variables, most must be left out by then
         work = RELAXATION_WORK if seconds == np.inf else seconds * RELAXATION_SPEED * share
-        with suppress(ValueError):  # where too many variables remain
+        with suppress(ValueError):  # too many variables may remain
             yield dual_bound(state, k, work, columns_cost(state.problem) / p)
 
 
 def _is_semidefinite(op: Any) -> bool:
-    """But for the rounding that a covariance may have."""
+    """Whether A is semidefinite, except for the rounding that a covariance may have."""
     A = symmetric_submatrix(op)
     largest = largest_magnitude(A)
     return largest == 0 or not is_indefinite(A / largest, SYMMETRY.of(op.dtype))
 
 
 def upper_bounds(state: DeflatedOperator, k: int, thresholds: bool = True) -> dict[str, float]:
-    """Bounds on the objective of the next component, in the operator's units, by name.
+    """Return bounds on the objective of the next component, in the operator's units, by name.
 
-    Of many variables those of `thresholds` take all columns of A.
+    For many variables, the bounds of `thresholds` take all columns of A.
     """
     if state.diagonal is None:
         return {}
     p, op, k, strong, problem = state.p, state.operator, state.reach(k), np.inf, state.problem
+    # Few vectors and the diagonal for many variables, all of A for few
     whole = may_be_formed(op, BOUND_ORDER)
     if not whole:
-        if not state.deflation.semidefinite:  # it only lowers A, but may leave it indefinite
+        if not state.deflation.semidefinite:  # bound A before deflation, which lowers it to an indefinite one
             state = replace(DeflatedOperator.from_problem(problem), hook=state.hook)
         bounds = _from_few_vectors(state, k)
         op = state.operator
@@ -352,11 +356,11 @@ def upper_bounds(state: DeflatedOperator, k: int, thresholds: bool = True) -> di
 def _with_choice(
     choice: Supports, A: Array, k: int, bounds: dict[str, float], rounding: float
 ) -> dict[str, float]:
-    """Lower bounds by what is known of the variables.
+    """Return the bounds, lowered by the signs and the included variables.
 
-    x'Ax is at most x'Mx, M being A without the entries that x of these signs makes negative. Where x has
-    the variables I, A + delta being semidefinite, it is at most the largest eigenvalue of A on I, a bound
-    for k - |I| of the others, and delta.
+    x'Ax is at most x'Mx, where M is A without the entries that x of these signs makes negative. If x has the
+    variables I, and A + delta I is semidefinite, x'Ax is at most the sum of three parts: the largest
+    eigenvalue of A on I, a bound for k - |I| of the other variables, and delta.
     """
     I = choice.wanted
     if choice.signs is not None:
@@ -373,22 +377,23 @@ def _with_choice(
 
 
 def rounding_of_bound(problem: Problem, whole: bool, name: str, k: int) -> float:
-    """No bound is off by more, in the operator's units.
+    """Return by how much rounding may have lowered the bound of this name, in the operator's units.
 
-    fl(F'(Fv)) differs from F'Fv by at most gamma ||F||_F^2 (Higham 2002, section 3.5), gamma not above m + 64
-    roundings, and an entry a_ij by gamma ||F_i|| ||F_j||, so a row of k entries by gamma max_i ||F_i|| times
-    the k largest ||F_j||; LAPACK's eigenvalues are off by a multiple of p roundings of ||A||. ||A|| and
-    ||F||_F^2 are at most the trace. Variances of data come from a pass in double; entries of a covariance
-    were rounded to its precision by at most u |a_ij|, so that a submatrix may exceed its trace by 2 u trace.
+    fl(F'(Fv)) differs from F'Fv by at most gamma ||F||_F^2 (Higham 2002, section 3.5), where gamma is at most
+    m + 64 roundings. An entry a_ij is off by gamma ||F_i|| ||F_j||, so a row of k entries by gamma max_i
+    ||F_i|| times the k largest ||F_j||. LAPACK's eigenvalues are off by a multiple of p roundings of ||A||.
+    ||A|| and ||F||_F^2 are at most the trace. Variances of data come from a pass in double precision. Entries
+    of a covariance were rounded to its precision by at most u |a_ij|, so that a submatrix may exceed its
+    trace by 2 u trace.
     """
     op, moment = problem.operator, np.abs(problem.known_moment)
     size, order = float(moment.sum()), problem.p if whole else max(BOUND_VECTORS, min(op.m, LEADING_ORDER))
     decomposition = 8 * order * EPS * size
-    if name == "strong variables":  # which allows for the rest itself; data are semidefinite
+    if name == "strong variables":  # this bound allows for other rounding itself; data are semidefinite
         return decomposition if op.symmetric_form else 0.0
-    blocks, root = name == "blocks", np.sqrt(moment)  # which allow for their decompositions themselves
+    blocks, root = name == "blocks", np.sqrt(moment)  # blocks allow for their decompositions themselves
     margin = 0.0 if blocks else decomposition
-    given = op.symmetric_form if whole or blocks else name == "diagonal"  # entries, or variances
+    given = op.symmetric_form if whole or blocks else name == "diagonal"  # no products: entries or variances
     if given and op.t == 0:
         return margin + (eps_of(op.dtype) * size if op.symmetric_form and not (whole or blocks) else 0.0)
     rows = blocks or name in ("row sums", "threshold")
@@ -396,12 +401,15 @@ def rounding_of_bound(problem: Problem, whole: bool, name: str, k: int) -> float
 
 
 def _largest_sum(a: AnyArray, k: int) -> AnyArray:
-    """Sum of the k largest entries, of each column."""
+    """Return the sum of the k largest entries; of a matrix, for each column."""
     return (a if k >= len(a) else np.partition(a, len(a) - k, axis=0)[len(a) - k :]).sum(axis=0)
 
 
 def _from_all_entries(A: Array, k: int, r: int = 1) -> dict[str, float]:
-    """From the whole symmetric matrix, which may be indefinite; of r loadings with k nonzeros in all."""
+    """Return bounds from the whole symmetric matrix, which may be indefinite.
+
+    r loadings have k nonzeros in all.
+    """
     values, vectors = np.linalg.eigh(A)
     caps = _largest_sum(vectors**2, k)
     bounds = {
@@ -415,8 +423,11 @@ def _from_all_entries(A: Array, k: int, r: int = 1) -> dict[str, float]:
 
 
 def by_strong_variables(state: DeflatedOperator, k: int, below: float, *search: Any) -> tuple[float, Index]:
-    """Infinity where the variances alone show that it is not below that, or where the hook is true; and the
-    variables that may belong to something better than what is known."""
+    """Return a bound by the variables of largest variance, and the variables that are not left out.
+
+    The bound is infinity if the variances alone show that it is not below `below`, or if the hook returns
+    true. `search` is what else `strong_variables_bound` takes.
+    """
     diagonal, problem = np.maximum(state.variances, 0).astype(np.float64), state.problem
     root, error = np.sqrt(np.abs(problem.known_moment)), product_error(state.operator, k)
     bound, kept = strong_variables_bound(state.operator, diagonal, root, k, error, below, state.hook, *search)
@@ -424,7 +435,11 @@ def by_strong_variables(state: DeflatedOperator, k: int, below: float, *search: 
 
 
 def _from_few_vectors(state: DeflatedOperator, k: int, r: int = 1) -> dict[str, float]:
-    """From Lanczos vectors and the diagonal of a semidefinite operator; r loadings with k nonzeros in all."""
+    """Return bounds from Lanczos vectors and the diagonal of a semidefinite operator.
+
+    r loadings have k nonzeros in all. The argument is in the docstring of this module.
+    """
+    # V, and H = V'AV = diag(theta), R = AV - VH
     op, diagonal = state.operator, np.maximum(state.variances, 0)
     count = min(BOUND_VECTORS, state.p - 1, max(1, op.m - 1))
     spectrum, V = _eigenpairs(state, count)
@@ -436,9 +451,11 @@ def _from_few_vectors(state: DeflatedOperator, k: int, r: int = 1) -> dict[str, 
     theta, E = np.linalg.eigh(symmetrized(H))
     V, AV = V @ E, AV @ E
     R = AV - V * theta
-    rest = np.maximum(diagonal - (V**2) @ theta - 2 * np.sum(V * R, axis=1), 0)  # of PAP
+    # The diagonal of PAP, u_l, and the bound of sum_l |v_l'x| |r_l'x|
+    rest = np.maximum(diagonal - (V**2) @ theta - 2 * np.sum(V * R, axis=1), 0)
     caps = _largest_sum(V**2, k)
     cross = 2 * float(np.sqrt(r * _largest_sum(R**2, k).sum()))
+    # tau and the largest eigenvalue
     tail, kept = float(rest.sum()), float(_largest_sum(rest, k))
     whole = float(np.linalg.norm(R, 2))
     largest = max(float(theta[-1]), tail) + whole
@@ -456,11 +473,12 @@ def _from_few_vectors(state: DeflatedOperator, k: int, r: int = 1) -> dict[str, 
 
 
 def _largest_beyond(theta: Array, spectrum: Array, off: float) -> float:
-    """A bound on the largest eigenvalue of PAP from those of A, one more than of H, both descending.
+    """Return a bound on the largest eigenvalue of PAP.
 
-    The eigenvalues of diag(H, W'AW), W the complement of V, are within ||R|| of those of A. So at most h
-    of them exceed lambda_(h+1) + ||R||, and where H has h of these, PAP has none. `off` is ||R|| and what
-    rounding can add: where theta_h is lambda_(h+1), the last bit would decide.
+    `theta` has the eigenvalues of H, and `spectrum` one more of A; both descend. The eigenvalues of diag(H,
+    W'AW), where W is the complement of V, are within ||R|| of those of A. So at most h of them exceed
+    lambda_(h+1) + ||R||, and if H has h of these, PAP has none. `off` is ||R|| and what rounding can add,
+    because the last bit would decide where theta_h is lambda_(h+1).
     """
     beyond = np.append(spectrum, 0)[: len(theta) + 1] + off
     taken = [h for h in range(len(beyond)) if h == 0 or theta[h - 1] > beyond[h]]
@@ -468,7 +486,10 @@ def _largest_beyond(theta: Array, spectrum: Array, off: float) -> float:
 
 
 def _eigenpairs(state: DeflatedOperator, count: int) -> tuple[Array | None, AnyArray | None]:
-    """The largest eigenvalues, one more than vectors, by LAPACK: of A, or of FF' where samples are few."""
+    """Return the largest eigenvalues, one more than vectors, by LAPACK; None if that takes too long.
+
+    They are those of A, or of FF' where samples are few.
+    """
     op, p = state.operator, state.p
     if may_be_formed(op, LEADING_ORDER):
         values, V, _ = leading_eigenpairs(op.submatrix(np.arange(p)).astype(np.float64), count + 1)
@@ -476,7 +497,7 @@ def _eigenpairs(state: DeflatedOperator, count: int) -> tuple[Array | None, AnyA
     if op.symmetric_form or op.m > min(WIDE_SAMPLES, p) or state.problem.filled or state.deflation.residual:
         return None, None
     values, U, _ = leading_eigenpairs(op.outer().astype(np.float64), min(count + 1, op.m))
-    least = max(1e-9, op.m * eps_of(op.dtype)) * values[0]  # below it vectors may be those of rounding
+    least = max(1e-9, op.m * eps_of(op.dtype)) * values[0]  # below it vectors may be rounding alone
     count = min(count, int(np.count_nonzero(values > least)))
     if count == 0:
         return None, None
@@ -488,14 +509,14 @@ def _eigenpairs(state: DeflatedOperator, count: int) -> tuple[Array | None, AnyA
 
 
 def _lanczos(op: Any, count: int) -> AnyArray:
-    """An orthonormal basis of the Krylov space of a random vector."""
+    """Return an orthonormal basis of the Krylov space of a random vector."""
     rng = np.random.default_rng(0)
     V = np.zeros((op.p, count), order="F")
     w = rng.standard_normal(op.p)
     for i in range(count):
         w = project_out(w, V[:, :i])
         norm = np.linalg.norm(w)
-        if not norm > 1e-10 * np.abs(V[:, :i]).max(initial=0):  # the space is invariant: on with any vector
+        if not norm > 1e-10 * np.abs(V[:, :i]).max(initial=0):  # the space is invariant: take any vector
             w = rng.standard_normal(op.p)
             w -= V[:, :i] @ (V[:, :i].T @ w)
             norm = np.linalg.norm(w)

@@ -158,7 +158,7 @@ def branch_and_bound(
     if start is not None:
         support = problem.supports.truncated(check_start(problem, start, None)[0], k)
     if kind == "covariance" and problem.p > EXACT_ORDER and problem.diagonal is not None:
-        as_problem(X, kind=kind, scale=scale)  # which refuses an indefinite one
+        as_problem(X, kind=kind, scale=scale)  # an error if the matrix is indefinite
     proof = solve_to_optimality(state, k, solver, support, began)
     found = None if proof is None else drop_zeros(proof.found)
     if found is not None:
@@ -167,7 +167,7 @@ def branch_and_bound(
     x = replace(run, found=found).component()
     complete = proof is None or proof.complete
     upper = 0.0 if proof is None else proof.upper
-    if problem.diagonal is not None:  # what products in the precision of X may hide
+    if problem.diagonal is not None:  # rounding in products in the precision of X may hide a little
         upper += rounding_of_bound(problem.data or problem, True, "blocks", k)
     upper = float(problem.in_units(upper))
     changes = {"converged": complete, "upper_bound": max(upper, x.value)}
@@ -176,16 +176,19 @@ def branch_and_bound(
 
 @record
 class Proof:
-    """The best component found, in the units of the operator, and what is known of all others."""
+    """The best component found, in the units of the operator, and the bound on all others.
+
+    `complete` says whether no limit ended the search.
+    """
 
     found: Solution
     upper: float
     complete: bool
 
     def bound(self, value: float, precision: DType) -> float:
-        """An upper bound on all others beside a component of this value.
+        """Return an upper bound on all others, beside a component of this value.
 
-        Where the search was completed it is the optimum, not the little above it that rounding may hide.
+        If the search was completed, that is the optimum, without the little above it that rounding may hide.
         """
         if not self.complete:
             return max(self.upper, self.found.objective)
@@ -194,15 +197,19 @@ class Proof:
 
 
 class _OutOfTime(Exception):
+    """Raised inside the search when a limit ends it."""
+
     pass
 
 
 class _TooManyVariables(ValueError):
+    """The error for more variables than the tree takes, which a bound may stand in for."""
+
     pass
 
 
 class _Limits(ProgressClock):
-    """Until when a search goes on, what it tells, and the nodes that it has divided."""
+    """The limits of a search, the clock that reports it, and how many nodes it has divided."""
 
     def __init__(self, solver: ExactSearch, hook: Report | None, began: float | None):
         self.began = time.monotonic() if began is None else began
@@ -212,11 +219,13 @@ class _Limits(ProgressClock):
         self.given = self.most < LARGEST or self.seconds < math.inf
 
     def out_of_time(self, _: int = 0) -> bool:
-        if ended(self.hook):  # which it says by itself, where a component under way is not wanted
+        """Report progress if it is due; whether the callback or the time limit ends the search."""
+        if ended(self.hook):  # ask the hook again, which raises `Ended` if the component is not wanted
             self.due = -math.inf
         return self(self.nodes)
 
     def check(self, _: int = 0) -> None:
+        """Raise `_OutOfTime` if the search is to end."""
         if self.out_of_time():
             raise _OutOfTime
 
@@ -225,9 +234,12 @@ def solve_to_optimality(
     state: DeflatedOperator, k: int, solver: ExactSearch, support: Index | None = None,
     began: float | None = None, bounded: bool = True,
 ) -> Proof | None:  # fmt: skip
-    """Incumbent, elimination, tree; None where `tpower` finds no variance or nothing feasible.
+    """Return the best component, with a proof or as far as the limits allow.
 
-    If `bounded`, what a limit leaves of the tree is also bounded without it.
+    The steps are: a brief tree for few variables; a first component by `tpower`; the blocks of a large
+    covariance; the variables that may belong to a better support; a tree over these. None where `tpower`
+    finds no variance or nothing feasible. `support` is what to improve on at first. If `bounded` and a limit
+    was given, bounds that need no tree are computed too, after a share of the time.
     """
     limits, problem = _Limits(solver, state.hook, began), state.problem
     refuse_large(state)
@@ -246,7 +258,7 @@ def solve_to_optimality(
     others, asked = math.inf, not (bounded and limits.given)
 
     def bound_without_search(share: float) -> None:
-        """Once, after a share of the time: the bounds that need no tree, where there is time for them."""
+        """Compute the bounds that need no tree, once, after this share of the time has passed."""
         nonlocal others, asked
         if asked or time.monotonic() < limits.began + share * limits.seconds:
             return
@@ -265,7 +277,7 @@ def solve_to_optimality(
         best = best_on_support(state, best.index) or best
         rounding = problem.noise(best.index, state.deflation.first_order)
         if state.operator.t > 0 and not best.objective > rounding:
-            return Proof(best, upper, True)  # what rounding left after the earlier components
+            return Proof(best, upper, True)  # the earlier components left only rounding
         by_blocks = _proof_by_blocks(state, k, best, solver.tol, limits)
         if by_blocks is not None:
             best, others = by_blocks.found, by_blocks.upper
@@ -293,7 +305,7 @@ def solve_to_optimality(
 def _proof_by_blocks(
     state: DeflatedOperator, k: int, best: Solution, tol: float, limits: _Limits
 ) -> Proof | None:
-    """What the blocks of a large covariance prove within some nodes; None where all entries take too long."""
+    """Return what few nodes in the blocks of a large covariance prove; None where entries take too long."""
     op, work = state.operator, min(THRESHOLD_WORK, (limits.end - time.monotonic()) * BOUND_SPEED)
     plain = op.symmetric_form and op.t == 0 and not state.supports.shapes
     if not plain or k < 2 or state.p <= EXACT_ORDER or not columns_cost(state.problem) <= work:
@@ -309,6 +321,7 @@ def _proof_by_blocks(
 def _tree(
     state: DeflatedOperator, kept: Index, k: int, best: Solution, tol: float, limits: _Limits
 ) -> Search | UnitTree:
+    """Return the tree over supports of the variables that are kept."""
     A = symmetric_submatrix(state.operator, kept, limits.check)
     if state.supports.simple:
         return Search(A, k, np.searchsorted(kept, best.index), tol, state, kept, limits.check)
@@ -316,7 +329,10 @@ def _tree(
 
 
 def _grow(search: Search | UnitTree, limits: _Limits, bound: Callable[[], None]) -> None:
-    """The tree, by batches of nodes that take a little time, until nothing is open or a limit ends it."""
+    """Take nodes of the tree, in batches of a short time, until nothing is open or a limit ends it.
+
+    `bound` is called before each batch.
+    """
     size = 1
     while search.open() and limits.nodes < limits.most:
         limits.check()
@@ -327,7 +343,7 @@ def _grow(search: Search | UnitTree, limits: _Limits, bound: Callable[[], None])
 
 
 def _brief_proof(state: DeflatedOperator, k: int) -> Proof | None:
-    """By the search that `tpower` makes of a matrix of few variables, where that proves its answer."""
+    """Return the proof by the search of a matrix that `tpower` makes for few variables, or None."""
     finder, state = TruncatedPower.from_record(state.problem), state.formed()
     A = None if state.problem.working_set is not None else finder.matrix(state)
     found, tol = None, finder.tolerance(state.operator)
@@ -345,7 +361,7 @@ def _brief_proof(state: DeflatedOperator, k: int) -> Proof | None:
 
 
 def refuse_large(state: DeflatedOperator) -> None:
-    """Raise where elimination would need what is not known."""
+    """Raise where elimination would need entries or deflations that it does not have."""
     p = state.p
     if p <= EXACT_ORDER:
         return
@@ -357,7 +373,7 @@ def refuse_large(state: DeflatedOperator) -> None:
 
 
 def _refuse_choice(state: DeflatedOperator, choice: Supports, most: int) -> None:
-    """Raise where the tree has no bounds for what is known of the variables, or no best values."""
+    """Raise where the tree has no bounds, or no best values, for these supports."""
     if choice.shapes and state.p > EXACT_ORDER:
         raise ValueError(
             f"branch_and_bound takes include, groups and signs for at most {EXACT_ORDER} variables"
@@ -373,7 +389,7 @@ def _refuse_choice(state: DeflatedOperator, choice: Supports, most: int) -> None
 
 
 def _trace_bound(state: DeflatedOperator, k: int) -> float:
-    """The sum of the k largest variances, where A is known to be semidefinite."""
+    """Return the sum of the k largest variances, a bound if A is known to be semidefinite; else infinity."""
     indefinite = state.problem.operator.symmetric_form or not state.deflation.semidefinite
     if state.diagonal is None or indefinite or state.quotient:
         return np.inf
@@ -383,14 +399,15 @@ def _trace_bound(state: DeflatedOperator, k: int) -> float:
 def surviving_variables(
     state: DeflatedOperator, k: int, best: Solution, tol: float, node_limit: int, others: float = math.inf
 ) -> Index:
-    """The variables that may belong to a better support than the best one known, all where there are few.
+    """Return the variables that may belong to a better support than the best one known; all if they are few.
 
-    Where another bound proves that, only its own variables are left.
+    `others` is another bound on all supports. If it proves the best one, only its own variables are left.
     """
     p, op = state.p, state.operator
     if p <= EXACT_ORDER:
         supports = state.supports
         return supports.available if supports.simple else np.arange(p)
+    # By variances, for a support of one variable
     d = state.variances + EXACT_SLACK.of(op.dtype) * state.problem.variances
     kept = union(np.flatnonzero(d >= best.objective), best.index)
     if k == 1 and not state.constrained:
@@ -398,6 +415,7 @@ def surviving_variables(
     left = len(kept) if k == 1 else p
     if left <= EXACT_ORDER:
         return kept
+    # By the variables of largest variance, and by another bound
     enough = best.objective * (1 + max(tol, 64 * (k + 4) ** 2 * EPS))
     for count in STRONG_VARIABLES if k > 1 and others > enough else ():
         level = best.objective * (1 + tol)
@@ -406,6 +424,7 @@ def surviving_variables(
             return union(some, best.index)
     if others <= enough:
         return np.sort(best.index)
+    # By all columns of A
     if k > 1 and op.t == 0 and columns_cost(state.problem) <= THRESHOLD_WORK:
         kept = _survivors_in_turn(state, k, best, tol, node_limit)
         left = len(kept)
@@ -418,19 +437,21 @@ def surviving_variables(
 
 
 def _survivors_in_turn(state: DeflatedOperator, k: int, best: Solution, tol: float, node_limit: int) -> Index:
-    """The variables that may belong to a better support; where all variances are equal, say.
+    """Return the variables that may belong to a better support, by all columns of A.
 
-    Let U bound x'Ax for one nonzero less. No support with j beats the level if the largest a_jl^2, of as
-    many l, sum to at most (level - a_jj) (level - U) (bordered, as in branch_and_bound.c, step 4). Of 2, 3,
-    .. k nonzeros in turn, each leaves so few variables that a search among them bounds x'Ax for that number,
-    which the next one needs.
+    This serves where variances do not tell, because all are equal, for example. Let U bound x'Ax for k - 1
+    nonzeros. No support with j beats the level if the k - 1 largest a_jl^2 sum to at most (level - a_jj)
+    (level - U) (bordered, as in branch_and_bound.c, step 4). U comes from 2, 3, .. nonzeros in turn. Each
+    number leaves so few variables that a search among them bounds x'Ax for it, and the next number needs that
+    bound.
     """
     p, op, slack = state.p, state.operator, EXACT_SLACK.of(state.operator.dtype)
     d = state.variances + slack * state.problem.variances
     check_limits = state.hook or never
+    # The sums of the 1 .. k - 1 largest a_jl^2 for each j, with what rounding may hide
     lost = np.sqrt(state.problem.known_moment) * CENTERING_LOSS.of(op.dtype)
     root = slack * np.sqrt(d)
-    coupling = np.empty((k - 1, p))  # the sums of the 1 .. k - 1 largest a_jl^2
+    coupling = np.empty((k - 1, p))
     for s in range(0, p, THRESHOLD_COLUMNS):
         check_limits(0)
         block = np.arange(s, min(p, s + THRESHOLD_COLUMNS))
@@ -439,6 +460,7 @@ def _survivors_in_turn(state: DeflatedOperator, k: int, best: Solution, tol: flo
         W[block, np.arange(len(block))] = 0
         coupling[:, block] = np.sort(np.partition(W, p - k + 1, axis=0)[p - k + 1 :], axis=0)[::-1] ** 2
     coupling = np.cumsum(coupling, axis=0)
+    # For each number of nonzeros: a good support, the variables that are left, and a bound U among them
     fewer, order = float(d.max()), descending(np.abs(best.entries))
     for size in range(2, k + 1):
         begun = replaced(state, seed=(0, size), hook=None)

@@ -54,12 +54,12 @@ from .solution import ProgressClock, Solution, drop_zeros, ended
 from .solver import Needs, Solver
 from .variance import LeadingEigenvalue, Slopes, Variance, improved, swap_search
 
-_ALL = -1
+_ALL = -1  # where a backward search begins, in place of a first variable
 
 
 @record
 class GreedySearch(Solver):
-    """Greedy search, one variable more or less at a time."""
+    """Greedy search: a support grows, or shrinks, by one variable at a time."""
 
     strategy: str
     name = "greedy"
@@ -71,7 +71,7 @@ class GreedySearch(Solver):
         if strategy != "gradient":
             require_entries(problem, f"strategy={strategy!r}", ": use strategy='gradient'")
         refuse_costly(strategy, problem.p, BACKWARD_ORDER)
-        whole = not problem.supports.simple and strategy != "gradient"  # units, one after another
+        whole = not problem.supports.simple and strategy != "gradient"  # whole units join and leave
         if strategy not in ("auto", "forward") and problem.supports.shapes and not whole:
             raise ValueError(f"{problem.supports.shaping} requires strategy='forward', not {strategy!r}")
         return super().from_record(problem, record)
@@ -81,7 +81,10 @@ class GreedySearch(Solver):
         return Needs(whole_products=record.strategy != "gradient")
 
     def searches(self, state: DeflatedOperator, K: int, first: int | None = None) -> list[int | None]:
-        """Where those of the strategy begin: with a variable, None for what promises most, or `_ALL`."""
+        """Return where the searches of the strategy begin: with a variable, with None, or with `_ALL`.
+
+        None stands for the variable that promises most.
+        """
         plain = self.strategy == "auto" and not state.supports.shapes and state.p != K
         found = [] if self.strategy == "backward" else [first]
         if plain:
@@ -95,7 +98,7 @@ class GreedySearch(Solver):
     def maximized(
         self, state: DeflatedOperator, K: int, strength: float, rows: KeptRows | None
     ) -> LeadingEigenvalue | Variance:
-        """What the searches maximize, B = I + strength QQ'."""
+        """Return the objective of the searches, where `strength` is the one of B = I + strength QQ'."""
         if not state.supports.simple:
             return Variance(state if strength else replace(state, constraint=None), K)
         if self.strategy == "gradient":
@@ -106,7 +109,7 @@ class GreedySearch(Solver):
         best, n_iter, clock = None, 0, ProgressClock(state.hook)
         simple, rows = state.supports.simple, kept_rows(state.operator)
         strengths = _strengths(state)
-        if state.constrained and not simple:  # without it, and with it as it is
+        if state.constrained and not simple:  # without the constraint, and with it as it is
             strengths = (0.0, 1.0)
         for objective in (self.maximized(state, cardinality, s, rows) for s in strengths):
             for first in self.searches(state, cardinality):
@@ -117,7 +120,7 @@ class GreedySearch(Solver):
                     continue
                 n_iter += _changed(objective, units, first)
                 new = refit(state, objective.solution(units))
-                if state.constrained:  # which variables go together with it, a penalty says roughly
+                if state.constrained:  # the penalty chose variables that suit the constraint only roughly
                     new = swap_search(state, new, SWAP_WORK)
                 if new.objective > -np.inf and (best is None or is_better(state, new, best, 0)):
                     best = new
@@ -143,10 +146,11 @@ class GreedySearch(Solver):
 
 
 def greedy_or(state: DeflatedOperator, x: Solution | None, size: int, more: int = 0) -> Solution | None:
-    """x, or what greedy search finds of this size, if that is better, under a constraint or for the quotient.
+    """Return x, or the component of this size that greedy search finds, if that is better.
 
-    What chose the support of x knows of that only roughly. If none of its size is feasible, one by at most
-    `more` variables larger is.
+    Without a constraint or quotient it is x. With them, the search that chose the support of x respects them
+    only roughly. If no support of this size is feasible, one that is larger by at most `more` variables will
+    do.
     """
     if not (state.constrained or state.quotient) or state.diagonal is None or ended(state.hook):
         return x
@@ -236,6 +240,7 @@ def greedy(
         first = integer(first, "first", 0, problem.p - 1)
         if strategy == "backward":
             raise ValueError("first is for the strategies that add variables, not for 'backward'")
+    # All searches, and the best component of each cardinality on their way
     clock = ProgressClock(hook)
     path: list[Solution | None] = [None] * K
     n_iter = 0
@@ -249,10 +254,11 @@ def greedy(
         n_iter += steps
         if ended(hook):
             break
+    # The last one re-fitted, or unit vectors where there is no variance
     found = [new for new in path if new is not None]
     found[-1] = replace(refit(state, found[-1]), n_iter=n_iter)
     last = drop_zeros(found[-1])
-    if last is None or abs(last.objective) <= problem.noise(last.index):  # as `single` says
+    if last is None or abs(last.objective) <= problem.noise(last.index):
         nothing = [np.eye(1, k + 1, dtype=state.operator.dtype)[0] for k in range(K)]
         found = [Solution(np.arange(k + 1), nothing[k], 0.0, 0, True) for k in range(K)]
     x = replace(run, found=last).component()
@@ -267,20 +273,22 @@ def greedy(
 
 
 def _order(supports: list[Index]) -> Index | None:
-    """What each support adds to the one before; None if that is not one variable."""
+    """Return the variable that each support adds to the one before, or None if it is not always one."""
     added = [supports[0], *(np.setdiff1d(new, old) for old, new in pairwise(supports))]
     return np.concatenate(added) if all(len(new) == 1 for new in added) else None
 
 
 def _better(state: DeflatedOperator, old: Solution, new: Solution) -> Solution:
+    """Return the better of two components."""
     return new if is_better(state, new, old, 0) else old
 
 
 def _begins(state: DeflatedOperator, K: int) -> list[int]:
-    """Variables that forward search may begin with: those that lead furthest on a field, at some cardinality.
+    """Return variables that forward search may begin with: those that lead furthest on a field.
 
-    They are sought among those that lead the ends of a race, and those whose columns have the largest norms
-    of their k largest entries, each without those that an earlier one leads to at once.
+    For each cardinality one of them is best. They are sought among two groups of variables. One leads the
+    ends of a race. The columns of the other have the largest norms of their k largest entries, where
+    variables that an earlier one leads to at once are left out.
     """
     if K == 1 or state.constrained or state.quotient or not can_be_formed(state):
         return []
@@ -289,16 +297,18 @@ def _begins(state: DeflatedOperator, K: int) -> list[int]:
     field = ground.field(state, most, False)
     if field is None:
         return []
+    # The variables with the two largest entries in each of the best ends of a race
     k, A = min(K, GREEDY_RANKED, len(field.index)), field.matrix
     objective = LeadingEigenvalue(replace(field.as_state(), seed=state.seed), k)
     passed = np.zeros(len(A), bool)
-    values: dict[int, list[float]] = {}  # by where a search begins
-    leaders: list[int] = []  # the two largest entries of each of the best ends of a race
+    values: dict[int, list[float]] = {}  # for each cardinality, by where a search begins
+    leaders: list[int] = []
     tol = SOLVER_TOL.of(A.dtype)
     for end in ends_on_field(field, k, RACE_STARTS, RACE_ENDS, 0.0, tol, None)[0][:GREEDY_BEGINS]:
         S = np.flatnonzero(are_among(field.index, end.index))
         _, x = _core.leading_eigenvector(_core.principal_submatrix(A, S))
         leaders += S[descending(np.abs(x).round(3))[:2]].tolist()
+    # Forward searches on the field from these and from the variables of promising columns
     for j in dict.fromkeys([*field.promising(k, RACE_STARTS).tolist(), *leaders]):
         if A[j, j] > 0 and (j in leaders or (not passed[j] and len(values) < GREEDY_STARTS)):
             passed[_core.select_largest(A[j], k)] = True
@@ -310,12 +320,12 @@ def _begins(state: DeflatedOperator, K: int) -> list[int]:
 
 
 def _strengths(state: DeflatedOperator) -> tuple[float, ...]:
-    """Of what lies in the span of Q."""
+    """Return the strengths of B = I + strength QQ' that a search takes in turn."""
     return GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
 
 
 def _walk(objective: LeadingEigenvalue | Variance, first: int | None, clock: Clock) -> Iterator[Units]:
-    """Ever larger supports from a first variable, or from what is included; or ever smaller ones from all."""
+    """Yield ever larger supports from a variable or what is included, or ever smaller ones from all."""
     supports = objective.supports
     if first == _ALL:
         yield from takewhile(np.any, shrinking(objective, backward(objective, clock)))
@@ -331,5 +341,5 @@ def _walk(objective: LeadingEigenvalue | Variance, first: int | None, clock: Clo
 
 
 def _changed(objective: LeadingEigenvalue | Variance, units: Units, first: int | None) -> int:
-    """How many have joined, or have left."""
+    """Return how many units have joined, or have left."""
     return int(np.count_nonzero(objective.supports.allowed & ~units if first == _ALL else units))

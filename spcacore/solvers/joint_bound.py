@@ -13,20 +13,20 @@ orthonormal. So for X >= 0, Z = A^(1/2)XA^(1/2), C = A - Z and F no less than an
 
     sum_t a_t = sum_t v_t'Zv_t + sum_t v_t'Cv_t <= F (r largest eigenvalues of X) + sum_t F(k_t).
 
-*Any V.* Where no two supports share a variable, the loadings are orthogonal. Else let J be the variables in
-more than one support, s >= 1 of them, and n_t how many the support of v_t has: sum_t n_t >= 2s. Without J
-the loadings have disjoint supports. So their unit vectors w_t, and e_j of each j in J, are orthonormal, and
-span a space that holds that of V: with Q the projection onto it, P <= Q.
-Hence for any B >= 0 and Z >= 0, and C = B - Z
+*Any V.* If no two supports share a variable, the loadings are orthogonal. Otherwise let J be the s >= 1
+variables that are in more than one support, and n_t how many of them the support of v_t has: sum_t n_t >= 2s.
+Without J the loadings have disjoint supports. So their unit vectors w_t and e_j for each j in J are
+orthonormal, and span a space that contains the span of V: with Q the projection onto it, P <= Q. Hence for
+any B >= 0 and Z >= 0, and C = B - Z
 
     Tr(PA) = Tr P(A - B) + Tr(PB) <= Tr P(A - B) + Tr(QB)
            <= (r largest eigenvalues of A - B) + Tr Z + sum_t F(k_t - n_t) + (s largest c_jj),
 
-F(0) = 0, and the largest over all s and n_t. Each of the two cases has multipliers of its own.
+where F(0) = 0. The largest over all s and n_t is a bound. Each of the two cases has its own multipliers B and
+Z.
 
-B and Z are chosen with the largest eigenvalues of C on some supports in the place of F, to which searches
-add those that C makes larger (cutting planes; alternating directions, Boyd et al. 2011). A tree then
-bounds F.
+They are chosen with the largest eigenvalues of C on a few supports in the place of F. Searches add supports
+on which C is larger (cutting planes; alternating directions, Boyd et al. 2011). A tree then bounds F.
 """
 
 from __future__ import annotations
@@ -56,23 +56,23 @@ Matrix = Array
 
 @record
 class _Multipliers:
-    """B and Z of a bound, and what they cost: all of it but what F bounds."""
+    """B and Z of a bound, and its `cost`: all parts of the bound except those with F."""
 
     B: Matrix
     Z: Matrix
     cost: float
 
     def bound(self, levels: Matrix, sizes: tuple[int, ...], apart: bool) -> float:
-        """By F(0) .. F(the largest size); apart: under a constraint."""
+        """Return the bound, with `levels` F(0), .., F(the largest size); `apart`: under a constraint."""
         if apart:
             return self.cost + float(levels[list(sizes)].sum())
         return self.cost + most_together(levels, (self.B - self.Z).diagonal(), sizes, 1)
 
 
 def most_together(levels: Matrix, own: Matrix, sizes: tuple[int, ...], least: int = 0) -> float:
-    """The largest sum_t levels[k_t - n_t] + (the s >= least largest `own`), sum_t n_t >= 2s.
+    """Return the largest sum_t levels[k_t - n_t] + (the s >= least largest `own`) with sum_t n_t >= 2s.
 
-    Levels do not fall.
+    Levels must not fall.
     """
     best = np.zeros(1)  # by sum_t n_t
     for k in sizes:
@@ -87,7 +87,7 @@ def most_together(levels: Matrix, own: Matrix, sizes: tuple[int, ...], least: in
 def relaxed_bound(
     A: Matrix, sizes: tuple[int, ...], constraint: str | None, hook: Report | None = None
 ) -> float:
-    """The bound by multipliers and search; of those that are known where the hook is true."""
+    """Return the bound by multipliers and search; if the hook returns true, by the multipliers known then."""
     scale = largest_magnitude(A)
     if scale == 0:
         return 0.0
@@ -99,12 +99,13 @@ def relaxed_bound(
 
 
 def _rounding(A: Matrix, found: _Multipliers, sizes: tuple[int, ...]) -> float:
-    """What rounding can take from a bound of A, whose entries are at most 1.
+    """Return by how much rounding may have lowered a bound of A, whose entries are at most 1.
 
-    With u = EPS: an entry of B = FF' is off by p u max|B|, so v'Bv by k p u max|B| for k nonzeros, and Z
-    alike. An eigenvalue of M is off by a few times u m ||M||, m its order: of C on k variables at most by
-    k^2 u max|C|, r of A - B by r p u ||A - B||_F. F is off by k^2 u, the eigenvalues of X and the sums by
-    p u of themselves: together by (k + 1) p u times the cost, since a variable, and so F, reaches 1.
+    With u = EPS: an entry of B = FF' is off by p u max|B|, so v'Bv by k p u max|B| for k nonzeros, and
+    likewise with Z. An eigenvalue of M, of order m, is off by a few times u m ||M||: for C on k variables by
+    at most k^2 u max|C|, and for r of A - B by r p u ||A - B||_F. F is off by k^2 u, and the eigenvalues of X
+    and the sums by p u of themselves. Together that is (k + 1) p u times the cost, since a variable, and so
+    F, reaches 1.
     """
     C = found.B - found.Z
     size = found.cost + float(found.B.max() + np.abs(C).max())
@@ -113,7 +114,7 @@ def _rounding(A: Matrix, found: _Multipliers, sizes: tuple[int, ...]) -> float:
 
 
 def _searched(C: Matrix, m: int, support: Index, stop: Report) -> tuple[float, Index]:
-    """A bound on x'Cx over unit vectors with at most m nonzeros, by a tree of few nodes; a good support."""
+    """Return a bound on x'Cx for unit x with at most m nonzeros, by a small tree; and a good support."""
     if m == 1:
         best = int(np.argmax(C.diagonal()))
         return float(C[best, best]), np.array([best])
@@ -123,7 +124,7 @@ def _searched(C: Matrix, m: int, support: Index, stop: Report) -> tuple[float, I
 
 
 def _supports(C: Matrix, m: int) -> Index:
-    """Supports where C is large."""
+    """Return supports of m variables on which C is large."""
     if m == 1:
         return descending(C.diagonal())[:JOINT_ENTERING, None]
     if m == len(C):
@@ -134,7 +135,7 @@ def _supports(C: Matrix, m: int) -> Index:
 
 
 def _values(C: Matrix, supports: Index) -> Matrix:
-    """The largest eigenvalue on each."""
+    """Return the largest eigenvalue of C on each support."""
     return np.linalg.eigvalsh(C[supports[:, :, None], supports[:, None, :]])[:, -1].astype(np.float64)
 
 
@@ -142,7 +143,10 @@ def _values(C: Matrix, supports: Index) -> Matrix:
 
 
 class _Pool:
-    """Supports, filled up with a variable p that has no entries, and the multipliers of C on them."""
+    """Supports, and the multiplier U of C on each of them (scaled, as in alternating directions).
+
+    Supports smaller than the largest are filled up with a variable p that has no entries.
+    """
 
     def __init__(self, p: int, most: int):
         self.p, self.most = p, most
@@ -150,7 +154,7 @@ class _Pool:
         self.U = np.zeros((0, most, most))
 
     def add(self, supports: Index) -> None:
-        """Those of one size that are new."""
+        """Add supports of one size, if they are new."""
         m = supports.shape[1]
         filled = np.pad(supports, ((0, 0), (0, self.most - m)), constant_values=self.p)
         known = {tuple(x) for x in self.supports[self.sizes == m].tolist()}
@@ -160,7 +164,7 @@ class _Pool:
         self.U = np.concatenate([self.U, np.zeros((len(new), self.most, self.most))])
 
     def add_near(self, C: Matrix, support: Index) -> None:
-        """A support and the best of those that differ from it by a variable."""
+        """Add a support, and the best ones that differ from it by one variable."""
         m, others = len(support), np.delete(np.arange(self.p), support)
         near = np.tile(support, (m * len(others), 1))
         near[np.arange(len(near)), np.repeat(np.arange(m), len(others))] = np.tile(others, m)
@@ -169,11 +173,11 @@ class _Pool:
         self.add(np.concatenate([support[None], near[order]]))
 
     def of(self, C: Matrix) -> Matrix:
-        """C on each."""
+        """Return C on each support."""
         return np.pad(C, (0, 1))[self.supports[:, :, None], self.supports[:, None, :]]
 
     def best(self, C: Matrix) -> tuple[Matrix, list[Index]]:
-        """The largest value for each size, and where."""
+        """Return the largest eigenvalue of C on a support of each size, and these supports."""
         values, levels = np.linalg.eigvalsh(self.of(C))[:, -1], np.zeros(self.most + 1)
         where = [np.zeros(0, np.intp)] * (self.most + 1)
         for m in np.unique(self.sizes):
@@ -182,13 +186,17 @@ class _Pool:
         return levels, where
 
     def decompose(self, C: Matrix) -> Matrix:
-        """The eigenvalues of each part, ascending."""
+        """Return the eigenvalues of C - U on each support, ascending."""
         self.before = self.of(C)
         self.values, self.E = np.linalg.eigh(self.before - self.U)
         return self.values
 
     def lower(self, levels: Matrix) -> tuple[Matrix, Matrix]:
-        """Moves eigenvalues to the level of the size; the sums of what this makes of C, of how many parts."""
+        """Lower eigenvalues above the level of their size to it, and return the sums of these parts.
+
+        The sums are of W + U for each entry of C, where W is the part after the step; the counts say how many
+        parts have it.
+        """
         E, size = self.E, self.p + 1
         W = (E * np.minimum(self.values, levels[self.sizes, None])[:, None, :]) @ E.swapaxes(1, 2)
         self.W = _beyond(W, self.before)
@@ -198,19 +206,22 @@ class _Pool:
         return sums.reshape(size, size)[:-1, :-1], counts.reshape(size, size)[:-1, :-1]
 
     def follow(self, C: Matrix) -> float:
-        """The square of what is left between C and its parts."""
+        """Update U by the difference between C and its parts; return the sum of its squares."""
         left = self.W - self.of(C)
         self.U += left
         return float((left**2).sum())
 
 
 class _Ascent:
-    """B, Z and C = B - Z with about the least bound.
+    """Alternating directions for B, Z and C = B - Z with nearly the least bound.
 
-    Under a constraint: B = A, and C on the supports of the sizes alone. Z costs tr(WZ): W is I, or FA^-1 of
-    the large eigenvalues, since no other direction gains what it costs. Without one A - B, B, Z, the diagonal
-    of C and C on the supports are parts of their own; alpha + beta m is at least the largest eigenvalue of C
-    on supports of m variables, and r alpha + beta sum_t k_t + sum_j (c_jj - 2 beta)+ what they make together.
+    Under a constraint B = A, and the parts are C on supports of the given sizes. Z costs tr(WZ). W is I or,
+    for uncorrelated components, F A^-1 on the large eigenvalues, because other directions gain less than they
+    cost.
+
+    Without a constraint A - B, B, Z, the diagonal of C and C on the supports are parts. alpha + beta m is at
+    least the largest eigenvalue of C on supports of m variables, and r alpha + beta sum_t k_t + sum_j (c_jj -
+    2 beta)+ is their part of the bound.
     """
 
     def __init__(self, A: Matrix, sizes: tuple[int, ...], constraint: str | None, stop: Report):
@@ -228,7 +239,7 @@ class _Ascent:
         self.tau = 10 * len(sizes) / self.most
 
     def set_prices(self, F: float) -> None:
-        """Of uncorrelated components, none of which varies more than F."""
+        """Set W for uncorrelated components, none of which has more variance than F."""
         values, E = np.linalg.eigh(self.A)
         least = F / (2 * len(self.sizes))
         self.W = (E * (F / np.maximum(values, least))) @ E.T
@@ -237,7 +248,7 @@ class _Ascent:
         self.H, self.root = E[:, large] * root, E[:, large] / root
 
     def priced(self, B: Matrix, Z: Matrix) -> _Multipliers:
-        """With what they cost; of uncorrelated components Z = HXH', X >= 0."""
+        """Return the multipliers with their cost; for uncorrelated components with Z = HXH', X >= 0."""
         r = len(self.sizes)
         if self.H is not None:
             values, E = np.linalg.eigh(self.root.T @ Z @ self.root)
@@ -250,7 +261,11 @@ class _Ascent:
         return _Multipliers(B, Z, cost)
 
     def bound(self, enough: float) -> float:
-        """That the best multipliers give, by trees; what these find comes in, and again: down to `enough`."""
+        """Return the bound that the best multipliers give, with F by trees.
+
+        The supports that the trees find are added, and the multipliers are chosen again, until the bound is
+        at most `enough` or improves little.
+        """
         bound = np.inf
         steps = int(min(JOINT_ITERATIONS, max(1, JOINT_EFFORT / len(self.A) ** 3)))
         for n_rounds in range(JOINT_ROUNDS if self.apart else JOINT_FREE_ROUNDS):
@@ -270,10 +285,11 @@ class _Ascent:
         return bound
 
     def value(self, found: _Multipliers, levels: Matrix) -> float:
+        """Return the bound with these levels, which are made not to fall."""
         return found.bound(np.maximum.accumulate(np.maximum(levels, 0)), self.sizes, self.apart)
 
     def look(self, B: Matrix, Z: Matrix) -> None:
-        """Whether they are the best, as far as the supports are known, to which larger ones come."""
+        """Add supports on which C is large, and keep the multipliers if they give the least bound so far."""
         found = self.priced(B, Z)
         C = B - found.Z
         for m in self.counted:
@@ -284,7 +300,7 @@ class _Ascent:
             self.best, self.most = found, value
 
     def descend(self, steps: int, enough: float) -> None:
-        """Alternating directions, as long as they lower the bound, and it is above `enough`."""
+        """Iterate while that lowers the bound, and it is above `enough`."""
         least, stalled = self.most, 0
         for step in range(1, steps + 1):
             if self.stop(step):
@@ -303,13 +319,15 @@ class _Ascent:
                 scaled /= factor
 
     def step(self) -> tuple[Matrix, Matrix, float, float]:
-        """B and Z, and how far the parts are from agreement, and moved."""
+        """Return B and Z after one iteration, how far the parts disagree, and how far they moved."""
+        # Each part by itself: Z, the diagonal of C, and C on the supports
         A, p = self.A, len(self.A)
         Z = _positive(self.Z - self.UZ - self.W / self.tau)
         diagonal, both = self.C.diagonal(), self.Z + self.C
         own = _beyond(self.set_levels(self.pool.decompose(self.C), diagonal - self.Ud), diagonal)
         sums, counts = self.pool.lower(np.maximum(self.levels, 0))
         z, before = _beyond(Z, self.Z) + self.UZ, (self.C, self.Z)
+        # The Z and C that agree best with all parts
         if self.apart:
             B, primal = A, 0.0
             self.C = (A - z + sums) / (1 + counts)
@@ -321,20 +339,21 @@ class _Ascent:
             values, E = np.linalg.eigh(rest)
             rest -= recomposed(E, in_fantope(self.tau * values, len(self.sizes)) / self.tau)
             B = _positive(both - self.UB)
-            a, b = _beyond(A - rest, both) - self.UA, _beyond(B, both) + self.UB  # both to be Z + C
+            a, b = _beyond(A - rest, both) - self.UA, _beyond(B, both) + self.UB  # both are to be Z + C
             one, two = a + z + b, a + b + sums
             self.Z = ((2 + counts) * one - 2 * two) / (2 + 3 * counts)
             self.C = (3 * two - 2 * one) / (2 + 3 * counts)
             self.UA, self.UB = self.Z + self.C - a, b - self.Z - self.C
             self.Ud += own - self.C.diagonal()
             primal = float(((A - rest - self.Z - self.C) ** 2).sum() + ((B - self.Z - self.C) ** 2).sum())
+        # What is left between the parts, and the step
         self.UZ = z - self.Z
         primal += float(((Z - self.Z) ** 2).sum()) + self.pool.follow(self.C)
         dual = ((1 + counts) * (self.C - before[0]) ** 2).sum() + ((self.Z - before[1]) ** 2).sum()
         return B, Z, float(np.sqrt(primal)), float(np.sqrt(dual))
 
     def set_levels(self, values: Matrix, own: Matrix) -> Matrix:
-        """The best levels for the parts as they are, and the diagonal of C with them."""
+        """Set the best levels for the parts as they are, and return the diagonal of C with them."""
         m, tau, r = self.pool.sizes, self.tau, len(self.sizes)
         values = values[:, -r:]  # more are seldom above the level
         if self.apart:
@@ -343,7 +362,7 @@ class _Ascent:
             return own
         m, values = np.repeat(m, values.shape[1]), values.ravel()
         low, beta = 0.0, float(max(values.max(), own.max(), 0))
-        for _ in range(20):  # of a convex function
+        for _ in range(20):  # bisection for the minimum of a convex function of beta
             middle = (low + beta) / 2
             alpha = max(_level(values - middle * m, r / tau), 0.0)
             over = (m * np.maximum(values - alpha - middle * m, 0)).sum()
@@ -356,38 +375,38 @@ class _Ascent:
 
 
 def _beyond(new: Matrix, old: Matrix) -> Matrix:
-    """A step that is longer (over-relaxation, Eckstein & Bertsekas 1992)."""
+    """Return a step that is longer than from old to new (over-relaxation, Eckstein & Bertsekas 1992)."""
     return old + JOINT_STEP * (new - old)
 
 
 def _level(values: Matrix, total: float) -> float:
-    """Above which the values have that together."""
+    """Return the level that the values exceed by this total together."""
     ordered = np.sort(values, axis=None)[::-1]
     levels = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
     return float(levels[np.flatnonzero(ordered > levels)[-1]])
 
 
 def _shares(values: Matrix) -> Matrix:
-    """The nearest numbers in [0, 1] with a sum of at least 1."""
+    """Return the nearest numbers in [0, 1] with a sum of at least 1."""
     shares = np.clip(values, 0, 1)
     return shares if shares.sum() >= 1 else in_fantope(values, 1)
 
 
 def _positive(M: Matrix) -> Matrix:
-    """The nearest semidefinite matrix."""
+    """Return the nearest semidefinite matrix."""
     values, E = np.linalg.eigh(M)
     return recomposed(E, np.maximum(values, 0))
 
 
 def recomposed(E: Matrix, values: Matrix) -> Matrix:
-    """E diag(values) E', values not negative, symmetric to the last bit."""
+    """Return E diag(values) E', symmetric to the last bit, with values below 0 taken as 0."""
     used = values > 0
     F = E[:, used] * np.sqrt(values[used])
     return F @ F.T
 
 
 def in_fantope(values: Matrix, r: int) -> Matrix:
-    """The nearest numbers in [0, 1] with the sum r."""
+    """Return the nearest numbers in [0, 1] with the sum r."""
     low, high = float(values.min()) - 1, float(values.max())
     for _ in range(60):
         middle = (low + high) / 2

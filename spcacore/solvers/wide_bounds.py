@@ -1,6 +1,6 @@
 """Bounds on x'Ax for wide data, where few covariances, or few variables, are large.
 
-Each leaves out what is small, and adds the most that this can contribute.
+Each bound leaves out what is small, and adds the most that this can contribute.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from .solution import Report
 
 
 class _LargeEntries(NamedTuple):
-    """Magnitudes off the diagonal that exceed a level, with rows and columns, and that level."""
+    """The entries off the diagonal whose magnitudes (`sizes`) exceed a level."""
 
     rows: Index
     columns: Index
@@ -54,7 +54,7 @@ class _LargeEntries(NamedTuple):
 
 
 def threshold_bound(diagonal: Array, k: int, large: _LargeEntries) -> float:
-    """The least bound over levels at which few entries are kept."""
+    """Return the least bound over levels above which the entries are known."""
     rows, columns, sizes, level = large
     best, levels = np.inf, np.linspace(level, max(float(sizes.max(initial=0.0)), level), THRESHOLD_LEVELS)
     while True:
@@ -71,13 +71,15 @@ def _bound(
     rows: Index, columns: Index, sizes: Array,
     diagonal: Array, k: int, rho: float,
 ) -> float:  # fmt: skip
-    """lambda_1(S(A, rho)) + rho (k - 1), the eigenvalue by power iteration on magnitudes."""
+    """Return lambda_1(S(A, rho)) + rho (k - 1), by power iteration on magnitudes."""
+    # The variables with entries above rho, renumbered
     kept = sizes > rho
     r, c, over = rows[kept], columns[kept], sizes[kept] - rho
     used, at = np.unique(np.concatenate([r, c]), return_inverse=True)
     r, c, own = at[: len(r)], at[len(r) :], diagonal[used]
     rest = np.delete(diagonal, used)
     alone = float(rest.max(initial=0.0))
+    # max_i (|S|w)_i / w_i, for w by power iteration
     w = np.ones(len(used))
     most = np.inf
     for _ in range(THRESHOLD_STEPS if len(used) else 0):
@@ -92,7 +94,7 @@ def _bound(
 
 
 def large_entries(op: Any) -> _LargeEntries:
-    """As many as memory allows; A is formed some columns at a time."""
+    """Return the largest entries of A, as many as memory allows; A is formed a few columns at a time."""
     p, level, count = op.p, 0.0, 0
     parts: list[tuple[Index, Index, Array]] = []
     for start in range(0, p, THRESHOLD_COLUMNS):
@@ -125,10 +127,10 @@ def large_entries(op: Any) -> _LargeEntries:
 
 
 class BlockSearch:
-    """Blocks wait in a heap, that of the largest bound first; a tree searches a block for one number j.
+    """The search of blocks: those of the largest bound first, each by a tree for one number j of nonzeros.
 
-    `value` is what is to be exceeded, and rises with what is found; `support` is what was found. Of the
-    rounding of covariances between blocks no more than `slack` is hidden.
+    `value` is what must be exceeded, and rises as supports are found; `support` is the best of these. `slack`
+    is at least what rounding may hide of the covariances between blocks.
     """
 
     op: Any
@@ -156,13 +158,14 @@ class BlockSearch:
         heapq.heapify(self.heap)
 
     def upper(self) -> float:
-        """No component exceeds it."""
+        """Return the bound that no component exceeds."""
         return max(self.value, -self.heap[0][0])
 
     def run(self, tol: float, nodes: int, hook: Report | None, work: float = BLOCK_WORK) -> bool:
-        """Whether all is proved to be within `tol` of the value, by trees of at most so many nodes each.
+        """Search until every bound is within `tol` of the value; whether that was reached.
 
-        It ends where the hook is true, or after that work: nodes times (p k)^2 of their block.
+        Each tree has at most `nodes` nodes. The search ends early if the hook returns true, or after this
+        work: nodes times (p k)^2 of their block.
         """
         left = work
         while -self.heap[0][0] > self._enough(tol):
@@ -181,15 +184,16 @@ class BlockSearch:
         return True
 
     def _enough(self, tol: float) -> float:
+        """Return the bound at which the value is proved, to `tol`."""
         return self.value + (tol * abs(self.value) if np.isfinite(self.value) else 0.0) + self.margin
 
     def _reach(self, b: int) -> Array:
-        """f_C(j) + rho (k - j), j = 1, 2, .."""
+        """Return f_C(j) + rho (k - j) for j = 1, 2, .. in block b."""
         caps = self.caps[b]
         return caps + self.level * (self.k - 1 - np.arange(len(caps)))
 
     def _bound_by_itself(self, b: int) -> None:
-        """The largest sum of j magnitudes in a row of the block, and its largest eigenvalue."""
+        """Bound f_C(j) for all j, by sums of j magnitudes in a row and by the largest eigenvalue."""
         block = self.blocks[b]
         A, most = symmetric_submatrix(self.op, block), min(self.k, len(block))
         values, vectors = np.linalg.eigh(A)
@@ -199,7 +203,10 @@ class BlockSearch:
         self.known[b] = np.zeros(most, bool)
 
     def _search(self, b: int, j: int, tol: float, nodes: int, hook: Report | None) -> int:
-        """By a tree for j + 1 nonzeros, of which only what may exceed the value counts; its nodes."""
+        """Search a block by a tree for j + 1 nonzeros, and return how many nodes it took.
+
+        Only what may exceed the value, with the rest of the nonzeros outside, counts.
+        """
         block, size = self.blocks[b], j + 1
         A, vector = self.matrices[b]
         tree = Search(A, size, _core.select_largest(vector, size), tol)
@@ -215,7 +222,7 @@ class BlockSearch:
 
 
 def _split(p: int, large: _LargeEntries) -> tuple[float, Index]:
-    """The block of each variable, of at most `BLOCK_ORDER`, by the least rho that does; and rho itself."""
+    """Return the least rho that makes blocks of at most `BLOCK_ORDER`, and the block of each variable."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -244,7 +251,7 @@ def _split(p: int, large: _LargeEntries) -> tuple[float, Index]:
 
 
 def _row_bounds(diagonal: Array, k: int, large: _LargeEntries, rho: float, slack: float) -> Array:
-    """The sum of k magnitudes in each row, of which those up to rho count as rho."""
+    """Return the sum of k magnitudes in each row, where those up to rho count as rho."""
     kept = large.sizes > rho
     rows, sizes = large.rows[kept], large.sizes[kept]
     order = np.lexsort((-sizes, rows))
@@ -257,7 +264,7 @@ def _row_bounds(diagonal: Array, k: int, large: _LargeEntries, rho: float, slack
 
 
 def block_bound(op: Any, diagonal: Array, k: int, large: _LargeEntries, hook: Report | None) -> float:
-    """The bound by itself, with short trees."""
+    """Return the bound by blocks alone, with short trees."""
     search = BlockSearch(op, diagonal, k, large)
     search.run(0.0, BLOCK_NODES, hook)
     return search.upper()
@@ -299,11 +306,13 @@ def strong_variables_bound(
     op: Any, diagonal: Array, root: Array, k: int, rounding: float, below: float, hook: Report | None,
     nodes: int = STRONG_NODES, count: int | None = None, known: float | None = None,
 ) -> tuple[float, Index]:  # fmt: skip
-    """The bound, or infinity where it cannot be below another one, and the variables that are not left out.
+    """Return the bound by strong variables, and the variables that are not left out.
 
-    An entry a_ij is off by at most rounding root_i root_j; A is semidefinite but for that. The level is what
-    the search among strong variables finds, unless it is `known`.
+    It is infinity if it cannot be below `below`. An entry a_ij is off by at most rounding root_i root_j, and
+    A is semidefinite but for that. The level is what the search among strong variables finds, unless it is
+    `known`. `nodes` limits the trees, and `count` is how many variables are strong.
     """
+    # Whether the bound can be below the other one: e(k), and by groups if need be
     p = len(diagonal)
     d, every = diagonal + rounding * root**2, np.arange(p)
     count = min(count or STRONG_VARIABLES[0], p)
@@ -315,6 +324,7 @@ def strong_variables_bound(
         together, tried = _within_groups(op, weak, d[weak], rounding, k, below, hook), True
         if _of_weak(d[weak], together)[-1] >= below:
             return np.inf, every
+    # f(j), the level, and s_w(j)
     value, found = _climb(op, _core.select_largest(d, k))
     strong = union(strong, found)
     f, level = _by_strong_variables(
@@ -327,6 +337,7 @@ def strong_variables_bound(
     sums, d = _coupling(op, strong, weak, root, rounding, k, hook), d[weak]
     if sums is None:
         return np.inf, every
+    # h(t), and the weak variables that are left, until nothing changes
     while True:
         h = _reach(f, d, sums, k, together)
         if (h[1:] <= level).all():
@@ -341,7 +352,10 @@ def strong_variables_bound(
 
 
 def knapsack(values: AnyArray, caps: AnyArray, tail: float, r: int = 1) -> float:
-    """max sum_l values_l t_l + tail (r - sum_l t_l), 0 <= t_l <= caps_l, sum_l t_l <= r, tail >= 0."""
+    """Return the largest sum_l values_l t_l + tail (r - sum_l t_l), for tail >= 0.
+
+    It is over 0 <= t_l <= caps_l with sum_l t_l <= r.
+    """
     room, total = float(r), 0.0
     for l in np.argsort(-values):
         if values[l] <= tail or room <= 0:
@@ -353,7 +367,7 @@ def knapsack(values: AnyArray, caps: AnyArray, tail: float, r: int = 1) -> float
 
 
 def row_sums(A: Array, most: int) -> Array:
-    """Bounds of x'Ax for 1, 2, .. nonzeros: the largest sums of so many magnitudes in a row (Gershgorin)."""
+    """Return bounds of x'Ax for 1, 2, .. nonzeros: the largest sums of magnitudes in a row (Gershgorin)."""
     size = np.abs(A)
     np.fill_diagonal(size, 0)
     sums = np.cumsum(np.sort(size)[:, ::-1], axis=1)[:, : most - 1]
@@ -361,7 +375,7 @@ def row_sums(A: Array, most: int) -> Array:
 
 
 def _climb(op: Any, index: Index) -> tuple[float, Index]:
-    """The value and support that truncated power reaches, with the best values on each support."""
+    """Return the value and support that truncated power reaches, with the best values on each support."""
     value, found = -np.inf, index
     for _ in range(STRONG_STEPS):
         values, vectors = np.linalg.eigh(op.submatrix(index).astype(np.float64))
@@ -376,9 +390,10 @@ def _climb(op: Any, index: Index) -> tuple[float, Index]:
 def _by_strong_variables(
     A: Array, start: Index, k: int, nodes: int, hook: Report | None, fewer: bool
 ) -> tuple[Array, float]:
-    """f(0), f(1), .., f(k): by sums of rows, by eigenvectors and, for k, by a tree; and the value found.
+    """Return f(0), f(1), .., f(k), and the value that was found.
 
-    Short trees for `fewer` variables tell which weak ones can be left out.
+    They come from sums of rows, from eigenvectors and, for k, from a tree. With `fewer`, short trees for
+    fewer variables tell which weak ones can be left out.
     """
     q = len(A)
     values, vectors = np.linalg.eigh(A)
@@ -402,7 +417,7 @@ def _coupling(
     op: Any, strong: Index, weak: Index, root: Array, rounding: float,
     k: int, hook: Report | None,
 ) -> Array | None:  # fmt: skip
-    """s_w(j), a row for each weak w, j = 0 .. k - 1; None where the hook is true."""
+    """Return s_w(j), with a row for each weak w, for j = 0 .. k - 1; None if the hook returns true."""
     columns = np.empty((len(weak), len(strong)), op.dtype)
     for s in range(0, len(strong), 32):
         if hook is not None and hook(0):
@@ -419,7 +434,7 @@ def _coupling(
 
 
 def _of_weak(d: Array, together: Array) -> Array:
-    """e(0), e(1), .."""
+    """Return e(0), e(1), .."""
     top = np.sort(d)[::-1][: len(together)]
     return np.append(0.0, np.cumsum(np.minimum(top, together[: len(top)])))
 
@@ -427,9 +442,9 @@ def _of_weak(d: Array, together: Array) -> Array:
 def _within_groups(
     op: Any, weak: Index, d: Array, rounding: float, k: int, below: float, hook: Report | None
 ) -> Array:
-    """What the 1st, 2nd, .. largest variance of weak variables counts at most, by groups.
+    """Return what the 1st, 2nd, .. largest variance of weak variables counts at most, by groups.
 
-    Infinity where that takes too long, or as soon as e(k) is not below another bound.
+    Infinity where that takes too long, or as soon as e(k) is not below `below`.
     """
     groups, together = max(1, k // STRONG_GROUPS), np.full(k, np.inf)
     formed = op.in_memory and not op.symmetric_form
@@ -451,7 +466,7 @@ def _within_groups(
 
 
 def _reach(f: Array, d: Array, sums: Array, k: int, together: Array) -> Array:
-    """h(t) for t = 0 .. k, k variables in all, as far as there are as many weak ones."""
+    """Return h(t) for t = 0 .. k, with k variables in all, as far as there are t weak ones."""
     e = _of_weak(d, together[:k])
     h = f[k::-1][: len(e)].copy()
     for t in range(1, len(e)):
@@ -464,7 +479,7 @@ def _reach(f: Array, d: Array, sums: Array, k: int, together: Array) -> Array:
 def _survivors(
     f: Array, d: Array, sums: Array, k: int, h: Array, level: float, together: Array
 ) -> Mask:  # fmt: skip
-    """Which weak variables may belong to a support of t weak ones, where h(t) exceeds the level."""
+    """Mark the weak variables that may be one of t in a support, for a t with h(t) above the level."""
     fewer = _reach(f, d, sums, k - 1, together)
     e = _of_weak(d, together)
     kept = d >= level
