@@ -1,22 +1,22 @@
-"""What several components explain together, on one set of variables or on sets without a common one.
+"""What several components explain together, on one set of variables or on sets without a common variable.
 
-The sum of the r largest eigenvalues of A[S, S]: what r orthogonal components on one set S explain.
+`LeadingSum` is the sum of the r largest eigenvalues of A[S, S]: what r orthogonal components on one set S
+explain.
 
-For any level t >= 0 write A = B + C, where the eigenvalues of B are min(l, t), l those of A, and those of C
-what they exceed t by. Both are semidefinite. The r largest eigenvalues of B[S, S] are at most those of B, and
-those of C[S, S] in sum at most its trace, so that the sum is at most
+For any level t >= 0 write A = B + C, where B has the eigenvalues min(l, t), l those of A, and C what they
+exceed t by. Both are semidefinite. The r largest eigenvalues of B[S, S] are at most those of B, and those of
+C[S, S] add up to at most its trace. So the sum is at most
 
-    sum_(q <= r) min(l_q, t) + sum_(i in S) c_i,    c_i = sum_q max(l_q - t, 0) v_qi^2,
+    sum_(q <= r) min(l_q, t) + sum_(i in S) c_i,    c_i = sum_q max(l_q - t, 0) v_qi^2.
 
-of which those c_i that fill the room make a bound for all S, and those of units inside count for it.
+The largest c_i that fill the room, with those of units inside, make a bound for all S.
 
 With r = 1 entries may have given signs. Then x'Ax is also at most x'Mx, where M lacks the entries of A that
 such x makes negative.
 
-Sets without a common variable, one for each component: the sum of the values of another objective.
-
-Loadings without a common variable are orthogonal, so that the sum of the largest eigenvalues of their
-submatrices is the variance that they explain together. A place is a unit in a component: what is chosen are
+`Partition` is for sets without a common variable, one for each component: the sum of the values of another
+objective. Loadings without a common variable are orthogonal, so the sum of the largest eigenvalues of their
+submatrices is the variance that they explain together. A place is a unit in a component. What is chosen are
 places, of which a unit takes one at most, so that the searches over supports serve as they are.
 """
 
@@ -40,7 +40,7 @@ from ..supports.objective import Bound, Objective, kept, of_each_size
 
 
 def leading_sum(A: Array, S: Index, r: int) -> float:
-    """The sum of the r largest eigenvalues of A[S, S]."""
+    """Return the sum of the r largest eigenvalues of A[S, S]."""
     if len(S) <= r:
         return float(A.diagonal()[S].sum())
     return float(np.linalg.eigvalsh(A[np.ix_(S, S)])[-r:].sum())
@@ -48,7 +48,10 @@ def leading_sum(A: Array, S: Index, r: int) -> float:
 
 @record
 class LeadingSum(Objective):
-    """Of a semidefinite A in memory."""
+    """The sum of the r largest eigenvalues on a support, for a semidefinite A in memory.
+
+    `masked` is another matrix whose eigenvalues are bounds too, if entries have signs.
+    """
 
     A: Array
     supports: Supports
@@ -81,7 +84,7 @@ class LeadingSum(Objective):
 
     @kept()
     def loading(self, units: Units) -> tuple[Index, Array, float]:
-        """The variables, the best x on them, of the signs, and x'Ax."""
+        """Return the variables of the units, the best x on them with the asked signs, and x'Ax."""
         S = self.supports.index(units)
         G = self.A[np.ix_(S, S)]
         if len(S) == 0:
@@ -92,7 +95,7 @@ class LeadingSum(Objective):
         return S, V[:, -1], float(values[-1])
 
     def with_each(self, units: Units, others: Index) -> Array:
-        """The values, whatever the signs; with them bounds of the values."""
+        """Return the values with each of the others; bounds of them if entries have signs."""
         S = self.supports.index(units)
         if self.supports.grouped:
             return self.most([with_unit(units, add=unit) for unit in others])
@@ -104,9 +107,12 @@ class LeadingSum(Objective):
         return values
 
     def _bordered(self, A: Array, S: Index, others: Index) -> Array:
-        """In the eigenbasis of A[S, S] the bordered matrix has the eigenvalues l_q on its diagonal and z_q
-        beside them. Its own are the roots of d - x + sum_q z_q^2 / (x - l_q), one between any two l_q, which
-        bisection finds."""
+        """Return the sums for S with each of the others, by bordered matrices.
+
+        In the eigenbasis of A[S, S] a bordered matrix has the eigenvalues l_q and a number d on its diagonal,
+        and z_q beside d. Its own eigenvalues are the roots of d - x + sum_q z_q^2 / (x - l_q), one between
+        any two l_q, which bisection finds.
+        """
         values, W = np.linalg.eigh(A[np.ix_(S, S)])
         values, W, d = values[::-1].copy(), np.asfortranarray(W[:, ::-1]), self.diagonal[others]
         if self.r == 1:
@@ -138,7 +144,7 @@ class LeadingSum(Objective):
         return super().entering(units, others)
 
     def promise(self, units: Units) -> Array:
-        """The squares of A V, V the leading eigenvectors, or variances beside no unit."""
+        """Return the squares of A V for the leading eigenvectors V; without units, variances."""
         S = self.supports.index(units)
         if len(S) == 0:
             return self.supports.per_unit(self.diagonal)
@@ -158,13 +164,13 @@ class LeadingSum(Objective):
             best = min(best, signed, key=lambda one: one.value)
         if not self.definite:
             return best
-        # A semidefinite matrix has at most the sums of its diagonal blocks
+        # The eigenvalues of a semidefinite matrix are at most the sums of those of its diagonal blocks
         blocks = leading_sum(self.A, own, self.r) + float(supports.filled(self.alone, free, room))
         return Bound(min(best.value, blocks), best.weight)
 
     @cached_property
     def definite(self) -> bool:
-        """Whether A has no negative eigenvalues but of rounding."""
+        """Whether A has no negative eigenvalues, but for rounding."""
         return bool(np.linalg.eigvalsh(self.A)[0] >= -1e-10 * max(np.abs(self.A).max(), 1e-300))
 
     @cached_property
@@ -174,6 +180,7 @@ class LeadingSum(Objective):
         return self._sums(self.A, [self.supports.index(unit) for unit in units])
 
     def _level_bound(self, G: Array, index: Index, inside: Units, free: Units, room: int) -> Bound:
+        """Return the least bound over several levels t, for G, a matrix between the variables of `index`."""
         values, V = np.linalg.eigh(G)
         values = np.maximum(values, 0)
         levels = np.concatenate([[0.0], values, (values[1:] + values[:-1]) / 2])
@@ -184,7 +191,7 @@ class LeadingSum(Objective):
         return Bound(float(bounds[at]), share[:, at])
 
     def _sums(self, A: Array, sets: list[Index]) -> Array:
-        """Of several supports: those of one size by one call of LAPACK."""
+        """Return the sum for each set; sets of one size share a call of LAPACK."""
         out = np.zeros(len(sets))
         for at, S in of_each_size(sets):
             values = np.linalg.eigvalsh(A[S[:, :, None], S[:, None, :]])
@@ -192,14 +199,15 @@ class LeadingSum(Objective):
         return out
 
 
-PARTITION_TABLES = 1024  # kept of components with a unit more: a number a unit
+PARTITION_TABLES = 1024  # tables that are kept, each with a number for each unit
 
 
 @record
 class Places(Supports):
-    """Places of the units of one record in components of these cardinalities.
+    """The places that the units of one record `one` may take in components of these sizes.
 
-    With `total` only the sum of the cardinalities is kept, and no component is empty.
+    A place is unit i of component t, at position t n + i. `sizes` are the cardinalities. With `total` only
+    their sum is kept, and no component is empty.
     """
 
     one: Supports | None = None
@@ -208,13 +216,17 @@ class Places(Supports):
 
     @classmethod
     def of(cls, one: Supports, sizes: tuple[int, ...], total: bool) -> Places:
+        """Return the places for supports of one component."""
         r, n = len(sizes), len(one.allowed)
         allowed, size = np.tile(one.allowed, r), np.tile(one.size, r)
         none = np.zeros(r * n, bool)
         return cls(np.arange(r * n), allowed, none, None, False, size, False, sum(sizes), one, sizes, total)
 
     def joining(self, units: Units) -> Units:
-        """Units in no component that have room in one, so that enough is left for those that are empty."""
+        """Return the places that may be taken: of units in no component, in a component that has room.
+
+        Enough room must be left for components that are empty.
+        """
         sets = units.reshape(len(self.sizes), -1)
         size = self.size[: sets.shape[1]]
         free, filled = self.allowed[: len(size)] & ~sets.any(axis=0), np.asarray(sets.any(axis=1))
@@ -227,7 +239,10 @@ class Places(Supports):
         return np.asarray(fits.ravel())
 
     def _leaves_enough(self, free: Units, filled: Units, left: int) -> Units:
-        """Of each component, the units beside which the smallest others fit into those that are empty."""
+        """Return, for each component, the units that leave room for a unit in each of the empty ones.
+
+        These would be the smallest of the other units.
+        """
         size, out = self.size[: len(free)], np.zeros((len(filled), len(free)), bool)
         sizes = np.sort(size[free])
         for t in range(len(filled)):
@@ -241,9 +256,9 @@ class Places(Supports):
 
 @record
 class Partition(Objective):
-    """The sum over components of an objective of one."""
+    """The sum, over components with sets of their own, of an objective of one component."""
 
-    steepest = True  # values of the components that a swap leaves alone are known
+    steepest = True  # a swap changes few components, and the values of the others are known
     one: Objective
     sizes: tuple[int, ...]
     total: bool
@@ -255,7 +270,7 @@ class Partition(Objective):
         self.most_tried: int = one.most_tried
 
     def sets(self, units: Units) -> list[Units]:
-        """The units of each component."""
+        """Return the units of each component."""
         return [*units.reshape(len(self.sizes), -1)]
 
     def value(self, units: Units) -> float:
@@ -263,11 +278,12 @@ class Partition(Objective):
 
     @kept()
     def _part(self, units: Units) -> float:
+        """Return the value of one component."""
         return self.one.value(units) if units.any() else 0.0
 
     @kept(PARTITION_TABLES)
     def _table(self, units: Units) -> Array:
-        """What a component is worth with each unit more, of those that it tries; -inf of the others."""
+        """Return the values of a component with each unit more that it tries; -inf for other units."""
         others = self.one.entering(units, np.flatnonzero(self.one.supports.allowed & ~units))
         table = np.full(len(units), -np.inf)
         table[others] = self.one.with_each(units, others)
@@ -283,14 +299,16 @@ class Partition(Objective):
         return out
 
     def entering(self, _units: Units, others: Index) -> Index:
-        return others  # each component tries some
+        return others  # `_table` chooses for each component
 
     def promise(self, units: Units) -> Array:
         sets = self.sets(units)
         return np.concatenate([self.one.promise(one) / (self._part(one) or 1.0) for one in sets])
 
     def trades(self, units: Units) -> Iterable[tuple[float, Units]]:
-        """Two components trade a unit."""
+        """Yield ways in which two components trade a unit, each after a bound of its value, the
+        best first.
+        """
         sets, whole = self.sets(units), self.value(units)
         size, ways = self.one.supports.size, []
         left = [k - int(size[one].sum()) for k, one in zip(self.sizes, sets, strict=True)]

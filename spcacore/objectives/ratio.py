@@ -1,19 +1,17 @@
-"""Ratios x'Mx/x'Gx, by a matrix M or of rank one, in which a vector is given: what a regression explains.
+"""Ratios x'Mx/x'Gx, where M is a matrix or of rank one; and what a regression explains.
 
-Of least squares components the ratio is max x'A^2 x / x'Ax, what a score explains of all variables.
+`RatioOfUnits` is the largest ratio on a support. For least squares components it is max x'A^2 x / x'Ax, what
+a score explains of all variables. A and its square are asked for by rows, at two products each, and only
+where the search comes to them. On a support S let W have `W'G_S W = I` and `W'M_S W = diag(lambda)`; the
+largest eigenvalue with one variable more is the root of one equation (`linalg.eigen.border`). The value never
+falls when a variable joins. The equation needs the diagonal of A^2. Where A is too large to be formed, only a
+bound on that is known at first: entries are computed for variables that the bound does not rule out.
 
-A and its square are asked for by rows, two products each, and only where the search comes to them. On a
-support S let W have `W'G_S W = I` and `W'M_S W = diag(lambda)`; what a variable more makes of lambda is the
-root of one equation (`linalg.eigen.border`). The value is monotone in the support. Where A is too large to
-be formed, of the diagonal of A^2, which that equation needs, at first only a bound is known: entries are
-computed for the variables that the bound does not rule out.
-
-What a few variables explain in a regression: g_S'(K_S)^-1 g_S, of products g and a semidefinite K.
-
-This is the largest (g'u)^2/u'Ku over u on the support S, so the best side of a pair whose other side is
-given. Less log det K_S it is what a normal prior of precision K leaves to the evidence of a support. Rows of
-W'K for W'K_S W = I, and what is left of g and of the diagonal of K for all variables, make of one unit more a
-step of Cholesky's factorization.
+`Regression` is g_S'(K_S)^-1 g_S, for products g and a semidefinite K: what a few variables explain. It is the
+largest (g'u)^2/u'Ku over u on the support S, so the best side of a pair whose other side is given. Less log
+det K_S it is what a normal prior of precision K leaves to the evidence of a support. It keeps the rows of W'K
+for W'K_S W = I, and what these leave of g and of the diagonal of K. With them, one unit more is one step of
+Cholesky's factorization.
 """
 
 from __future__ import annotations
@@ -53,12 +51,12 @@ from ..supports.admissible import Supports, Unit, Units, with_unit
 from ..supports.objective import Objective, kept, of_each_size
 
 _STEEPEST = 8  # units up to which the best swap of all is sought, and beyond which the first that helps
-_KEPT_BASES = 64  # of the supports that a step of a search asks for again
+_KEPT_BASES = 64  # for supports that a step of a search asks about again
 
 
 @record
 class Support:
-    """Variables, ascending, the x there with the largest value, x'Gx = 1, and that value."""
+    """Variables, ascending, the x on them with the largest value, scaled to x'Gx = 1, and that value."""
 
     index: Index
     x: Array
@@ -66,47 +64,50 @@ class Support:
     n_iter: int = 0
 
 
-Fit = Callable[[Index], Support | None]
+Fit = Callable[[Index], Support | None]  # returns the best feasible x on a support, or None
 
 
 class Quotient:
-    """x'Mx/x'Gx by rows of M and G: what `RatioOfUnits` asks of it."""
+    """x'Mx/x'Gx by rows of M and G: what `RatioOfUnits` asks for."""
 
     p: int
     dtype: DType
     usable: Mask  # the variables that may have a loading
-    known: AnyArray  # those of which `values_with` are values, and not bounds of them
+    known: AnyArray  # the variables for which `values_with` has values, and not bounds of them
     M_diagonal: Any
     G_diagonal: AnyArray
-    least: Any  # what is left of the diagonal of G up to this is rounding
-    nothing: float = -np.inf  # the value of no variable
+    least: Any  # up to this, what a support leaves of the diagonal of G is rounding
+    nothing: float = -np.inf  # the value without variables
     largest: float = np.inf  # no value exceeds it
-    entering: int  # variables, at most, that may enter by a swap: those that would add most
+    entering: int  # how many variables a swap tries: those that would add most
 
     def rows(self, S: Index) -> tuple[Array, Array]:
-        """Those of M and G."""
+        """Return the rows S of M and G."""
         raise NotImplementedError
 
     def blocks(self, S: Index) -> tuple[Array, Array]:
-        """M and G on a support."""
+        """Return M and G on a support."""
         raise NotImplementedError
 
     def know(self, index: Index) -> None:
-        """Compute the diagonal of M there, if it is not known."""
+        """Compute the diagonal of M at these variables, if it is not known."""
 
     def cut(self, top: Any) -> Any:
-        """Eigenvalues of G up to this are rounding, where this is the largest one."""
+        """Return the size up to which eigenvalues of G are rounding, where `top` is the largest one."""
         return PENCIL_NULL.of(self.dtype) * top
 
     def basis(self, M: Array, G: Array, S: Index) -> PencilBasis:
-        """Of a support on which the matrices are M and G."""
+        """Return the eigenpairs of the pencil (M, G) on a support S."""
         if (basis := PencilBasis.definite(M, G)) is not None:
             return basis
         mu, U = all_eigenpairs(symmetrized(G))
         return PencilBasis.of(symmetrized(M), mu, U, mu > self.cut(mu[-1]))
 
     def values_with(self, M: Array, G: Array, candidate: Index, basis: PencilBasis, S: Index) -> Array:
-        """The largest value on a support with each candidate more, of which M and G have the columns."""
+        """Return the largest value on a support with each candidate more.
+
+        M and G have the columns of the candidates, at the rows of the support.
+        """
         least = np.broadcast_to(self.least, self.p)[candidate]
         diagonals = self.M_diagonal[candidate], self.G_diagonal[candidate]
         e, corner, d, usable = border(basis, M, G, *diagonals, least)
@@ -116,13 +117,13 @@ class Quotient:
         return np.minimum(bordered_values(basis, e, np.minimum(corner, self.largest), usable), self.largest)
 
     def _refuse_null(self, size: Array, d: Array, candidate: Index, basis: PencilBasis, S: Index) -> None:
-        """Of what G maps to zero, M may not make so much."""
+        """Refuse what M makes of vectors that G maps to zero; here nothing is refused."""
 
 
 class Ratio(Quotient):
     """x'Mx/x'Gx by rows of M and G, in the units of the operator.
 
-    M is A^2 or, of a single score X u, `largest^2 uu'`: the value is the share of that score that a
+    M is A^2 or, for the single score X u, `largest^2 uu'`: the value is then the share of that score that a
     regression explains, times `largest`. G is A or, with a penalty, A + weight QQ'.
 
     Attributes
@@ -130,7 +131,7 @@ class Ratio(Quotient):
     largest : float
         The largest eigenvalue of A, which bounds all values; `u` is its vector.
     usable : ndarray of bool
-        Variables of which the deflation has left more than rounding.
+        Variables for which deflation has left more than rounding.
     """
 
     nothing: float = 0.0
@@ -159,7 +160,7 @@ class Ratio(Quotient):
             self._square()
 
     def _square(self) -> None:
-        """The leading eigenpairs, and the diagonal of A^2 or a bound of it."""
+        """Set the leading eigenpair, and the diagonal of A^2 or a bound on it."""
         if self.p <= LEAST_SQUARES_ORDER:
             self.A = symmetric_submatrix(self.op)
             values, vectors, _ = leading_eigenpairs(self.A.copy(), 1)
@@ -176,14 +177,17 @@ class Ratio(Quotient):
         self.largest, self.u = float(values[0]), np.ascontiguousarray(vectors[:, 0])
 
     def penalized(self, Q: Array, weight: float) -> Ratio:
-        """With `weight` times the largest variance on what of x lies in the span of Q."""
+        """Return the ratio with a penalty on what of x lies in the span of Q.
+
+        It is `weight` times the largest variance.
+        """
         other = self._copy()
         other.Q = np.sqrt(weight * self.variance.max()) * Q
         other.G_diagonal = self.variance + np.einsum("ij,ij->j", other.Q, other.Q)
         return other
 
     def of_score(self) -> Ratio:
-        """Of the score of the leading eigenvector instead of all variables."""
+        """Return the ratio for the score of the leading eigenvector instead of all variables."""
         other = self._copy()
         other.single, other.known = True, np.ones(self.p, bool)
         other.M_diagonal = (self.largest * self.u) ** 2
@@ -223,7 +227,7 @@ class Ratio(Quotient):
 
 @record
 class RatioOfUnits(Objective):
-    """The largest x'Mx/x'Gx on whole units, of the signs; a unit more never lowers it.
+    """The largest x'Mx/x'Gx on whole units, with the asked signs; a unit more never lowers it.
 
     Parameters
     ----------
@@ -231,7 +235,7 @@ class RatioOfUnits(Objective):
     supports : Supports
         With the cardinality as its room.
     fit : callable, optional
-        The best feasible x on some variables, or None. The ratio then bounds its value.
+        Returns the best feasible x on a support, or None. The ratio then bounds its value.
     """
 
     slack = RISE
@@ -250,17 +254,17 @@ class RatioOfUnits(Objective):
         self.steepest: bool = few and supports.room <= _STEEPEST
         if supports.simple:
             self.most_tried: int = quotient.entering
-        self.work: float = np.inf  # multiplications left to swaps
+        self.work: float = np.inf  # multiplications that swaps may still take
         self._rows = KeptRows(quotient.rows, quotient.p)
 
     @kept(_KEPT_BASES)
     def _basis(self, units: Units) -> tuple[Index, PencilBasis]:
-        """The variables of some units, and the pencil on them whatever the signs."""
+        """Return the variables of some units, and the pencil's eigenpairs on them, whatever the signs."""
         S = self.usable(units)
         return S, self.quotient.basis(*self._block(S, S), S) if len(S) else PencilBasis.empty(0)
 
     def _block(self, S: Index, T: Index) -> tuple[Array, Array]:
-        """M and G between variables: of a few, by rows that are kept."""
+        """Return M and G between variables; if these are few, by rows that are kept."""
         if S is T and len(S) > 2 * self.supports.room:
             return self.quotient.blocks(S)
         M, G = self._rows.between(S, T)
@@ -268,14 +272,14 @@ class RatioOfUnits(Objective):
 
     @kept()
     def best_on(self, units: Units) -> Support | None:
-        """The best x; None where no variable of the units is left, or no x is feasible."""
+        """Return the best x; None where no variable of the units is usable, or no x is feasible."""
         S = self.usable(units)
         if len(S) == 0:
             return None
         return self.best_of(S) if self.bounded else self._support(*self._basis(units))
 
     def best_of(self, S: Index) -> Support | None:
-        """The best x on some variables."""
+        """Return the best x on some variables."""
         if self.fit is not None:
             return self.fit(S)
         M, G = self.quotient.blocks(S)
@@ -283,6 +287,7 @@ class RatioOfUnits(Objective):
         x = self._support(S, basis)
         if self.supports.signs is None or len(basis.eigenvalues) == 0:
             return x
+        # With signs, ascend from x; M is made semidefinite first if it is not
         least = float(basis.eigenvalues.min())
         if least > -self.slack * basis.eigenvalues.max():
             return Support(S, *signed_ratio(M, G, self.supports.signs[S], x.x), x.n_iter)
@@ -290,6 +295,7 @@ class RatioOfUnits(Objective):
         return Support(S, y, value + least, x.n_iter)
 
     def _support(self, S: Index, basis: PencilBasis) -> Support:
+        """Return the leading vector of the pencil and its value."""
         if len(basis.eigenvalues) == 0:
             return Support(S, np.zeros(len(S)), self.quotient.nothing)
         return Support(S, basis.W[:, 0], min(float(basis.eigenvalues[0]), self.quotient.largest))
@@ -301,7 +307,7 @@ class RatioOfUnits(Objective):
         return -np.inf if self.bounded and len(self.usable(units)) else self.quotient.nothing
 
     def most(self, sets: list[Units]) -> Array:
-        """Whatever the signs, from the blocks of all of them: those of one size by one call of LAPACK."""
+        """Return the values whatever the signs; sets of one size share a call of LAPACK."""
         out = np.full(len(sets), self.quotient.nothing)
         used = self.usable(np.any(sets, axis=0)) if sets else np.zeros(0, np.intp)
         M, G = self._block(used, used)
@@ -312,7 +318,7 @@ class RatioOfUnits(Objective):
             kept = mu > self.quotient.cut(mu[:, -1:])
             T = U * np.where(kept, 1 / np.sqrt(np.where(kept, mu, 1)), 0)[:, None, :]
             H = T.transpose(0, 2, 1) @ M[rows, columns] @ T
-            below = 1 + np.abs(H).sum(axis=(1, 2))  # what G maps to zero is no larger than all else
+            below = 1 + np.abs(H).sum(axis=(1, 2))  # puts vectors that G maps to zero below all others
             H -= (np.where(kept, 0, below[:, None])[:, :, None]) * np.eye(S.shape[1])
             out[at] = np.where(kept.any(axis=1), np.linalg.eigvalsh(H)[:, -1], self.quotient.nothing)
         return np.minimum(out, self.quotient.largest)
@@ -325,7 +331,10 @@ class RatioOfUnits(Objective):
         return self._with_variables(S, basis, others)
 
     def _with_variables(self, S: Index, basis: PencilBasis, others: Index) -> Array:
-        """By one secular equation each; those that the others span add nothing."""
+        """Return the values with each of the others, by one secular equation each.
+
+        Variables that the support spans add nothing.
+        """
         least = basis.eigenvalues[0] if len(basis.eigenvalues) else self.quotient.nothing
         usable = self.quotient.usable[others]
         some = others[usable]
@@ -340,7 +349,7 @@ class RatioOfUnits(Objective):
         return self.with_each(units, others)
 
     def without_each(self, units: Units, members: Index) -> Array:
-        """By one root each."""
+        """Return the values without each of these members, by one root each."""
         if self.supports.grouped:
             return self.most([with_unit(units, drop=unit) for unit in members])
         S, basis = self._basis(units)
@@ -349,7 +358,7 @@ class RatioOfUnits(Objective):
         return np.minimum(values, self.quotient.largest)[members]
 
     def promise(self, units: Units) -> Array:
-        """With one variable more of a unit, or the variance of its part of x."""
+        """Return the largest value with one variable more of each unit or, for units in it, `shares`."""
         S, basis = self._basis(units)
         outside = np.flatnonzero(~units[self.supports.unit] & self.quotient.usable)
         most = np.full(len(units), -np.inf)
@@ -358,6 +367,7 @@ class RatioOfUnits(Objective):
         return most
 
     def shares(self, units: Units) -> Array:
+        """Return the part of x'Gx that each unit has on the diagonal of G."""
         S, basis = self._basis(units)
         x = with_entries(self.quotient.p, S, self._support(S, basis).x)
         return self.supports.per_unit(x * x * self.quotient.G_diagonal)
@@ -367,13 +377,13 @@ class RatioOfUnits(Objective):
         return not self.work > 0
 
     def entering(self, units: Units, others: Index) -> Index:
-        """All others in a search that adds one, and in swaps those of the largest promise."""
+        """Return all others in a search that adds one; in swaps those of the largest promise."""
         if self.supports.simple and self.supports.left(units) > 0:
             return others
         return super().entering(units, others)
 
     def usable(self, units: Units) -> Index:
-        """The variables of these units that may have a loading."""
+        """Return the variables of these units that may have a loading."""
         S = self.supports.index(units)
         return S[self.quotient.usable[S]]
 
@@ -383,7 +393,10 @@ class RatioOfUnits(Objective):
 
 @record
 class _Explained:
-    """Rows of W'K, what these leave of g and of the diagonal of K, and the value."""
+    """A state of the factorization for some units: the rows W'K, and what they leave.
+
+    They leave `rest` of g and `left` of the diagonal of K. `value` is what the units explain.
+    """
 
     units: Units
     rows: Array
@@ -394,22 +407,23 @@ class _Explained:
 
 @record
 class Regression(Objective):
-    """The explained part of g; a unit more never lowers it, without `volume`.
+    """The explained part of g, g_S'(K_S)^-1 g_S; a unit more never lowers it, without `volume`.
 
     Parameters
     ----------
     K : KeptRows
         The rows of a semidefinite matrix.
     diagonal : ndarray of shape (p,)
+        The diagonal of K.
     g : ndarray of shape (p,)
     supports : Supports
         With the cardinality as its room.
     least : float
-        Eigenvalues of what is left of K up to this are rounding.
+        Up to this, eigenvalues of what is left of K are rounding.
     volume : bool
-        Whether log det K_S is taken away.
+        Whether log det K_S is subtracted.
     fit : callable, optional
-        The best u on some variables, as where it has signs: it minimizes u'Ku - 2 g'u.
+        Returns the best u on some variables, for example with signs: it minimizes u'Ku - 2 g'u.
     """
 
     K: KeptRows
@@ -432,7 +446,10 @@ class Regression(Objective):
         self.last: _Explained = self.none
 
     def _explained(self, units: Units) -> _Explained:
-        """From the last one asked for, where that has some of these units and no others."""
+        """Return the state for some units.
+
+        It goes on from the last state that was asked for, if that has no other units.
+        """
         at = self.none if (self.last.units & ~units).any() else self.last
         S = self.supports.index(units & ~at.units)
         if len(S) == 0:
@@ -445,7 +462,7 @@ class Regression(Objective):
         return self.last
 
     def _with(self, at: _Explained, S: Index) -> tuple[Array, Array, float]:
-        """What is left of the rows S of K, what whitens it on S, and by how much the value rises."""
+        """Return what is left of the rows S of K, what whitens it on S, and by how much the value rises."""
         new = self.K.between(S)[0] - at.rows[:, S].T @ at.rows
         mu, U = np.linalg.eigh(new[:, S])
         T = whitening(mu, U, mu > self.least)
@@ -454,7 +471,7 @@ class Regression(Objective):
 
     @kept()
     def fit_on(self, units: Units) -> Array:
-        """The best u, for all variables."""
+        """Return the best u on these units, with an entry for each variable."""
         S, u = self.supports.index(units), np.zeros(len(self.g))
         if self.fit is None:
             u[S] = np.linalg.lstsq(self.K.between(S, S)[0], self.g[S], rcond=None)[0]
@@ -466,7 +483,7 @@ class Regression(Objective):
         return self._explained(units).value if self.fit is None else float(self.fit_on(units) @ self.g)
 
     def with_each(self, units: Units, others: Index) -> Array:
-        """The values, whatever the signs."""
+        """Return the values with each of the others, whatever the signs."""
         at = self._explained(units)
 
         def gain(unit: Unit) -> float:
@@ -478,7 +495,10 @@ class Regression(Objective):
         return at.value + at.rest[others] ** 2 / left - (np.log(left) if self.volume else 0.0)
 
     def promise(self, units: Units) -> Array:
-        """What each variable by itself would add, of the signs."""
+        """Return what each unit's variables would add one by one, with the asked signs.
+
+        For units that are in it, return `shares`.
+        """
         at, rest = self._explained(units), self.g
         if self.exact:
             rest = at.rest

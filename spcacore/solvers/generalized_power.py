@@ -77,7 +77,7 @@ class GeneralizedPower(IterativeSolver):
 
     @property
     def _chooses(self) -> bool:
-        """Whether how many starts there are is left to what they find."""
+        """Whether the number of starts depends on what they find."""
         return self.start is None and self.n_starts is None
 
     def solve(self, state: DeflatedOperator, penalty: float) -> Solution | None:
@@ -96,12 +96,16 @@ class GeneralizedPower(IterativeSolver):
     def _search(
         self, state: DeflatedOperator, op: _core.Operator, starts: Iterator[Start], gamma: float
     ) -> Solution | None:
-        """The best of the runs from all starts, re-fitted if asked; of minus infinity if none is feasible."""
+        """Return the best of the runs from all starts, re-fitted if asked.
+
+        Its objective is -inf if the support of no run has a feasible vector. None if the penalty makes every
+        run zero.
+        """
         l0, rounding = self.norm == "l0", _rounding(op)
         limits = self.max_iter, self.tolerance(op), state.hook
         steps = self._steps(state.supports, gamma)
         best, lacking, most, runs = None, None, -math.inf, 0
-        again, work = 0, 0.0  # starts that led to the best, and multiplications of all
+        again, work = 0, 0.0  # runs that ended at the best value, and the multiplications of all
         for tried, (index, entries, _) in enumerate(starts):
             enough = tried >= COLUMN_STARTS_LEAST and work > START_WORK
             if best is not None and (ended(state.hook) or (self._chooses and (again > SAME_ENDS or enough))):
@@ -126,7 +130,7 @@ class GeneralizedPower(IterativeSolver):
         return lacking if best is None else replaced(best, tally=Tally(runs, runs, again))
 
     def _threshold(self, state: DeflatedOperator, penalties: Any, weights: Any = 1.0) -> Any:
-        """Penalties of z'Az or sqrt(z'Az) in the units of the operator."""
+        """Return penalties of sqrt(z'Az), or of z'Az with the l0 norm, in the units of the operator."""
         l0 = self.norm == "l0"
         given = np.asarray(penalties, np.float64)
         with beyond_range():
@@ -141,7 +145,7 @@ class GeneralizedPower(IterativeSolver):
         return np.minimum(gamma, ceiling)
 
     def _starts(self, state: DeflatedOperator, gamma: float) -> Iterator[Start]:
-        """Nonzeros of each: of the variables from which a step promises most, then of largest variance."""
+        """Yield the nonzeros of starts: variables whose columns promise most, and those of large variance."""
         op, p, diagonal = state.operator, state.p, variance_alone(state)
         if isinstance(self.start, Solution):
             yield self.start.index, self.start.entries, ()
@@ -150,6 +154,7 @@ class GeneralizedPower(IterativeSolver):
         elif isinstance(self.start, np.ndarray) or self.start == "eigenvector":
             yield from search_starts(state, p, self.start, None)
             return
+        # The most promising columns or, if A is not a matrix in memory, where runs from these end on a field
         count, everything, promising = self.n_starts or 1, np.arange(p), []
         rng = np.random.default_rng(state.seed)
         if self._chooses and diagonal is not None:
@@ -163,6 +168,7 @@ class GeneralizedPower(IterativeSolver):
                 steps = self._steps(Supports.any_of(len(columns.among)), gamma)
                 ends = columns.ends(promise, GPOWER_STARTS, steps, self.max_iter)
                 yield from ((index, entries, ()) for index, entries in ends[:COLUMN_ENDS])
+        # Variables of large variance, then random vectors
         if diagonal is None:
             yield everything, power_start(op, rng), ()
             count -= 1
@@ -175,10 +181,14 @@ class GeneralizedPower(IterativeSolver):
             yield everything, rng.standard_normal(p).astype(op.dtype), ()
 
     def _steps(self, supports: Supports, gamma: float) -> Steps:
+        """Return the iteration with this threshold."""
         return Steps(supports, Step.L0 if self.norm == "l0" else Step.L1, level=gamma)
 
     def among_some(self, state: DeflatedOperator, penalty: float) -> tuple[Solver, float] | None:
-        """With the penalty as a number, since the variable that a share refers to may not be among them."""
+        """Return the solver for some variables, with the penalty as a number.
+
+        A relative penalty refers to the variable of largest variance, which may not be among them.
+        """
         found = super().among_some(state, penalty)
         if found is None:
             return None
@@ -199,15 +209,16 @@ class GeneralizedPower(IterativeSolver):
     def together(
         self, problem: Problem, penalties: Sequence[float], seed: list[int], hook: ProgressHook | None
     ) -> list[Solution] | None:
-        """Components that together have the largest objective, without those that the penalty makes zero.
+        """Return the components of a block, without those that the penalty makes zero.
 
-        Over U with orthonormal columns (Journee et al. 2010, sections 2.3 and 2.4, algorithms 4 and 5), with
-        S = F'F, c_ij = F_i'u_j, weights mu_j and thresholds gamma_j:
+        Together they have the largest objective over U with orthonormal columns (Journee et al. 2010,
+        sections 2.3 and 2.4, algorithms 4 and 5). With S = F'F, c_ij = F_i'u_j, weights mu_j and thresholds
+        gamma_j, the objectives are
 
             l1:  max sum_ij (mu_j |c_ij| - gamma_j)_+^2      l0:  max sum_ij ((mu_j c_ij)^2 - gamma_j)_+
 
-        U <- the polar factor of F W, w_j the gradient by c_j, so that C = A W (W'A W)^(-1/2) is all that is
-        needed. The objective is convex in U, hence never decreases.
+        U <- the polar factor of F W, where w_j is the gradient by c_j. So only C = A W (W'A W)^(-1/2) is
+        needed. The objective is convex in U, hence it never decreases.
         """
         if not self.block:
             return None
@@ -238,7 +249,7 @@ class GeneralizedPower(IterativeSolver):
 
 
 def _rounding(op: _core.Operator) -> float:
-    """Fraction by which objectives differ only in rounding."""
+    """Return the share by which objectives may differ through rounding alone."""
     return BLOCK_NOISE.of(op.dtype)
 
 
@@ -316,12 +327,14 @@ def gpower(
 
 
 def _weights(mu: Any, m: int) -> Array:
-    """One positive weight a component."""
+    """Return one positive weight for each component."""
     return np.array(per_component(1.0 if mu is None else mu, "mu", m, positive))
 
 
 @record
 class _Block:
+    """Where a run for all components ended: W, p x m, whose columns become the loadings."""
+
     W: Array
     objective: float
     n_iter: int
@@ -335,7 +348,10 @@ def _ascend(
     solver: GeneralizedPower,
     hook: Report | None,
 ) -> _Block:
-    """W <- step(C) for C = F'U, U the polar factor of F W, while the objective grows."""
+    """Iterate W <- step(C), where C = F'U and U is the polar factor of F W, while the objective grows.
+
+    `step` returns the new W and the objective.
+    """
     rounding = 64 * eps_of(op.dtype)
     tol = max(solver.tolerance(op), rounding)
     W, previous = step(_projections(op, W))
@@ -353,11 +369,13 @@ def _ascend(
 
 
 def _projections(op: _core.Operator, W: Array) -> Array:
-    """F'U, U the polar factor of F W, or the part of it on the columns of F W that are not zero.
+    """Return C = F'U, where U is the polar factor of F W, on the columns of F W that are not zero.
 
-    With F W = V D, V of unit columns, and V'V = E diag(h) E': V E h^(-1/2) has orthonormal columns, and
-    the polar factor is that times the polar factor of h^(1/2) E'D, at any ratio of the columns.
+    Let F W = V D with unit columns in V, and V'V = E diag(h) E'. Then V E h^(-1/2) has orthonormal columns,
+    and the polar factor is that times the polar factor of h^(1/2) E'D. This is accurate for any ratio of the
+    columns' norms.
     """
+    # F W by columns: their norms, and the angles between them
     largest = np.abs(W).max(axis=0)
     V = (W / divisor(largest)).astype(op.dtype)
     Y = op.apply_block(V).astype(np.float64)
@@ -367,6 +385,7 @@ def _projections(op: _core.Operator, W: Array) -> Array:
     C = np.zeros(W.shape)
     if not alive.any():
         return C
+    # V'V = E diag(h) E', and the polar factor of h^(1/2) E'D
     one = 1 / size[alive]
     h, E = np.linalg.eigh((G + G.T)[np.ix_(alive, alive)] / 2 * np.outer(one, one))
     kept = h > 8 * len(h) * eps_of(op.dtype)
@@ -379,10 +398,10 @@ def _projections(op: _core.Operator, W: Array) -> Array:
 def _fill(
     op: _core.Operator, found: _Block, mu: Array, solver: GeneralizedPower, hook: Report | None
 ) -> _Block:
-    """The values on the supports that maximize Tr(U'F Z diag(mu)) over U'U = I and unit z_j.
+    """Return the values on the supports that maximize Tr(U'F Z diag(mu)) over U'U = I and unit z_j.
 
-    The authors' pattern filling for several components: those with the same support stay apart, which
-    they would not if each were re-fitted by itself.
+    This is the authors' pattern filling for several components. Components with the same support stay
+    different; if each were re-fitted by itself, they would not.
     """
     pattern = found.W != 0
 
@@ -398,7 +417,7 @@ def _fill(
 
 
 def _components(problem: Problem, found: _Block) -> list[Solution]:
-    """The columns that are not zero, as unit loadings with their variances."""
+    """Return the columns that are not zero, as unit loadings with their variances."""
     op, out = problem.operator, []
     for w in found.W.T:
         index = np.flatnonzero(w)
@@ -414,7 +433,7 @@ def _components(problem: Problem, found: _Block) -> list[Solution]:
 
 
 def _block_starts(problem: Problem, m: int, solver: GeneralizedPower, seed: list[int]) -> Iterator[Array]:
-    """p x m: columns of large variance that are far from dependent, leading eigenvectors, random ones."""
+    """Yield p x m matrices to start from: columns of large variance, leading eigenvectors, random ones."""
     op, p = problem.operator, problem.p
     rng = np.random.default_rng(seed)
 
@@ -431,7 +450,7 @@ def _block_starts(problem: Problem, m: int, solver: GeneralizedPower, seed: list
 
 
 def _columns(problem: Problem, m: int, rng: np.random.Generator) -> Array:
-    """Unit vectors of the variables that explain most, given those taken before."""
+    """Return unit vectors for the m variables that explain most, each given those taken before."""
     op, p = problem.operator, problem.p
     index = largest_alone(tied(problem.variances), min(p, 4 * m), lambda: rng)
     G = op.submatrix(index).astype(np.float64)
@@ -445,7 +464,7 @@ def _columns(problem: Problem, m: int, rng: np.random.Generator) -> Array:
 
 
 def _eigenvectors(op: _core.Operator, m: int, rng: np.random.Generator) -> Array:
-    """The m leading eigenvectors of A, where it is large to a few digits by subspace iteration."""
+    """Return the m leading eigenvectors of A; if A is large, to a few digits by subspace iteration."""
     p = op.p
     small = p <= max(GPOWER_ORDER, m + SUBSPACE_SPARE)
     C = np.eye(p) if small else rng.standard_normal((p, m + SUBSPACE_SPARE))

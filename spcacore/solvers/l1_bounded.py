@@ -48,7 +48,11 @@ class BoundedSolver(IterativeSolver):
     sparsity = "l1_bound"
 
     def begin(self, state: DeflatedOperator, l1_bound: float) -> Iterator[Start]:
-        """By default where runs end that columns promise most; those of the cardinality that is asked for."""
+        """Yield the starts: by default where runs from the most promising columns end.
+
+        Promise is for the fewest nonzeros that the l1 bound allows. Other starts are those of
+        `search_starts`.
+        """
         op, p, start, n_starts = state.operator, state.p, self.start, self.n_starts
         if isinstance(start, Solution) and n_starts == 0:
             yield start.index, start.entries, ()
@@ -100,9 +104,9 @@ class PenalizedDecomposition(BoundedSolver):
             raise ValueError(
                 f"sample_l1_bound needs data, and {state.deflation.name!r} deflation has no data form"
             )
-        sample_bound = min(self.sample_l1_bound or 0.0, math.sqrt(op.n))  # of fewer rows, perhaps; 0: none
+        sample_bound = min(self.sample_l1_bound or 0.0, math.sqrt(op.n))  # the rows may be fewer; 0: no bound
         supports = state.supports
-        weights = () if two_way else CONTINUATION  # two-way steps know no penalty
+        weights = () if two_way else CONTINUATION  # two-way steps take no penalty
         if supports.shapes and two_way:
             raise ValueError("sample_l1_bound cannot be combined with include, groups or signs of variables")
 
@@ -123,7 +127,7 @@ class PenalizedDecomposition(BoundedSolver):
 
 
 def left_vector(state: DeflatedOperator, x: Solution, bound: float | None) -> tuple[AnyArray, float]:
-    """u, of bounded l1 norm, and u'F v in the units of F, that belong to a loading."""
+    """Return u, of bounded l1 norm, and u'F v in the units of F, for the loading v = x."""
     f = state.operator.forward(x.index, np.ascontiguousarray(x.entries))
     u, root = np.empty_like(f), math.sqrt(len(f))
     _core.l1_threshold(f, min(bound or root, root), 0, u)
@@ -243,12 +247,18 @@ class LassoComponent(BoundedSolver):
         return best
 
     def among_some(self, state: DeflatedOperator, l1_bound: float) -> tuple[Solver, Any] | None:
-        """Orthogonality to earlier loadings, all in the set, takes nothing from a product outside of it."""
+        """Return the solver for some variables; None if components are to be uncorrelated.
+
+        Earlier loadings are in the set, so orthogonality to them changes no product outside of it.
+        """
         found = super().among_some(replace(state, constraint=None), l1_bound)
         return None if state.constraint == "uncorrelated" else found
 
     def level(self, state: DeflatedOperator, x: Solution, l1_bound: float) -> float | None:
-        """That of b = A x - Q mu, with ||s|| w_S + level sign(w_S) = b_S for the next w."""
+        """Return the l1 threshold of b = A x - Q mu, or None if b does not reproduce the next step.
+
+        mu solves ||s|| w_S + level sign(w_S) = b_S for the next w.
+        """
         op, Q = state.operator, _columns_of(state.orthogonal())
         dense = with_entries(op.p, x.index, x.entries, op.dtype)
         y = op.apply(x.index, np.ascontiguousarray(x.entries))
@@ -258,9 +268,9 @@ class LassoComponent(BoundedSolver):
             return None
         unknown = np.column_stack([w[S], np.sign(w[S]), Q[S]])
         b = y - Q @ np.linalg.lstsq(unknown, y[S], rcond=None)[0][2:]
-        again = np.empty_like(y)
-        level = _core.l1_threshold(np.ascontiguousarray(b), l1_bound, 0, again)
-        return level if np.abs(again - w).max() <= REFIT_RISE.of(op.dtype) ** 0.5 else None
+        same = np.empty_like(y)
+        level = _core.l1_threshold(np.ascontiguousarray(b), l1_bound, 0, same)
+        return level if np.abs(same - w).max() <= REFIT_RISE.of(op.dtype) ** 0.5 else None
 
 
 @shared_parameters
@@ -349,7 +359,7 @@ def scotlass(
 
 
 def _columns(earlier: Any, p: int, names: Names) -> Array:
-    """Its columns, as rows of unit norm."""
+    """Return the columns of `earlier`, as rows of unit norm."""
     if earlier is None:
         return np.empty((0, p))
     E = real_array(earlier, "earlier", ndim=2, shape=(p, "t"), empty=True, labels=names).astype(np.float64)
@@ -360,5 +370,5 @@ def _columns(earlier: Any, p: int, names: Names) -> Array:
 
 
 def _columns_of(state: DeflatedOperator) -> AnyArray:
-    """Q."""
+    """Return Q, p x t, whose columns are the basis of what the state has removed."""
     return np.array(state.basis, state.operator.dtype).reshape(-1, state.p).T

@@ -48,9 +48,9 @@ class LeastSquaresSolver(Solver):
     """The largest x'A^2 x/x'Ax: the variance of all variables that a regression on the score X x explains.
 
     G. M. Merola (2015). Least squares sparse principal component analysis: a backward elimination approach to
-    attain large loadings. Australian & New Zealand Journal of Statistics 57(3), 391-429. G. M. Merola and
-    G. Chen (2019). Projection sparse principal component analysis: an efficient least squares method. Journal
-    of Multivariate Analysis 173, 366-382.
+    attain large loadings. Australian & New Zealand Journal of Statistics 57(3), 391-429. G. M. Merola and G.
+    Chen (2019). Projection sparse principal component analysis: an efficient least squares method. Journal of
+    Multivariate Analysis 173, 366-382.
     """
 
     strategy: str
@@ -88,13 +88,13 @@ class LeastSquaresSolver(Solver):
 
 
 def _of_all_variables(state: DeflatedOperator, x: Solution) -> Solution:
-    """With x'A^2x/x'Ax as the objective."""
+    """Return x with x'A^2x/x'Ax as its objective, after a search for the share of one score."""
     square = state.operator.apply(x.index, np.ascontiguousarray(x.entries)).astype(np.float64)
     return replace(x, objective=float(square @ square / (square[x.index] @ x.entries)), upper_bound=None)
 
 
 class LeastSquaresSearch:
-    """What the searches for several cardinalities in one matrix share."""
+    """The search in one matrix, with what it keeps for several cardinalities."""
 
     solver: LeastSquaresSolver
     problem: Problem
@@ -104,7 +104,7 @@ class LeastSquaresSearch:
         self.solver, self.problem, self.hook = solver, state.problem, state.hook
         self.steps: Steps = Steps(sys.maxsize, ProgressClock(state.hook))
         self.state: DeflatedOperator = state
-        if state.constraint == "uncorrelated":  # where Q'x = 0, x'Ax and Ax are those of Schur's deflation
+        if state.constraint == "uncorrelated":  # if Q'x = 0, Schur's deflation has the same x'Ax and Ax
             self.state = DeflatedOperator.from_problem(state.problem, DEFLATIONS["schur"])
             for index, entries in state.loadings:
                 self.state = self.state.deflate(index, entries)
@@ -120,7 +120,7 @@ class LeastSquaresSearch:
         self._paths: dict[RatioOfUnits, tuple[list[Units], Iterator[Units]]] = {}
 
     def solve(self, k: int, start: Solution | None = None) -> Solution | None:
-        """The best component of k variables found; None where nothing is left, or nothing feasible."""
+        """Return the best component of k variables found; None where nothing is left, or nothing feasible."""
         if not self.ratio.usable.any():
             return None
         if self.solver.strategy == "exact" and self.supports.signs is not None:
@@ -145,10 +145,10 @@ class LeastSquaresSearch:
         return drop_zeros(found)
 
     def unless_rounding(self, x: Solution | None) -> Solution | None:
-        """The component, or None where it may be of rounding alone.
+        """Return the component, or None where it may be rounding alone.
 
-        The components before raise errors by the largest variance over the least that one of them had beside
-        the others, a pivot of V'AV.
+        Earlier components enlarge errors by a factor: the largest variance over the least variance that one
+        of them had given the others, a pivot of V'AV.
         """
         earlier, op, raised = self.state.loadings, self.problem.operator, 1.0
         if x is None or self.problem.diagonal is None:
@@ -161,7 +161,7 @@ class LeastSquaresSearch:
         return x if x.objective > raised * self.problem.noise(x.index, True) else None
 
     def enough(self, value: float) -> int | None:
-        """A number of variables with which forward search reaches a value; all where it does not."""
+        """Return a cardinality at which forward search reaches a value; the largest one if it never does."""
         if not self.ratio.usable.any():
             return None
         objective = self._of(0.0 if self.Q is None else GREEDY_PENALTIES[-1], False, self.supports.bounds[1])
@@ -174,7 +174,10 @@ class LeastSquaresSearch:
         return self.supports.bounds[1]
 
     def _of(self, weight: float, of_score: bool, k: int) -> RatioOfUnits:
-        """The ratio on supports of up to k, with a weight of what earlier ones span, which is kept."""
+        """Return the ratio as an objective on supports of up to k, and keep it.
+
+        `weight` is that of the penalty on the span of earlier components.
+        """
         found = self._ratios.get((weight, of_score, k))
         if found is None:
             ratio = self.ratio.of_score() if of_score else self.ratio
@@ -183,7 +186,7 @@ class LeastSquaresSearch:
         return found
 
     def _path(self, objective: RatioOfUnits) -> Iterator[Units]:
-        """The supports of forward search, which are kept."""
+        """Yield the supports of forward search, which are kept for the next call."""
         if objective not in self._paths:
             self._paths[objective] = [], growing(objective, objective.supports.included)
         found, path = self._paths[objective]
@@ -195,7 +198,10 @@ class LeastSquaresSearch:
                 return
 
     def _forward(self, weight: float, of_score: bool, k: int) -> Units:
-        """Of forward search the support of up to k: on one path, unless units share the room by size."""
+        """Return the support of forward search with a cardinality of up to k.
+
+        One path serves all k, unless units of different size share the room.
+        """
         shared = self.supports.counts_variables
         objective = self._of(weight, of_score, k if shared else self.supports.bounds[1])
         units = self.supports.included
@@ -208,10 +214,11 @@ class LeastSquaresSearch:
         return units
 
     def _penalized(self, ratio: Ratio, weight: float) -> Ratio:
+        """Return the ratio with a penalty of this weight on the span of earlier components."""
         return ratio if weight == 0 or self.Q is None else ratio.penalized(self.Q, weight)
 
     def _supports(self, k: int, start: Solution | None) -> Iterator[Support]:
-        """What the searches of the strategy find, and what swaps make of it, with its best feasible x."""
+        """Yield what the searches find, and what swaps make of it, each with its best feasible x."""
         for weight in (0.0,) if self.Q is None else GREEDY_PENALTIES:
             objective, known = self._of(weight, False, k), set[bytes]()
             for units in self._ends(objective, weight, k, start):
@@ -232,7 +239,7 @@ class LeastSquaresSearch:
     def _ends(
         self, objective: RatioOfUnits, weight: float, k: int, start: Solution | None
     ) -> Iterator[Units]:
-        """Where the searches of the strategy end."""
+        """Yield the units where the searches of the strategy end."""
         strategy = self.solver.strategy
         auto = strategy in ("auto", "exact")
         if start is not None:
@@ -247,28 +254,31 @@ class LeastSquaresSearch:
             yield backward(objective, self.steps)
 
     def refit(self, S: Index) -> Support | None:
-        """The best feasible x on a support; None where there is none."""
+        """Return the best feasible x on a support; None where there is none."""
         M, G = self.ratio.blocks(S)
         if self.supports.signs is not None:
             return RatioOfUnits(self.ratio, self.supports).best_of(S)
+        # x = N z are the feasible vectors
         N = np.eye(len(S))
         if self.Q is not None:
             _, root, V = np.linalg.svd(self.Q[:, S])
             N = V[int(np.count_nonzero(root > 1e-11)) :].T
         if N.shape[1] == 0:
             return None
+        # Among these, the largest ratio; a variable that others span is left out
         G = N.T @ G @ N
         mu, U = all_eigenpairs(G)
         least = PENCIL_NULL.of(self.ratio.dtype) * max(float(mu[-1]), float(self.ratio.variance[S].max()))
         if not mu[-1] > least:
             return None
-        if self.Q is None and mu[0] <= least:  # one of the variables that others span is not needed
+        if self.Q is None and mu[0] <= least:
             spanned = (U[:, mu <= least] ** 2).sum(axis=1) > NULL_WEIGHT
             return self.refit(np.delete(S, np.flatnonzero(spanned)[-1]))
         basis = PencilBasis.of(N.T @ M @ N, mu, U, mu > least)
         return Support(S, N @ basis.W[:, 0], float(basis.eigenvalues[0]))
 
     def _proved(self, best: Support, k: int) -> tuple[Support, float, bool]:
+        """Return the best support of a tree, an upper bound, and whether the tree was searched to its end."""
         clock = ProgressClock(self.hook, time.monotonic() + self.solver.time_limit)
         ratio = self._penalized(self.ratio, 0.0 if self.Q is None else GREEDY_PENALTIES[-1])
         supports = self.supports.within(k)

@@ -53,8 +53,11 @@ from .variance import improved
 
 @record
 class _Relaxed:
-    """A solved relaxation, in the units of the operator; objectives without what the diagonal costs, unless
-    it is of what is known of the variables."""
+    """A solved relaxation over the variables `kept`, in the units of the operator.
+
+    `matrix` is M, `primal` its objective, and `dual` an upper bound of the optimum. With a penalty and
+    without groups or signs, both lack what the diagonal of M costs.
+    """
 
     kept: Index
     matrix: Array
@@ -70,8 +73,8 @@ class SemidefiniteRelaxation(Solver):
 
     max_iter: int
     tol: float
-    work: float = math.inf  # iterations of one relaxation, times the cube of its order,
-    column: float = 0.0  # and what columns of A take, each
+    work: float = math.inf  # limit of iterations of one relaxation, times the cube of its order,
+    column: float = 0.0  # where a column of A counts as this much
     name = "dspca"
     usual_needs: ClassVar[Needs] = Needs(whole_products=True)
     maximizes_quotient = True
@@ -180,6 +183,7 @@ def dspca(
     solver = SemidefiniteRelaxation.from_record(problem, record)
     state = replace(DeflatedOperator.from_problem(problem), hook=progress_hook(callback))
     k, charge = problem.p, 0.0
+    # The relaxation, and the loading that it leads to
     if cardinality is not None:
         k = check_sparsity(SemidefiniteRelaxation, cardinality, "cardinality", problem)
         relaxed = _constrained(state, k, solver)
@@ -190,6 +194,7 @@ def dspca(
     whole = None if cardinality is None and state.supports.shapes else k
     found = None if relaxed is None else _loading(state, relaxed, whole, solver)
     component = Run(state, solver, found, k).component()
+    # The bounds, with what the penalty counts
     counted, free = _counted(state, component.loading), int(not state.supports.shapes)
     if relaxed is None or found is None:
         relaxed, counted, free = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True), 1, 1
@@ -204,15 +209,15 @@ def dspca(
 
 
 def _counted(state: DeflatedOperator, loading: AnyArray) -> int:
-    """What a penalty counts: nonzeros, or units that are not included."""
+    """Return what a penalty counts: nonzeros, or units that are not included."""
     supports = state.supports
     return int(np.count_nonzero(supports.leaving(supports.mask(np.flatnonzero(loading)))))
 
 
 def shaped_bound(state: DeflatedOperator, cardinality: int) -> float:
-    """As `dual_bound`, of the cardinality as it is counted, under what is known of the variables.
+    """Return the `dual_bound` for these supports, with the cardinality as they count it.
 
-    Infinite where these are too many, or the metric changes.
+    Infinite where their variables are too many, or under generalized deflation.
     """
     if not state.supports.shapes or state.quotient or len(_candidates(state, cardinality)) > SHAPED_ORDER:
         return math.inf
@@ -221,7 +226,7 @@ def shaped_bound(state: DeflatedOperator, cardinality: int) -> float:
 
 
 def own_bound(state: DeflatedOperator, cardinality: int) -> float:
-    """The one of these that holds, infinite where more variables remain than are solved for."""
+    """Return `shaped_bound` or `dual_bound`, whichever holds; infinite if too many variables remain."""
     if state.supports.shapes:
         return shaped_bound(state, cardinality)
     with suppress(ValueError):
@@ -232,9 +237,9 @@ def own_bound(state: DeflatedOperator, cardinality: int) -> float:
 def dual_bound(
     state: DeflatedOperator, cardinality: int, work: float = math.inf, column: float = 0.0
 ) -> float:
-    """In the operator's units, an upper bound of x'Ax, or x'Ax/x'Bx, over vectors of the cardinality.
+    """Return an upper bound of x'Ax, or x'Ax/x'Bx, over vectors of this cardinality, in the operator's units.
 
-    A ValueError where a relaxation takes more than that work before it tells anything.
+    A ValueError if a relaxation takes more than `work` before it tells anything.
     """
     cardinality, state = state.reach(cardinality), state.with_problem(supports=Supports.any_of(state.p))
     relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, work, column))
@@ -244,18 +249,21 @@ def dual_bound(
 def _loading(
     state: DeflatedOperator, relaxed: _Relaxed, k: int | None, solver: SemidefiniteRelaxation,
 ) -> Solution | None:  # fmt: skip
-    """The leading eigenvector of M, cut to k units and improved; without k, of all of M."""
+    """Return the component of the leading eigenvector of M, truncated to k units and improved.
+
+    If k is None, it has all of M's eigenvector, and is not improved.
+    """
     supports, vector = state.supports, np.zeros(state.p)
     vector[relaxed.kept] = _core.leading_eigenvector(relaxed.matrix.copy())[1]
     vector = supports.oriented(vector)
-    norms = np.round(supports.norms(vector), 12)  # of equal variables the first
+    norms = np.round(supports.norms(vector), 12)  # so that the first of equal variables is chosen
     used = supports.allowed & ((norms > NEGLIGIBLE_ENTRY * norms.max()) | supports.included)
     units = used if k is None else supports.largest(norms, k)
     index = supports.index(units if supports.shapes else units & used)
     if len(index) == 0:
         return None
     entries = vector[index]
-    if not entries.any():  # in units without room
+    if not entries.any():  # the other units have no room
         entries = supports.ones(index)
     entries = (entries / np.linalg.norm(entries)).astype(state.operator.dtype)
     x = Solution(index, entries, 0.0, relaxed.n_iter, relaxed.converged)
@@ -270,6 +278,10 @@ def _loading(
 
 
 def _constrained(state: DeflatedOperator, k: int, solver: SemidefiniteRelaxation) -> _Relaxed | None:
+    """Return the relaxation with a cardinality k, over as few variables as penalties leave.
+
+    None if they have no variance.
+    """
     if state.supports.shapes:
         return _shaped(state, k, 0.0, solver)
     kept, limit = _with_variance(state), float(k - 1)
@@ -285,6 +297,7 @@ def _constrained(state: DeflatedOperator, k: int, solver: SemidefiniteRelaxation
 
 
 def _check_order(order: int, where: str, remedy: str) -> None:
+    """Refuse to solve for too many variables."""
     if order > RELAXATION_ORDER:
         raise ValueError(
             f"{where} {counted(order, 'variable')} remain, of which dspca solves for at most "
@@ -295,12 +308,14 @@ def _check_order(order: int, where: str, remedy: str) -> None:
 def _by_penalties(
     state: DeflatedOperator, p: int, limit: float, solver: SemidefiniteRelaxation
 ) -> _Relaxed | Index | None:
-    """The constrained relaxation, or fewer variables with the same optimum, where penalties tell.
+    """Return the constrained relaxation, or fewer variables with the same optimum, if penalties tell.
 
-    The optimum h(r) subject to s(M) <= r is concave. A penalty rho, solved to M with a gap g, shows
-    - where s(M) <= r: M is feasible, and h(r) is above its objective by g + rho (r - s(M)) at most;
-    - where s(M) > r: h(s(M)) - h(r) >= rho (s(M) - r) - g, so that the multiplier at r is at least
-      rho - g / (s(M) - r), and what that penalty eliminates is not needed.
+    None if they do not. Let s(M) be the sum of magnitudes off the diagonal. The optimum h(r) subject to s(M)
+    <= r is concave. A penalty rho, solved to M with a gap g, shows one of two things.
+
+    - If s(M) <= r, M is feasible, and h(r) is above its objective by at most g + rho (r - s(M)).
+    - If s(M) > r, h(s(M)) - h(r) >= rho (s(M) - r) - g. So the multiplier at r is at least
+      rho - g / (s(M) - r), and variables that this penalty eliminates are not needed.
     """
     most = RELAXATION_ORDER if p > RELAXATION_ORDER else p // 2
     rough = replace(solver, max_iter=ROUGH_ITERATIONS, tol=ROUGH_TOLERANCE)
@@ -335,10 +350,10 @@ def _by_penalties(
 
 
 def _within(relaxed: _Relaxed, state: DeflatedOperator, rho: float, limit: float) -> _Relaxed:
-    """A matrix of the penalized relaxation, as one with s(M) <= limit, and the bounds that it gives."""
+    """Return a matrix of the penalized relaxation as one with s(M) <= limit, and the bounds that it gives."""
     M, off = relaxed.matrix, _off_diagonal(relaxed)
     primal = relaxed.primal + rho * off
-    if off > limit:  # mixed with its diagonal, which is feasible
+    if off > limit:  # mix it with its diagonal, which is feasible
         own = float(symmetric_submatrix(state.operator, relaxed.kept).diagonal() @ M.diagonal())
         primal = own + (primal - own) * limit / off
         M = M * (limit / off) + np.diag(M.diagonal()) * (1 - limit / off)
@@ -347,11 +362,12 @@ def _within(relaxed: _Relaxed, state: DeflatedOperator, rho: float, limit: float
 
 
 def _off_diagonal(relaxed: _Relaxed) -> float:
-    """s(M)."""
+    """Return s(M), the sum of magnitudes off the diagonal."""
     return float(np.abs(relaxed.matrix).sum()) - 1
 
 
 def _penalized(state: DeflatedOperator, rho: float, solver: SemidefiniteRelaxation) -> _Relaxed | None:
+    """Return the relaxation with a penalty, over the variables that it does not eliminate."""
     if state.supports.shapes:
         return _shaped(state, None, rho, solver)
     kept = _survivors(state, rho)
@@ -362,7 +378,7 @@ def _penalized(state: DeflatedOperator, rho: float, solver: SemidefiniteRelaxati
 def _relax(
     state: DeflatedOperator, kept: Index, constrained: bool, limit: float, solver: SemidefiniteRelaxation
 ) -> _Relaxed | None:
-    """The relaxation over the variables kept; None where they have no variance."""
+    """Return the relaxation over these variables; None where they have no variance."""
     A = _block(state.operator, kept)
     if A is None:
         return None
@@ -372,7 +388,7 @@ def _relax(
 
 
 def _block(op: _core.Operator, kept: Index) -> Array | None:
-    """A of the variables kept, unless they have no variance."""
+    """Return A between these variables, unless they have no variance."""
     if len(kept) == 0:
         return None
     A = symmetric_submatrix(op, kept)
@@ -380,9 +396,11 @@ def _block(op: _core.Operator, kept: Index) -> Array | None:
 
 
 def _rounding(state: DeflatedOperator, index: Index, together: Callable[[AnyArray], float]) -> float:
-    """Of A = F'F among variables, as it is formed: of centered columns, or by products with all rows.
+    """Return how much rounding may change A = F'F between variables, as it is formed.
 
     An entry is off by at most gamma |F_i| |F_j|, and |F|'|F| has a norm of at most the sum of squares of F.
+    `together` makes of these squares what counts: the largest, or the sum. A is formed from centered columns,
+    or by products with all rows.
     """
     op, square, gamma = state.operator, state.diagonal, formed_error
     if not op.symmetric_form and (op.t or len(index) > largest_submatrix(op)):
@@ -394,12 +412,12 @@ def _rounding(state: DeflatedOperator, index: Index, together: Callable[[AnyArra
 
 
 def _lost(state: DeflatedOperator, kept: Index) -> float:
-    """What a bound may lack where A was rounded."""
+    """Return by how much rounding of A may have lowered a bound."""
     return 0.0 if state.operator.symmetric_form else _rounding(state, kept, np.sum)
 
 
 def _candidates(state: DeflatedOperator, k: int | None) -> Index:
-    """The variables of units that have room."""
+    """Return the variables of units that have room."""
     choice = state.supports
     fits = choice.allowed if k is None else choice.included | choice.fitting(choice.included, k)
     return choice.index(fits)
@@ -408,7 +426,7 @@ def _candidates(state: DeflatedOperator, k: int | None) -> Index:
 def _shaped(
     state: DeflatedOperator, k: int | None, penalty: float, solver: SemidefiniteRelaxation
 ) -> _Relaxed | None:
-    """The relaxation under what is known of the variables, of a cardinality or a penalty."""
+    """Return the relaxation with groups, included variables or signs, for a cardinality or a penalty."""
     choice = state.supports
     if state.quotient:
         raise ValueError("dspca takes include, groups and signs without deflation='generalized'")
@@ -429,11 +447,12 @@ def solve_shaped(
     A: Array, choice: Supports, kept: Index, k: int | None, penalty: float, max_iter: int, tol: float,
     hook: Report | None,
 ) -> tuple[_Relaxed, Array]:  # fmt: skip
-    """By shaped.c, to the tolerance; and the A - Y of which the bound is the largest eigenvalue.
+    """Return the relaxation by shaped.c, and the matrix A - Y whose largest eigenvalue is its bound.
 
-    Let x = (x_u) by units u, of size m_u as the cardinality counts them, I those that are included and K what
-    k leaves for the others. By Cauchy and Schwarz (sum sqrt(m_u) ||x_u||)^2 <= K sum ||x_u||^2, over u not in
-    I, which is the constraint of M = xx' there. For a penalty on (sum ||x_u||)^2, m_u is 1 and K is 0.
+    Let x = (x_u) by units u, of size m_u as the cardinality counts them, let I be the units that are
+    included, and K what k leaves for the others. By Cauchy and Schwarz (sum sqrt(m_u) ||x_u||)^2 <= K sum
+    ||x_u||^2 over u not in I, which is the constraint on M = xx' there. For a penalty on (sum ||x_u||)^2, m_u
+    is 1 and K is 0.
     """
     names, place = np.unique(choice.unit[kept], return_inverse=True)
     free = ~choice.included[names]
@@ -452,24 +471,27 @@ def solve_shaped(
 
 
 def _definite(state: DeflatedOperator) -> bool:
-    """Whether |A_ij|^2 <= A_ii A_jj is known: Hotelling deflation may leave A indefinite."""
+    """Whether |A_ij|^2 <= A_ii A_jj is known to hold; Hotelling deflation may leave A indefinite."""
     return state.operator.t == 0 or state.deflation.semidefinite
 
 
 def _with_variance(state: DeflatedOperator) -> Index:
-    """A variable without any is in no solution: its trace is better used by the others."""
+    """Return the variables with variance.
+
+    Others are in no solution, because the trace that they would take serves more elsewhere.
+    """
     if state.diagonal is None or not _definite(state):
         return np.arange(state.p)
     return np.flatnonzero(state.diagonal != 0)
 
 
 def _survivors(state: DeflatedOperator, rho: float) -> Index:
-    """The variables of some covariance above rho in magnitude, and the one of largest variance.
+    """Return the variables with a covariance above rho in magnitude, and the one of largest variance.
 
-    With Y_ij = A_ij in the rows of all others, these rows of A - Y are zero but for A_ii, which is
-    at most the largest variance, hence at most the optimum over the survivors: their dual bound holds
-    for all. As |A_ij|^2 <= A_ii A_jj, one of the two has to have a variance above rho. Where the hook is
-    true, all that this leaves.
+    Let Y_ij = A_ij in the rows of all other variables. These rows of A - Y are zero except for A_ii, which is
+    at most the largest variance, hence at most the optimum over the survivors: so their dual bound holds for
+    all. As |A_ij|^2 <= A_ii A_jj, one of i and j has a variance above rho. If the hook returns true, return
+    all that this leaves.
     """
     op, diagonal = state.operator, state.diagonal
     if diagonal is None:
@@ -488,7 +510,7 @@ def _survivors(state: DeflatedOperator, rho: float) -> Index:
     large = index[diagonal[index] > level]
     for start in range(0, len(large), COLUMNS_AT_A_TIME):
         stopped = state.hook is not None and state.hook(0)
-        if stopped and not ended(state.hook):  # but a callback has no bound without it
+        if stopped and not ended(state.hook):  # if the callback ended it, go on: there is no bound otherwise
             return index
         block = large[start : start + COLUMNS_AT_A_TIME]
         W = np.abs(rows_of(op, block).T)
