@@ -1,1 +1,1 @@
-"""What is maximized over supports: a file an objective, each by the contract of supports/objective."""
+"""What is maximized over supports: a file for each objective, by the contract of supports/objective."""

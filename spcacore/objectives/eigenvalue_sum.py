@@ -155,6 +155,7 @@ class LeadingSum(Objective):
         return self.supports.per_unit(np.square(self.A[:, S] @ V).sum(axis=1))
 
     def bound(self, inside: Units, free: Units) -> Bound:
+        """Return the least bound: by a level, for A and for `masked`, or by diagonal blocks."""
         supports, own = self.supports, self.supports.index(inside)
         index, room = supports.index(inside | free), supports.left(inside)
         G = self.A[np.ix_(index, index)]
@@ -306,9 +307,7 @@ class Partition(Objective):
         return np.concatenate([self.one.promise(one) / (self._part(one) or 1.0) for one in sets])
 
     def trades(self, units: Units) -> Iterable[tuple[float, Units]]:
-        """Yield ways in which two components trade a unit, each after a bound of its value, the
-        best first.
-        """
+        """Yield trades of a unit between two components, each after a bound of its value, the best first."""
         sets, whole = self.sets(units), self.value(units)
         size, ways = self.one.supports.size, []
         left = [k - int(size[one].sum()) for k, one in zip(self.sizes, sets, strict=True)]

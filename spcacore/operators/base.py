@@ -227,6 +227,7 @@ class DataInMemory(InMemory, DataStorage):
 
 
 def refuse_oblong(shape: tuple[int, ...], called: str = "X") -> None:
+    """Refuse a covariance that is not square."""
     if shape[0] != shape[1]:
         what, more = ("a covariance", "; use kind='data' for data") if called == "X" else (called, "")
         raise ValueError(f"{what} must be square, not of shape {shape}{more}")

@@ -85,14 +85,17 @@ def _first_rows(op: _core.Operator, index: Index, count: int) -> AnyArray:
 
 
 def _forward(op: _core.Operator, V: AnyArray) -> AnyArray:
+    """Return F V."""
     return op.forward_block(V)
 
 
 def _backward(op: _core.Operator, U: AnyArray) -> AnyArray:
+    """Return F'U times factor."""
     return op.backward_block(U)
 
 
 def _runs(op: _core.Operator, sorts: Index) -> AnyArray:
+    """Return A between the variables of each run of each sort, as one array."""
     return np.stack([A.copy() for A in in_runs(op, sorts)])
 
 
@@ -390,7 +393,7 @@ class BlockOperator:
 
     @property
     def formed(self) -> bool:
-        """Whether products need no pass."""
+        """Whether A is formed, so that products need no pass."""
         return self.gram.formed
 
     def form(self, noise: bool) -> bool:
@@ -413,6 +416,7 @@ class BlockOperator:
     def deflated(
         self, method: str, index: Index, value: AnyArray, image: AnyArray | None, amount: float
     ) -> BlockOperator:
+        """Return the operator with one more term removed, from `inner` and from submatrices."""
         inner = self.inner.deflated(method, index, value, image, amount)
         z = with_entries(self.p, index, value)
         w = z if image is None else np.asarray(image, np.float64)
@@ -483,6 +487,7 @@ class BlocksWorkingSet(WorkingSet):
     def _above(
         self, operator: _core.Operator, state: DeflatedOperator, vectors: Sequence[Vector]
     ) -> list[tuple[Index, AnyArray]]:
+        """Return what `WorkingSet._above` does, by one pass for all vectors."""
         V = np.zeros((operator.p, len(vectors)), operator.dtype, order="F")
         for c, (index, entries, _) in enumerate(vectors):
             V[index, c] = entries
@@ -561,6 +566,7 @@ class BlockData(DataStorage):
         return BlockOperator(columns, inner, LowRank.none(p))
 
     def problem(self, treatment: Standardization) -> Problem:
+        """Return the problem; the pass for the statistics forms A too, if that is wanted."""
         if self.blocks.summed:
             if not self.blocks.n_samples:
                 raise ValueError("X are the moments of no rows, or of rows without weight")

@@ -246,6 +246,7 @@ class DaskBlocks(RowBlocks):
         return nodes, lambda function, part: dask.delayed(function, pure=False)(part)
 
     def _sent(self, parts: list[Any]) -> list[Any]:
+        """Send large parts to the workers, and return their futures; small parts go with each task."""
         client = self.client
         if client is None or sum(getattr(part, "nbytes", 0) for part in parts) <= DASK_SMALL:
             return parts

@@ -132,7 +132,7 @@ class Field:
         needed = union(variables, *(removed for removed, _ in self._removed))
         new, free = variables[self._place[variables] < 0], np.flatnonzero(~are_among(self.index, needed))
         A, rows = self.matrix, np.empty((len(new), len(self.index)), np.float32)
-        variance = self._problem.variances[self.index[free]]  # of A without components rounding would decide
+        variance = self._problem.variances[self.index[free]]  # after deflation rounding would decide
         at = np.sort(free[np.argsort(variance, kind="stable")[: len(new)]])
         self._place[self.index[at]] = -1
         self.index[at], self._place[new] = new, at
@@ -142,7 +142,7 @@ class Field:
         else:
             self._columns[at] = op.columns(new)
             _core.matrix_product(self._columns[at], self._columns, float(op.factor), rows)
-        for removed, entries in self._removed:  # none of which has nonzeros among the new
+        for removed, entries in self._removed:  # these have no nonzeros at the new variables
             place, x = self._place[removed], entries.astype(np.float32)
             rows[:, place] -= np.outer(rows[:, place] @ x, x)
         A[at], A[:, at] = rows, rows.T

@@ -169,9 +169,8 @@ def leading_pairs(op: _core.Operator, r: int) -> tuple[Array, Array]:
         return leading_eigenvectors(op, r)
     samples = _core.dense(op.unscreened().outer().astype(np.float64), True)  # FF' has the same eigenvalues
     values, vectors = leading_eigenvectors(samples, r)
-    V = op.backward_block(np.asfortranarray(vectors, op.dtype)).astype(
-        np.float64, copy=False
-    )  # F'u / ||F'u||
+    # v = F'u / ||F'u||
+    V = op.backward_block(np.asfortranarray(vectors, op.dtype)).astype(np.float64, copy=False)
     return values, np.asfortranarray(orthonormal(unit_columns(V)))
 
 
@@ -215,6 +214,7 @@ def _shares_of(problem: Problem, r: int) -> Callable[[], Array]:
 
 
 def _shares(values: Array, total: float, r: int) -> Array:
+    """Return r shares: the eigenvalues over the total, then zeros."""
     shares = np.zeros(r)
     shares[: len(values)] = np.maximum(values, 0) / total
     return shares

@@ -258,6 +258,7 @@ def degree_weight(X: Any, tau: float) -> AnyArray:
 
 
 def _weight(data: _Data, rows: Array, tau: float) -> AnyArray:
+    """Return (rows + tau)^(-1/2), in the precision of the data."""
     return np.asarray(1 / np.sqrt(rows + tau), data.dtype)
 
 

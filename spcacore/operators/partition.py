@@ -1,4 +1,4 @@
-"""From what the caller gives to blocks of rows."""
+"""Blocks of rows, from what the caller gives."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def row_blocks(
 
 
 def matching_blocks(X: Any, p: int) -> RowBlocks:
-    """X in blocks of rows, of p columns."""
+    """Return X in blocks of rows, and refuse any other number of columns than p."""
     blocks = row_blocks(X)
     check_shape(blocks, "X", "m", p)
     return blocks

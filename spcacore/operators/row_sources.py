@@ -75,6 +75,7 @@ def as_numbers(block: Any, name: str) -> Any:
 
 
 def _are_paths(X: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether these are paths of files."""
     return len(X) > 0 and all(isinstance(part, (str, os.PathLike)) for part in X)
 
 
@@ -341,6 +342,7 @@ def _words(a: AnyArray) -> AnyArray:
 
 @lru_cache(maxsize=4)
 def _keys(n: int) -> NDArray[np.uint64]:
+    """Return n random numbers of 64 bits, always the same."""
     return np.random.PCG64(0).random_raw(n)
 
 

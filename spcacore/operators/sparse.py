@@ -162,6 +162,7 @@ class CompressedData(DataInMemory):
         return X.data.size, pairs_of(X.indptr if by_rows else X.indices, by_rows, self.shape[0])
 
     def by_columns(self) -> CompressedData:
+        """Return the data in CSC, if memory has room for a copy."""
         X, turned = self.matrix, copy(self)
         size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
         if X.format == "csr" and size <= available_memory() / 2:

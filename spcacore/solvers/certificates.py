@@ -331,7 +331,7 @@ def upper_bounds(state: DeflatedOperator, k: int, thresholds: bool = True) -> di
     # Few vectors and the diagonal for many variables, all of A for few
     whole = may_be_formed(op, BOUND_ORDER)
     if not whole:
-        if not state.deflation.semidefinite:  # bound A before deflation, which lowers it to an indefinite one
+        if not state.deflation.semidefinite:  # deflation lowers A, perhaps to an indefinite matrix: bound A
             state = replace(DeflatedOperator.from_problem(problem), hook=state.hook)
         bounds = _from_few_vectors(state, k)
         op = state.operator

@@ -106,6 +106,10 @@ class GreedySearch(Solver):
         return LeadingEigenvalue(state, K, strength, rows)
 
     def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
+        """Return the best component of this cardinality that the searches of the strategy find.
+
+        They run once for each strength of B = I + strength QQ'.
+        """
         best, n_iter, clock = None, 0, ProgressClock(state.hook)
         simple, rows = state.supports.simple, kept_rows(state.operator)
         strengths = _strengths(state)

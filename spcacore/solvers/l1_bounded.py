@@ -99,6 +99,7 @@ class PenalizedDecomposition(BoundedSolver):
         return _core.l1_threshold(y, l1_bound, state.supports.positive, np.empty_like(y))
 
     def solve(self, state: DeflatedOperator, l1_bound: float) -> Solution | None:
+        """Return the best of the runs; a constraint is met by runs with growing penalties after each."""
         op, two_way = state.operator, self.sample_l1_bound is not None
         if two_way and not state.deflation.semidefinite:
             raise ValueError(
@@ -225,6 +226,7 @@ class LassoComponent(BoundedSolver):
     orthogonal = True
 
     def solve(self, state: DeflatedOperator, l1_bound: float) -> Solution | None:
+        """Return the best of the runs, in which each step keeps the l1 bound and Q'x = 0 exactly."""
         op, tol = state.operator, self.tolerance(state.operator)
         if not state.quotient:
             state = state.orthogonal()

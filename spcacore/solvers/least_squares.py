@@ -71,6 +71,7 @@ class LeastSquaresSolver(Solver):
         return replace(super().from_record(problem, record), time_limit=seconds, node_limit=nodes)
 
     def solve(self, state: DeflatedOperator, sparsity: int | Explained) -> Solution | None:
+        """Return the best component of a cardinality or, by bisection, the smallest that explains a share."""
         if isinstance(state.hook, ProgressHook) and state.hook.whole and state.hook.ended:
             raise Ended
         of = sparsity.of if isinstance(sparsity, Explained) else None

@@ -179,7 +179,7 @@ class Search(OpenNodes):
         q = len(A)
         self.A, self.tol, self.k = A, tol, min(k, q)
         self.kept: Index = np.arange(q) if kept is None else kept
-        self.state: Any = state  # None of a matrix alone
+        self.state: Any = state  # None for a matrix alone
         self.plain: bool = state is None or not (state.quotient or state.constrained)
         self.gain: float = 1.0 if self.plain else np.inf  # of a bound, per excess over the level
         # The root: every variable may join

@@ -114,7 +114,7 @@ class Solver(ABC):
 
     @classmethod
     def from_record(cls, problem: Problem, record: Any) -> Self:
-        """The solver with the options of a record, of the same names, checked against the problem."""
+        """Return the solver with the options of a record, checked against the problem."""
         known: Any = cls
         own = {name: value for name, value in vars(record).items() if name in known.__dataclass_fields__}
         return known(**{name: float(x) if isinstance(x, np.floating) else x for name, x in own.items()})
@@ -210,6 +210,7 @@ Inner = tuple[Solver, Any]  # what `among_some` returns: the solver for some of 
 
 
 def _inner(solver: Solver, state: DeflatedOperator, sparsity: Any) -> Inner | None:
+    """Return the solver for the working set, and its sparsity; None without a set that it can use."""
     return None if state.problem.working_set is None else solver.among_some(state, sparsity)
 
 
@@ -385,6 +386,7 @@ def _renumbered(x: Solution, index: Index) -> Solution:
 
 
 def _same(x: Solution, y: Solution) -> bool:
+    """Whether two components have the same variables and entries."""
     return np.array_equal(x.index, y.index) and np.array_equal(x.entries, y.entries)
 
 

@@ -290,6 +290,7 @@ class AllowedEntries:
         return values if self.supports.signs is None else np.maximum(values, self._values(-Y))
 
     def _values(self, Y: Array) -> Array:
+        """Return the lower bound from each row of Y, by its entries of the asked signs."""
         supports = self.supports
         weight = supports.per_unit(np.square(supports.projected(Y)).T)
         free = supports.fitting(supports.included, supports.room)

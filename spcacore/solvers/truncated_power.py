@@ -69,6 +69,7 @@ class TruncatedPower(IterativeSolver):
         return replaced(super().from_record(problem, record), swaps=affordable if swaps else 0.0)
 
     def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
+        """Return the best component of the runs from all starts, or of a search of A as a matrix."""
         if self.nearby is not None and self.n_starts == 0:
             return self._from_one(state, self.nearby, cardinality)
         A = self.matrix(state)

@@ -98,7 +98,7 @@ class LeadingEigenvalue(Objective):
         self.next_to: Callable[[int], Index] | None = None
         self.order: Index = np.empty(0, np.intp)
         self.asked: Units = np.zeros(self.op.p, bool)
-        self.norm: Array = np.zeros(self.op.p)  # squared, of the columns of these rows
+        self.norm: Array = np.zeros(self.op.p)
 
     @cached_property
     def diagonal(self) -> Array:
@@ -217,6 +217,7 @@ class Feasible(LeadingEigenvalue):
     exact = False
 
     def solution(self, units: Units) -> Solution:
+        """Return the component of the best feasible vector on the support."""
         return fitted_on(self.state, self.supports.index(units))
 
 
@@ -233,6 +234,10 @@ class Slopes(LeadingEigenvalue):
         return S, self.op.submatrix(S).astype(np.float64)
 
     def entering(self, units: Units, others: Index) -> Index:
+        """Return the variable of the largest slope.
+
+        Without units, return all others or, if variances are not known, the variable of largest promise.
+        """
         x = self.solution(units) if units.any() else None
         if x is None:
             return others if self.state.diagonal is not None else np.array([np.argmax(self.promise(units))])
@@ -431,7 +436,7 @@ def swap_search(state: DeflatedOperator, x: Solution, budget: float) -> Solution
         return swap_units(state, x)
     if 20.0 * k**4 > budget or k > largest_submatrix(state.operator):
         return x
-    # Under a constraint or a quotient, and without A in memory, all rows of the support are needed
+    # Whether the budget allows all rows of A at the support, as swaps under a constraint or a quotient need
     affordable = float(k) * state.problem.cost + float(k) ** 2 * p <= budget
     if state.quotient or state.constrained:
         return swap_units(state, x) if affordable else x
@@ -492,7 +497,7 @@ def best_swap(
     outside[S] = False
     if state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
         outside &= diagonal + basis.without_each().max() > enough
-        computed = not op.symmetric_form and len(rows.lacking(S)) > 4  # which costs more than a product
+        computed = not op.symmetric_form and len(rows.lacking(S)) > 4  # these rows cost more than a product
         if affordable and computed:
             outside &= within_reach(state, basis, S, diagonal, enough)
     candidate = np.flatnonzero(outside)

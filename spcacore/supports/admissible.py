@@ -374,6 +374,7 @@ def variables_of(given: Any, name: str, p: int, names: Names) -> Index:
 
 
 def _signs(signs: Any, p: int, names: Names) -> NDArray[np.int8] | None:
+    """Return the signs that the caller gave, checked, one for each variable; None if all are 0."""
     if signs is None:
         return None
     if isinstance(signs, (bool, np.bool_, str, bytes)) or (np.ndim(signs) == 0 and signs not in (-1, 1)):
@@ -392,6 +393,7 @@ def _signs(signs: Any, p: int, names: Names) -> NDArray[np.int8] | None:
 
 
 def _name_of(names: Names, j: int) -> Any:
+    """Return the name of a variable, or its number if there are no names."""
     return j if names is None else names[j]
 
 

@@ -237,6 +237,7 @@ def enumerated(
 
 
 def _mask(bits: int, n: int) -> Units:
+    """Return the units of these bits, as a mask."""
     return ((bits >> np.arange(n)) & 1).astype(bool)
 
 
