@@ -12,8 +12,8 @@ entries of PAP. So V need not be exact, and a few Lanczos vectors serve at any p
 for what they miss.
 
 Several loadings span a space whose projection Q is zero outside the K rows that any of them uses. Tr(QA) is
-the same sum with t_l = v_l'Qv_l, which is at most the sum of the K largest v_lj^2; sum_l t_l <= r, and sum_l
-|v_l'Qr_l| <= (r sum_l rho_l^2)^(1/2). joint_bound.py has further bounds for several loadings.
+the same sum with t_l = v_l'Qv_l, which is at most the sum of the K largest v_lj^2; sum_l t_l <= r, and
+sum_l |v_l'Qr_l| <= (r sum_l rho_l^2)^(1/2). joint_bound.py has further bounds for several loadings.
 """
 
 from __future__ import annotations

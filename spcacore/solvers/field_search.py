@@ -393,9 +393,9 @@ def rises_above_noise(state: DeflatedOperator, x: Solution) -> bool:
     standard deviation s. If a better support exists, its correlations are larger still, and the start from
     one of its variables sees them.
 
-    Where A is a matrix, so that another start costs little, unequal weights w count as fewer, m = (sum w)^2 /
-    sum w^2; then m is k - 1 where one variable has nearly all of x. The s of an earlier component is used
-    where it leaves no doubt: s would have to grow NOISE_GROWTH times.
+    Where A is a matrix, so that another start costs little, unequal weights w count as fewer:
+    m = (sum w)^2 / sum w^2, which is k - 1 where one variable has nearly all of x. The s of an earlier
+    component is used where it leaves no doubt: s would have to grow NOISE_GROWTH times.
 
     Correlations of independent variables deviate by n^(-1/2), whatever their distribution. With heavy tails,
     as in rare counts, most are smaller, and s is at least n^(-1/2). Where they deviate by much more, as in

@@ -28,7 +28,7 @@ Run = Callable[[_core.Operator, Index, AnyArray], Solution | None]
 def penalty_continuation(
     state: DeflatedOperator, x: Solution, run: Run, weights: tuple[float, ...] = CONTINUATION
 ) -> Solution | None:
-    """Return the best component that runs with a growing penalty on the span of Q find, where Q'x must be 0.
+    """Follow a run by runs with a growing penalty on the span of Q, and return the best x with Q'x = 0.
 
     x is what the run without a penalty found; without a constraint it is returned as it is. Each run starts
     from the last one and ascends x'(A - weight QQ')x, so that its support settles near one that has a

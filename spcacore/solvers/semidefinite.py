@@ -310,8 +310,8 @@ def _by_penalties(
 ) -> _Relaxed | Index | None:
     """Return the constrained relaxation, or fewer variables with the same optimum, if penalties tell.
 
-    None if they do not. Let s(M) be the sum of magnitudes off the diagonal. The optimum h(r) subject to s(M)
-    <= r is concave. A penalty rho, solved to M with a gap g, shows one of two things.
+    None if they do not. Let s(M) be the sum of magnitudes off the diagonal. The optimum h(r) subject to
+    s(M) <= r is concave. A penalty rho, solved to M with a gap g, shows one of two things.
 
     - If s(M) <= r, M is feasible, and h(r) is above its objective by at most g + rho (r - s(M)).
     - If s(M) > r, h(s(M)) - h(r) >= rho (s(M) - r) - g. So the multiplier at r is at least

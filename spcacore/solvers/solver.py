@@ -490,9 +490,13 @@ class _Dense:
     def bracket(self, of: str, least: float) -> tuple[int, int, Solution | None]:
         """Return the smallest cardinality that may suffice, one that does, and a component of it or None.
 
-        With k variables, c^2 = (x'u)^2 is at most the sum of the k largest u_j^2, and x'Ax <= l c^2 + m (1 -
-        c^2). This rules out small k. The k largest entries of u make a component, which shows that a k
-        suffices; its values are re-fitted where the truncated vector is not feasible.
+        With k variables, c^2 = (x'u)^2 is at most the sum of the k largest u_j^2, which rules out small k
+        because
+
+            x'Ax <= l c^2 + m (1 - c^2).
+
+        The k largest entries of u make a component, which shows that a k suffices; its values are re-fitted
+        where the truncated vector is not feasible.
         """
         plain = not (self.state.quotient or self.state.constrained)
         order = descending(np.abs(self.vector))

@@ -466,7 +466,10 @@ def _is_apart(x: Solution, basis: PencilBasis) -> bool:
 def _swapped(
     A: AnyArray, state: DeflatedOperator, x: Solution, clock: ProgressClock
 ) -> tuple[Solution, bool]:
-    """Return x after all swaps that a kernel finds on A in memory, and whether no more are left."""
+    """Return x after the swaps that a kernel finds on A in memory, and whether that is all.
+
+    It is not, if the two largest eigenvalues are too close for the kernel's bounds.
+    """
     diagonal = np.ascontiguousarray(state.diagonal, np.float64)
     limits = RISE, SWAP_GAP, SWAP_SLACK.of(A.dtype), TIE.double, SWAPS_AT_A_TIME
     while True:
@@ -543,9 +546,9 @@ def within_reach(
 ) -> Mask:
     """Mark the variables that may raise the largest eigenvalue of a support above the level.
 
-    This takes one product with A. The argument is that of exchange.c with another bound on c't, where c =
-    A_Sj. A = F'F is semidefinite, so the coefficients b_m of c along the eigenvectors satisfy sum_m b_m^2 /
-    lambda_m <= a_jj. With s = b_1,
+    This takes one product with A. The argument is that of exchange.c with another bound on c't, for c = A_Sj.
+    A = F'F is semidefinite, so the coefficients b_m of c along the eigenvectors satisfy
+    sum_m b_m^2 / lambda_m <= a_jj. With s = b_1,
 
         c't = sum_(m > 1) b_m^2 / (level - lambda_m) <= lambda_2 / (level - lambda_2) (a_jj - s^2 / lambda_1).
     """
