@@ -308,8 +308,8 @@ def symmetric_submatrix(
             if rows is columns:
                 A[rows, rows] = op.submatrix(index[rows])
                 continue
-            both, count = op.submatrix(np.append(index[rows], index[columns])), len(index[rows])
-            A[rows, columns] = both[:count, count:]
+            square, count = op.submatrix(np.append(index[rows], index[columns])), len(index[rows])
+            A[rows, columns] = square[:count, count:]
             A[columns, rows] = A[rows, columns].T
     return symmetrized(A)
 

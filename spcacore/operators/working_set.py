@@ -78,12 +78,12 @@ class WorkingSet:
         The entrants come by decreasing weight. Where memory does not allow all of that, return the used
         variables with as many entrants as it allows, or None if it allows none.
         """
-        both = union(active, entrants)
-        if len(both) > self.most:
-            both = union(used, entrants[: max(self.most - len(used), 0)])
-            if len(both) == len(used):
+        larger = union(active, entrants)
+        if len(larger) > self.most:
+            larger = union(used, entrants[: max(self.most - len(used), 0)])
+            if len(larger) == len(used):
                 return None
-        return both if self.admit(both) else None
+        return larger if self.admit(larger) else None
 
     def admit(self, index: Index) -> bool:
         """Let variables join, in the place of others if memory needs it; False if there is no room."""

@@ -92,8 +92,8 @@ class FieldSearch:
     def at_once(self) -> bool:
         """Whether a race comes first, before any search from one start.
 
-        It does if variances do not tell which variables to try, and a race costs less than dense leading
-        vectors.
+        It does where a race costs less than dense leading vectors, if variables are few or variances do not
+        tell which ones to try.
         """
         p, cheap = self.state.p, self.state.p <= FIELD_ORDER or self.state.problem.cost > KRYLOV_WORK
         return cheap and p > BRIEF_ORDER and self._untold()

@@ -105,10 +105,10 @@ class GeneralizedPower(IterativeSolver):
         limits = self.max_iter, self.tolerance(op), state.hook
         steps = self._steps(state.supports, gamma)
         best, lacking, most, runs = None, None, -math.inf, 0
-        again, work = 0, 0.0  # runs that ended at the best value, and the multiplications of all
+        agreed, work = 0, 0.0  # runs that ended at the best value, and the multiplications of all
         for tried, (index, entries, _) in enumerate(starts):
             enough = tried >= COLUMN_STARTS_LEAST and work > START_WORK
-            if best is not None and (ended(state.hook) or (self._chooses and (again > SAME_ENDS or enough))):
+            if best is not None and (ended(state.hook) or (self._chooses and (agreed > SAME_ENDS or enough))):
                 break
             new, objective = steps.ascend(op, index, entries, *limits)
             runs += 1
@@ -119,15 +119,15 @@ class GeneralizedPower(IterativeSolver):
             if new.converged and objective <= rounding * first_term:
                 continue
             if best is not None and objective <= most + rounding * abs(most):
-                again += objective >= most - 100 * self.tolerance(op) * abs(most)
+                agreed += objective >= most - 100 * self.tolerance(op) * abs(most)
                 continue
             if self.renormalize:
                 new = refit(state, new)
             if new.objective > -math.inf:
-                best, most, again = new, objective, 1
+                best, most, agreed = new, objective, 1
             elif best is None:
                 lacking = new
-        return lacking if best is None else replaced(best, tally=Tally(runs, runs, again))
+        return lacking if best is None else replaced(best, tally=Tally(runs, runs, agreed))
 
     def _threshold(self, state: DeflatedOperator, penalties: Any, weights: Any = 1.0) -> Any:
         """Return penalties of sqrt(z'Az), or of z'Az with the l0 norm, in the units of the operator."""

@@ -323,7 +323,7 @@ class _Ascent:
         # Each part by itself: Z, the diagonal of C, and C on the supports
         A, p = self.A, len(self.A)
         Z = _positive(self.Z - self.UZ - self.W / self.tau)
-        diagonal, both = self.C.diagonal(), self.Z + self.C
+        diagonal, total = self.C.diagonal(), self.Z + self.C
         own = _beyond(self.set_levels(self.pool.decompose(self.C), diagonal - self.Ud), diagonal)
         sums, counts = self.pool.lower(np.maximum(self.levels, 0))
         z, before = _beyond(Z, self.Z) + self.UZ, (self.C, self.Z)
@@ -335,11 +335,11 @@ class _Ascent:
         else:
             sums[np.diag_indices(p)] += own + self.Ud
             counts[np.diag_indices(p)] += 1
-            rest = A - both - self.UA
+            rest = A - total - self.UA
             values, E = np.linalg.eigh(rest)
             rest -= recomposed(E, in_fantope(self.tau * values, len(self.sizes)) / self.tau)
-            B = _positive(both - self.UB)
-            a, b = _beyond(A - rest, both) - self.UA, _beyond(B, both) + self.UB  # both are to be Z + C
+            B = _positive(total - self.UB)
+            a, b = _beyond(A - rest, total) - self.UA, _beyond(B, total) + self.UB  # both are to be Z + C
             one, two = a + z + b, a + b + sums
             self.Z = ((2 + counts) * one - 2 * two) / (2 + 3 * counts)
             self.C = (3 * two - 2 * one) / (2 + 3 * counts)

@@ -165,7 +165,9 @@ class LeastSquaresSearch:
         """Return a cardinality at which forward search reaches a value; the largest one if it never does."""
         if not self.ratio.usable.any():
             return None
-        objective = self._of(0.0 if self.Q is None else GREEDY_PENALTIES[-1], False, self.supports.bounds[1])
+        objective = self._objective(
+            0.0 if self.Q is None else GREEDY_PENALTIES[-1], False, self.supports.bounds[1]
+        )
         for units in self._path(objective):
             k = int(self.supports.size[units].sum())
             if objective.value(units) >= value:
@@ -174,7 +176,7 @@ class LeastSquaresSearch:
                     return k
         return self.supports.bounds[1]
 
-    def _of(self, weight: float, of_score: bool, k: int) -> RatioOfUnits:
+    def _objective(self, weight: float, of_score: bool, k: int) -> RatioOfUnits:
         """Return the ratio as an objective on supports of up to k, and keep it.
 
         `weight` is that of the penalty on the span of earlier components.
@@ -204,7 +206,7 @@ class LeastSquaresSearch:
         One path serves all k, unless units of different size share the room.
         """
         shared = self.supports.counts_variables
-        objective = self._of(weight, of_score, k if shared else self.supports.bounds[1])
+        objective = self._objective(weight, of_score, k if shared else self.supports.bounds[1])
         units = self.supports.included
         for more in self._path(objective):
             if self.supports.size[more].sum() > k:
@@ -221,7 +223,7 @@ class LeastSquaresSearch:
     def _supports(self, k: int, start: Solution | None) -> Iterator[Support]:
         """Yield what the searches find, and what swaps make of it, each with its best feasible x."""
         for weight in (0.0,) if self.Q is None else GREEDY_PENALTIES:
-            objective, known = self._of(weight, False, k), set[bytes]()
+            objective, known = self._objective(weight, False, k), set[bytes]()
             for units in self._ends(objective, weight, k, start):
                 for improve in (False, True) if self.solver.swaps else (False,):
                     if improve:

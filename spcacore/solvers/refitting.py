@@ -42,10 +42,10 @@ def penalty_continuation(
     best, met, scale = refit(state, x), {x.index.tobytes()}, x.objective
     total, new = x.n_iter, x
     for weight in weights:
-        again = run(state.operator.with_penalty(weight * scale), new.index, new.entries)
-        if again is None:
+        penalized = run(state.operator.with_penalty(weight * scale), new.index, new.entries)
+        if penalized is None:
             break
-        new, total = again, total + again.n_iter
+        new, total = penalized, total + penalized.n_iter
         if new.index.tobytes() in met:
             continue
         met.add(new.index.tobytes())

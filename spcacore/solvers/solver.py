@@ -417,10 +417,10 @@ def fewest_variables(solver: Solver, state: DeflatedOperator, share: Explained) 
         return solver.solve(state, share)
     # Cardinalities between which the answer lies, from the ordinary component alone
     least = least_share(share, state)
-    dense = _Dense(state)
-    if not dense.value > state.problem.noise(np.arange(1), state.deflation.first_order):
+    ordinary = _OrdinaryComponent(state)
+    if not ordinary.value > state.problem.noise(np.arange(1), state.deflation.first_order):
         return None
-    low, high, first = dense.bracket(share.of, least)
+    low, high, first = ordinary.bracket(share.of, least)
     if not state.supports.plain:  # the truncated vector may have other variables, and be no bound
         fewest, high = state.supports.bounds
         low, first = min(max(low, fewest), high) if not state.supports.grouped else fewest, None
@@ -431,7 +431,7 @@ def fewest_variables(solver: Solver, state: DeflatedOperator, share: Explained) 
     if path is not None:
         last = first
         for x in path:
-            if x.objective > -np.inf and dense.share(share.of, x) >= least:
+            if x.objective > -np.inf and ordinary.share(share.of, x) >= least:
                 return drop_zeros(x)
             last = x if first is None else first
         return drop_zeros(last)
@@ -440,7 +440,7 @@ def fewest_variables(solver: Solver, state: DeflatedOperator, share: Explained) 
     def solve_at(k: int, near: Solution | None) -> Solution | None:
         return (solver if near is None else solver.near(near)).find(state, k)
 
-    return bisect(solve_at, lambda x: dense.share(share.of, x) >= least, low, high, state.hook, first)
+    return bisect(solve_at, lambda x: ordinary.share(share.of, x) >= least, low, high, state.hook, first)
 
 
 def bisect(
@@ -465,7 +465,7 @@ def bisect(
     return best
 
 
-class _Dense:
+class _OrdinaryComponent:
     """The ordinary component of the deflated A: its vector u, its eigenvalue l, and the second one, m."""
 
     def __init__(self, state: DeflatedOperator):

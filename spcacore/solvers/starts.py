@@ -343,8 +343,8 @@ class Columns:
     def of(cls, state: DeflatedOperator) -> Columns | None:
         """Return A between all variables, or between as many as it is quickly formed for.
 
-        None if only products with A are known. If not all variables are compared, the matrix is a field,
-        which is in single precision and formed once in a call.
+        None if only products with A are known. Unless A is a matrix in memory already, it is a field where
+        that is possible: in single precision, and formed once in a call.
         """
         op, p = state.operator, state.p
         if state.diagonal is None or op.by_passes or state.problem.filled is not None:

@@ -320,9 +320,9 @@ def strong_variables_bound(
         return np.inf, every
     strong, together, tried = _core.select_largest(d, count), np.full(k, np.inf), False
     weak = np.delete(every, strong)
-    if _of_weak(d[weak], together)[-1] >= below:
+    if _weak_bounds(d[weak], together)[-1] >= below:
         together, tried = _within_groups(op, weak, d[weak], rounding, k, below, hook), True
-        if _of_weak(d[weak], together)[-1] >= below:
+        if _weak_bounds(d[weak], together)[-1] >= below:
             return np.inf, every
     # f(j), the level, and s_w(j)
     value, found = _climb(op, _core.select_largest(d, k))
@@ -433,7 +433,7 @@ def _coupling(
     return sums
 
 
-def _of_weak(d: Array, together: Array) -> Array:
+def _weak_bounds(d: Array, together: Array) -> Array:
     """Return e(0), e(1), .."""
     top = np.sort(d)[::-1][: len(together)]
     return np.append(0.0, np.cumsum(np.minimum(top, together[: len(top)])))
@@ -460,14 +460,14 @@ def _within_groups(
             W = np.abs(op.gram(rest, None, len(part)) if formed else rows_of(op, part)[:, rest])
             np.fill_diagonal(W, 0)
             np.maximum(together[groups:], float(W.max()) + lost, out=together[groups:])
-            if _of_weak(d, together)[-1] >= below:
+            if _weak_bounds(d, together)[-1] >= below:
                 return np.full(k, np.inf)
     return together
 
 
 def _reach(f: Array, d: Array, sums: Array, k: int, together: Array) -> Array:
     """Return h(t) for t = 0 .. k, with k variables in all, as far as there are t weak ones."""
-    e = _of_weak(d, together[:k])
+    e = _weak_bounds(d, together[:k])
     h = f[k::-1][: len(e)].copy()
     for t in range(1, len(e)):
         c2 = float(np.partition(sums[:, k - t], len(d) - t)[len(d) - t :].sum())
@@ -481,7 +481,7 @@ def _survivors(
 ) -> Mask:  # fmt: skip
     """Mark the weak variables that may be one of t in a support, for a t with h(t) above the level."""
     fewer = _reach(f, d, sums, k - 1, together)
-    e = _of_weak(d, together)
+    e = _weak_bounds(d, together)
     kept = d >= level
     for t in range(1, len(h)):
         if h[t] > level:

@@ -89,9 +89,9 @@ class Supports:
             raise ValueError(
                 f"exclude has only a part of the group {labels[half[0]]!r}; a group is in or out as a whole"
             )
-        both = np.intersect1d(inside_units, outside_units)
-        if len(both):
-            raise ValueError(f"the {what} {labels[both[0]]!r} is in include and in exclude")
+        clash = np.intersect1d(inside_units, outside_units)
+        if len(clash):
+            raise ValueError(f"the {what} {labels[clash[0]]!r} is in include and in exclude")
         allowed, included = np.ones(n_units, bool), np.zeros(n_units, bool)
         allowed[outside_units], included[inside_units] = False, True
         if not allowed.any():
