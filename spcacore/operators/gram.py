@@ -233,7 +233,7 @@ def shares_when_asked(problem: Problem, r: int) -> Callable[[], Array] | None:
 
 _SPARE_ROWS = 256  # kept beside those of a support, because variables may leave it and come back
 _ROWS_AT_A_TIME = 32  # computed from data in memory
-_MET = 16  # rows that, at first, count as having been asked for when they were known already
+_MET = 16  # the first value of `met`, so that the first rows bring others too
 
 
 def largest_submatrix(op: _core.Operator) -> int:

@@ -475,8 +475,8 @@ def _from_few_vectors(state: DeflatedOperator, k: int, r: int = 1) -> dict[str, 
 def _largest_beyond(theta: Array, spectrum: Array, off: float) -> float:
     """Return a bound on the largest eigenvalue of PAP.
 
-    `theta` has the eigenvalues of H, and `spectrum` one more of A; both descend. The eigenvalues of diag(H,
-    W'AW), where W is the complement of V, are within ||R|| of those of A. So at most h of them exceed
+    `theta` has the eigenvalues of H, and `spectrum` one more of A; both descend. The eigenvalues of H and of
+    W'AW together, where W is the complement of V, are within ||R|| of those of A. So at most h of them exceed
     lambda_(h+1) + ||R||, and if H has h of these, PAP has none. `off` is ||R|| and what rounding can add,
     because the last bit would decide where theta_h is lambda_(h+1).
     """

@@ -440,10 +440,12 @@ def _survivors_in_turn(state: DeflatedOperator, k: int, best: Solution, tol: flo
     """Return the variables that may belong to a better support, by all columns of A.
 
     This serves where variances do not tell, because all are equal, for example. Let U bound x'Ax for k - 1
-    nonzeros. No support with j beats the level if the k - 1 largest a_jl^2 sum to at most (level - a_jj)
-    (level - U) (bordered, as in branch_and_bound.c, step 4). U comes from 2, 3, .. nonzeros in turn. Each
-    number leaves so few variables that a search among them bounds x'Ax for it, and the next number needs that
-    bound.
+    nonzeros. No support with j beats the level if the sum of the k - 1 largest a_jl^2 is at most
+
+        (level - a_jj) (level - U)
+
+    (bordered, as in branch_and_bound.c, step 4). U comes from 2, 3, .. nonzeros in turn. Each number leaves
+    so few variables that a search among them bounds x'Ax for it, and the next number needs that bound.
     """
     p, op, slack = state.p, state.operator, EXACT_SLACK.of(state.operator.dtype)
     d = state.variances + slack * state.problem.variances

@@ -290,8 +290,8 @@ def _better(state: DeflatedOperator, old: Solution, new: Solution) -> Solution:
 def _begins(state: DeflatedOperator, K: int) -> list[int]:
     """Return variables that forward search may begin with: those that lead furthest on a field.
 
-    For each cardinality one of them is best. They are sought among two groups of variables. One leads the
-    ends of a race. The columns of the other have the largest norms of their k largest entries, where
+    For each cardinality one of them is best. They are sought in two groups: variables that lead the ends of a
+    race, and variables whose columns have the largest norms of their k largest entries. In the second group,
     variables that an earlier one leads to at once are left out.
     """
     if K == 1 or state.constrained or state.quotient or not can_be_formed(state):

@@ -220,8 +220,10 @@ class _Ascent:
     cost.
 
     Without a constraint A - B, B, Z, the diagonal of C and C on the supports are parts. alpha + beta m is at
-    least the largest eigenvalue of C on supports of m variables, and r alpha + beta
-    sum_t k_t + sum_j (c_jj - 2 beta)+ is their part of the bound.
+    least the largest eigenvalue of C on supports of m variables. Together these levels and the diagonal of C
+    make
+
+        r alpha + beta sum_t k_t + sum_j (c_jj - 2 beta)+.
     """
 
     def __init__(self, A: Matrix, sizes: tuple[int, ...], constraint: str | None, stop: Report):
