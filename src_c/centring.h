@@ -6,8 +6,8 @@
 #define SPCA_CENTRING_H
 #include "real.h"
 
-/* w = range weight v: dense into w (p) if asked or if v is dense, else value by value.  Returns
- * mean'w. */
+/* w = range weight v, and returns mean'w.  w is dense (p) where `dense` asks for it or v is dense;
+ * else w_a belongs to variable index_a of v. */
 static inline real weighted(const operator_t *A, vector_t v, int dense, real *w)
 {
     real shift = 0;
@@ -22,13 +22,13 @@ static inline real weighted(const operator_t *A, vector_t v, int dense, real *w)
     return shift;
 }
 
-/* An index of compressed storage. */
+/* array[q] of compressed storage: an int64 where the indices are wide, else an int32. */
 static inline spca_int at(const void *array, int wide, spca_int q)
 {
     return wide ? (spca_int)((const int64_t *)array)[q] : (spca_int)((const int32_t *)array)[q];
 }
 
-/* The first entries of a line into the cache; a processor foresees the others. */
+/* Fetches the first entries of line l into the cache; the processor foresees the others. */
 static inline void fetch_line(const operator_t *A, const int wide, spca_int l)
 {
     enum { FIRST = 512, REALS = 64 / sizeof(real) };
@@ -39,7 +39,8 @@ static inline void fetch_line(const operator_t *A, const int wide, spca_int l)
     for (spca_int i = q; i < last; i += 64 / size) FETCH((const char *)A->indices + i * size);
 }
 
-/* The first place between first and last whose index is at least j. */
+/* By bisection: the first place q in [first, last) whose index is at least j, or last.  The indices
+ * ascend. */
 static inline spca_int place_of(const void *indices, const int wide, spca_int first, spca_int last,
                                 spca_int j)
 {
@@ -53,7 +54,7 @@ static inline spca_int place_of(const void *indices, const int wide, spca_int fi
     return first;
 }
 
-/* 1'f, in the order of strands_dot. */
+/* 1'f, with the additions in the order of strands_dot. */
 static inline real sum_of(spca_int n, const real *f)
 {
     real sum[STRANDS] = {0};
@@ -61,14 +62,16 @@ static inline real sum_of(spca_int n, const real *f)
     return add_strands(sum);
 }
 
-/* s'f, in that order too; 0 where no mean needs it. */
+/* s'f in that order too (s = 1 without row centers); 0 where there are no means, since nothing asks
+ * for it then. */
 static inline real total_of(const operator_t *A, const real *f)
 {
     if (!A->mean) return 0;
     return A->row_center ? strands_dot(A->n, A->row_center, f) : sum_of(A->n, f);
 }
 
-/* f <- range (u f - shift s) at rows from i0. */
+/* f <- range (u f - shift s): rows of F v from rows of X w (at i0, `rows` of them), where shift =
+ * mean'w. */
 static inline void finish_rows(const operator_t *A, spca_int i0, spca_int rows, real shift, real *f)
 {
     const real *u = A->row_weight ? A->row_weight + i0 : NULL;
@@ -81,13 +84,14 @@ static inline void finish_rows(const operator_t *A, spca_int i0, spca_int rows, 
         for (spca_int i = 0; i < rows; i++) f[i] = A->range * (u[i] * f[i] - shift * s[i]);
 }
 
-/* f <- u f at rows from i0. */
+/* f <- u f at `rows` rows from i0. */
 static inline void weight_rows(const operator_t *A, spca_int i0, spca_int rows, real *f)
 {
     for (spca_int i = 0; A->row_weight && i < rows; i++) f[i] *= A->row_weight[i0 + i];
 }
 
-/* From X'(u f): y <- range weight (y - total mean) at the columns of the list. */
+/* y <- range weight (y - total mean) at the columns of the list (NULL: all): entries of F'f from y
+ * = X'(u g), where total = s'g. */
 static inline void finish_backward(const operator_t *A, real total, spca_int count,
                                    const spca_int *list, real *y)
 {
@@ -98,6 +102,8 @@ static inline void finish_backward(const operator_t *A, real total, spca_int cou
     for (spca_int a = 0; A->range != 1 && a < count; a++) y[a] *= A->range;
 }
 
+/* f (m) <- F v from the product with w: of X, as finish_rows has it; of a covariance, range weight
+ * f. */
 static inline void finish_forward(const operator_t *A, real shift, real *f)
 {
     if (A->symmetric_form && A->weight)
@@ -106,17 +112,19 @@ static inline void finish_forward(const operator_t *A, real shift, real *f)
         finish_rows(A, 0, A->m, shift, f);
 }
 
-/* What a column j of F is multiplied by besides the first range. */
+/* The factor of column j of F beside the first range, which has been applied to entries of X. */
 static inline real column_weight(const operator_t *A, spca_int j)
 {
     return A->range * (A->weight ? A->weight[j] : 1);
 }
 
+/* u_i, 1 without row weights. */
 static inline real row_weight(const operator_t *A, spca_int i)
 {
     return A->row_weight ? A->row_weight[i] : 1;
 }
 
+/* s_i, 1 without row centers. */
 static inline real row_center(const operator_t *A, spca_int i)
 {
     return A->row_center ? A->row_center[i] : 1;

@@ -1,16 +1,16 @@
 /* pool.c - threads for the parts of a loop, which sleep on a condition variable between loops.
  *
  * Parts are handed out one after the other to whoever asks next.  They write to places of their
- * own, so that results do not depend on who had which.  The caller takes parts like the others, and
- * it alone asks stop; the others read a flag.  A caller who finds the threads busy does all by
- * itself: a second set of threads would only fight for the cores.
+ * own, so results do not depend on who did which.  The caller takes parts like the others, and it
+ * alone asks stop; the others read a flag.  A caller that finds the threads busy does all parts by
+ * itself, because a second set of threads would only fight for the cores.
  *
  * On a busy machine a thread may lose its core in the middle of a part, and the caller waits for
- * it. After a loop in which that took long, the next ones are the caller's own, twice as many each
- * time.
+ * it.  After a loop in which that took long, the caller does the next loops alone: 1, then 3, 7,
+ * ... as long as waits stay long.
  *
- * Before a fork the threads leave their loop and end, and its caller goes on alone: neither side
- * has a thread that the other lacks, nor a part that nobody does. */
+ * Before a fork the threads leave their loop and end, and its caller goes on alone.  So neither
+ * process has a thread that the other lacks, nor a part that nobody does. */
 #ifndef _WIN32
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -18,35 +18,38 @@
 #include "native_threads.h"
 #include <fenv.h>
 
-enum { MOST_ALONE = 256 }; /* loops */
-#define WAIT 1e-4          /* seconds: a thread that has its core is woken and done in less */
+enum { MOST_ALONE = 256 }; /* the most loops that are done alone in a row */
+#define WAIT 1e-4          /* in seconds; a thread that has its core wakes up and ends in less */
 
 /* One loop, on the stack of its caller. */
 typedef struct {
     spca_task task;
     void *context;
     spca_int count;
-    fenv_t floating; /* rounding and subnormal numbers as the caller has them */
+    fenv_t floating; /* the caller's modes of rounding and of subnormal numbers */
+    /* the next part; parts are handed out until `ended` */
     counter_t next;
     flag_t ended;
-    int wanted, active; /* threads that may still come, and that are there; of the pool's lock */
+    int wanted, active; /* how many threads may still join, and how many are at work; guarded by the
+                           pool's lock */
 } loop_t;
 
 static struct {
-    lock_t ending; /* of those who end the threads; taken before the lock */
+    lock_t ending; /* held while threads are ended; always taken before `lock` */
     lock_t lock;
     condition_t work, done;
     thread_t thread[SPCA_MOST_THREADS];
-    int threads, busy;
-    int alone, spell; /* loops that the next callers do alone, and how many they were last */
+    int threads, busy; /* how many there are; whether a loop has them */
+    int alone, spell;  /* how many of the next loops are done alone, and how many were when this was
+                          last set */
     loop_t *loop;
-    flag_t limit, leaving;
+    flag_t limit, leaving; /* leaving: threads are to end */
 } pool = {.ending = LOCK_INITIALIZER,
           .lock = LOCK_INITIALIZER,
           .work = CONDITION_INITIALIZER,
           .done = CONDITION_INITIALIZER,
           .limit = 1};
-OF_THREAD int own_limit; /* or 0 */
+OF_THREAD int own_limit; /* of this thread, or 0 for none */
 
 /* The next part, or count where there is none. */
 static spca_int take(loop_t *loop)
@@ -56,6 +59,8 @@ static spca_int take(loop_t *loop)
     return part < loop->count ? part : loop->count;
 }
 
+/* What a thread does: waits for a loop that wants it, takes parts until there are none, and waits
+ * again; until all threads are to leave. */
 static void serve(void)
 {
     lock(&pool.lock);
@@ -81,7 +86,8 @@ static void serve(void)
     unlock(&pool.lock);
 }
 
-/* All threads have left and ended, and until `release` none is made. */
+/* Ends all threads.  Both locks are held at the return, so that no thread is made until `release`.
+ */
 static void end_threads(void)
 {
     int threads;
@@ -132,7 +138,8 @@ static void *begin(void *unused)
     return NULL;
 }
 
-/* Other callers do not exist here, though what they waited for does. */
+/* In the child of a fork: other callers do not exist, but the locks and conditions may be as these
+ * left them.  So they begin anew. */
 static void forget(void)
 {
     const lock_t of_none = LOCK_INITIALIZER;
@@ -154,8 +161,9 @@ static void watch_forks_once(void)
     pthread_once(&once, watch_forks);
 }
 
-/* Signals are for the threads of the program.  A tile of a product takes 130 KB of the stack, of
- * which musl gives 128 unless asked. */
+/* Makes threads until there are as many as wanted, or no more can be made.  They block all signals,
+ * which are for the program's own threads.  A tile of a product takes 130 KB of stack; musl gives a
+ * thread 128 KB unless asked for more. */
 static void make_threads(int wanted)
 {
     sigset_t all, old;
@@ -172,7 +180,7 @@ static void make_threads(int wanted)
 }
 #endif
 
-/* Whether others are called to the loop. */
+/* Calls helpers to the loop; 0 where there are none to call, so that the caller works alone. */
 static int open_loop(loop_t *loop, int helpers)
 {
     int open = 0;
@@ -196,6 +204,8 @@ static int open_loop(loop_t *loop, int helpers)
     return open;
 }
 
+/* Waits until no helper is at work.  Where the wait was long (more than WAIT and half the time of
+ * the loop), the next loops are done alone. */
 static void close_loop(loop_t *loop, double opened)
 {
     double worked = now(), waited;

@@ -1,5 +1,6 @@
-/* real.h - private: the real type of this compilation, and BLAS by value.  The only place that
- * narrows a size to the BLAS integer; longer vectors go in pieces. */
+/* real.h - private: the real type of this compilation, small vector operations, and BLAS with
+ * arguments by value.  This is the only place that narrows a size to the BLAS integer; longer
+ * vectors go in pieces. */
 #ifndef SPCA_REAL_H
 #define SPCA_REAL_H
 #include "spca.h"
@@ -37,18 +38,21 @@ static inline spca_int max_int(spca_int a, spca_int b)
     return a > b ? a : b;
 }
 
+/* Whether the caller wants to stop; stop may be NULL. */
 static inline int asked_to_stop(spca_stop stop, void *ctx)
 {
     return stop && stop(ctx);
 }
 
-/* How many threads share a loop: for cuts that change no bit. */
+/* How many threads share a loop.  It may decide how a loop is cut only where that changes no bit.
+ */
 static inline int threads_of(spca_run run)
 {
     return run ? run(NULL, NULL, 0, NULL, NULL) : 1;
 }
 
-/* All parts of a loop that reads so many bytes. */
+/* Does the parts 0 .. count - 1 of a loop that reads about `bytes` bytes: by `run`, or one after
+ * the other where there is no run or threads are not worth it.  SPCA_STOPPED where stop said so. */
 static inline spca_status do_parts(spca_run run, double bytes, spca_task task, void *context,
                                    spca_int count, spca_stop stop, void *ctx)
 {
@@ -61,7 +65,7 @@ static inline spca_status do_parts(spca_run run, double bytes, spca_task task, v
     return SPCA_OK;
 }
 
-/* The partial sums of a dot product, added pairwise in place. */
+/* The sum of the partial sums of a dot product, added pairwise; sum is overwritten. */
 static inline real add_strands(real *sum)
 {
     for (int half = STRANDS / 2; half > 0; half /= 2)
@@ -69,8 +73,8 @@ static inline real add_strands(real *sum)
     return sum[0];
 }
 
-/* x'y by STRANDS partial sums, added pairwise: a fixed order, which compilers vectorize as it is.
- */
+/* x'y by STRANDS partial sums: sum l has the terms i = l modulo STRANDS.  The order of additions is
+ * fixed, and such that compilers vectorize it without changing it. */
 static inline real strands_dot(spca_int n, const real *x, const real *y)
 {
     real sum[STRANDS] = {0};
@@ -81,12 +85,13 @@ static inline real strands_dot(spca_int n, const real *x, const real *y)
     return add_strands(sum);
 }
 
-/* y -= a x, with roundings that do not depend on where x is cut. */
+/* y -= a x.  Unlike BLAS, it rounds each entry in the same way, wherever x is cut into pieces. */
 static inline void subtract_multiple(spca_int n, real a, const real *x, real *y)
 {
     for (spca_int i = 0; i < n; i++) y[i] -= a * x[i];
 }
 
+/* Whether no x_i is NaN or infinite. */
 static inline int is_finite(spca_int n, const real *x)
 {
     int bad = 0;
@@ -94,7 +99,7 @@ static inline int is_finite(spca_int n, const real *x)
     return !bad;
 }
 
-/* max |x_i|; NaN is left out. */
+/* max |x_i|, 0 for n = 0; NaN counts as 0. */
 static inline real largest_magnitude(spca_int n, const real *x)
 {
     real top[STRANDS] = {0};
@@ -112,6 +117,7 @@ static inline real largest_magnitude(spca_int n, const real *x)
     return top[0];
 }
 
+/* ||x||, without over- or underflow in the squares. */
 static inline real nrm2(spca_int n, const real *x)
 {
     real norm = 0;
@@ -122,6 +128,7 @@ static inline real nrm2(spca_int n, const real *x)
     return norm;
 }
 
+/* x <- a x */
 static inline void scal(spca_int n, real a, real *x)
 {
     for (spca_int i = 0; i < n; i += PIECE) {
@@ -130,7 +137,8 @@ static inline void scal(spca_int n, real a, real *x)
     }
 }
 
-/* x /= ||x||, which is returned; zero stays.  The inverse of a subnormal norm would overflow. */
+/* x <- x/||x|| and returns ||x||; x = 0 stays 0.  The inverse of a subnormal norm would overflow,
+ * so such an x is first made larger. */
 static inline real to_unit(spca_int n, real *x)
 {
     real norm = nrm2(n, x);
@@ -151,7 +159,7 @@ static inline void axpy(spca_int n, real a, const real *x, real *y)
     }
 }
 
-/* v[index of x] . x for a dense v */
+/* x'v for a dense v. */
 static inline real sparse_dot(vector_t x, const real *v)
 {
     real sum = 0;
@@ -160,7 +168,7 @@ static inline real sparse_dot(vector_t x, const real *v)
     return sum;
 }
 
-/* v += a x for a dense v */
+/* v += a x for a dense v. */
 static inline void sparse_axpy(real a, vector_t x, real *v)
 {
     if (!x.index) {

@@ -11,22 +11,31 @@
  * Threads share the first by lines and the second by stretches of y. */
 #include "centring.h"
 
-enum { /* entries of the vector that lines across are added to, at a time: by one thread, and by
-          more */
-       STRETCH = 1 << 15,
-       SHORTEST = SPCA_LEAST(1 << 7), /* the pieces of lines are to be read as fast as whole ones */
-       LONGEST = SPCA_LEAST(1 << 13)
+/* How loops are cut; none of these numbers changes a bit of a result.  Lines across are added to
+ * STRETCH entries of y at a time by one thread.  Where threads share y, each has between SHORTEST
+ * and LONGEST entries at a time. */
+enum {
+    STRETCH = 1 << 15,
+    SHORTEST = SPCA_LEAST(1 << 7), /* shorter pieces are read more slowly */
+    LONGEST = SPCA_LEAST(1 << 13)
 };
-enum { SHORT = 1 << 12, AHEAD = 8 }; /* bytes of pieces that are fetched, so many lines ahead */
-enum { LONG = SPCA_LEAST(3 << 12) }; /* bytes of lines that are read side by side */
-enum { LINE = 64 }; /* bytes that come from memory together, of which C order may need one entry; */
-enum { FAR = 4 };   /* and lines that come one after the other in the time of one from far away */
-enum { COPIED = 4 * sizeof(real) }; /* bytes that come while an entry is written to new memory */
-enum { ROWS = 32 }; /* of columns in C order at a time: what neighbors share stays in cache */
-#define REGION                                                                                     \
-    ((spca_int)SPCA_LEAST(1 << 25)) /* bytes of lines that go across before the next ones */
+/* Pieces of lines of fewer than SHORT bytes are fetched AHEAD lines before their turn. */
+enum { SHORT = 1 << 12, AHEAD = 8 };
+enum { LONG = SPCA_LEAST(3 << 12) }; /* longer lines, in bytes, are read four at a time */
+/* Costs, for do_parts.  LINE: bytes that memory brings together; C order may need one entry of
+ * them.  FAR: so many neighboring lines come in the time of one from far away.  COPIED: bytes that
+ * come while one entry is written to new memory. */
+enum { LINE = 64 };
+enum { FAR = 4 };
+enum { COPIED = 4 * sizeof(real) };
+/* Rows of W = F[:, index] in a part, in C order: neighbors in a row share lines of memory, which
+ * stay in cache from column to column. */
+enum { ROWS = 32 };
+/* Bytes of lines that are added to all of y before the next lines are. */
+#define REGION ((spca_int)SPCA_LEAST(1 << 25))
 
-/* strands_dot of four lines side by side: long ones come faster from several places at a time. */
+/* y_b = line_b . x for four lines side by side, each with the bits of strands_dot.  Long lines come
+ * faster from several places at a time. */
 INLINE void four_dots(spca_int length, const real *const *line, const real *x, real *y)
 {
     enum { LANES = sizeof(lanes_t) / sizeof(real), PARTS = STRANDS / LANES };
@@ -63,6 +72,7 @@ VECTORIZED(dots,
     for (; a < count; a++) y[a] = strands_dot(length, data + (list ? list[a] : a) * ld, x);
 }
 
+/* y += w_0 l0 + w_1 l1 + w_2 l2 + w_3 l3, in one addition: two pairs, then their sum. */
 VECTORIZED(add_four,
            (spca_int length, const real *l0, const real *l1, const real *l2, const real *l3,
             const real *w, real *restrict y),
@@ -73,7 +83,8 @@ VECTORIZED(add_four,
         y[i] += (w0 * l0[i] + w1 * l1[i]) + (w2 * l2[i] + w3 * l3[i]);
 }
 
-/* The same of pieces so short that the processor does not foresee the next ones. */
+/* add_four with the same bits, for pieces of lines so short that the processor does not foresee the
+ * next ones; `next` says where these are. */
 VECTORIZED(add_pieces,
            (spca_int length, const real *const *line, const real *const *next, const real *w,
             real *restrict y),
@@ -95,7 +106,9 @@ VECTORIZED(add_pieces,
         y[i] += (w[0] * line[0][i] + w[1] * line[1][i]) + (w[2] * line[2][i] + w[3] * line[3][i]);
 }
 
-/* y_a = column list_a . x for columns copied from C order, with the additions of lines_across. */
+/* y_a = column list_a . x for columns copied from C order (column_cache.c), which lie side by side.
+ * The additions are in the order of lines_across, so that y_a has the bits of a product with all
+ * columns. */
 static void grouped_dots(spca_int count, const spca_int *list, const real *data, spca_int length,
                          const real *x, real *y)
 {
@@ -111,15 +124,17 @@ static void grouped_dots(spca_int count, const spca_int *list, const real *data,
     }
 }
 
-/* A loop over lines, all or those of a list; of a part, `step` lines along or entries across. */
+/* A loop over lines, all or those of a list.  Along: a part has `step` lines, and y_a = line_a . x.
+ * Across: a part has `step` entries of y, and adds x_l line_l of the lines from first to count. */
 typedef struct {
     const real *data, *x;
     const spca_int *list;
     spca_int ld, first, count, length, step;
     real *y;
-    int fetched; /* pieces of lines across */
+    int fetched; /* whether pieces of lines are fetched ahead */
 } lines_t;
 
+/* y_a = line_a . x of the lines of a part. */
 static void along_part(void *context, spca_int part)
 {
     const lines_t *s = context;
@@ -130,6 +145,7 @@ static void along_part(void *context, spca_int part)
         dots(c, NULL, s->data + a * s->ld, s->ld, s->length, s->x, s->y + a);
 }
 
+/* y (count) = lines . x.  A part has about SPCA_PART bytes, and a multiple of four lines. */
 static spca_status lines_along(spca_run run, const real *data, spca_int ld, spca_int count,
                                const spca_int *list, spca_int length, const real *x, spca_stop stop,
                                void *ctx, real *y)
@@ -140,7 +156,8 @@ static spca_status lines_along(spca_run run, const real *data, spca_int ld, spca
                     stop, ctx);
 }
 
-/* y += w_l line_l of the lines from first to count, at a stretch. */
+/* y += sum of w_l line_l over lines from first to count, at the entries of y of a part, which stay
+ * in cache. */
 static void across_part(void *context, spca_int part)
 {
     const lines_t *s = context;
@@ -165,7 +182,8 @@ static void across_part(void *context, spca_int part)
     }
 }
 
-/* y (length) is overwritten; stretches keep it in cache. */
+/* y (length) = sum of w_l line_l over `count` lines.  Each thread has entries of y of its own, so
+ * no sum depends on their number. */
 static spca_status lines_across(spca_run run, const real *data, spca_int ld, spca_int count,
                                 const spca_int *list, spca_int length, const real *w,
                                 spca_stop stop, void *ctx, real *y)
@@ -191,15 +209,19 @@ static spca_status lines_across(spca_run run, const real *data, spca_int ld, spc
     return status;
 }
 
+/* Products with some columns of X (rows_gather), and copies of them (columns), by rows.  place_a is
+ * where column index_a lies in `data`; across and down are the distances from row to row and from
+ * column to column there. */
 typedef struct {
     const operator_t *A;
-    spca_int k, rows; /* of a part */
+    spca_int k, rows; /* rows of a part */
     const spca_int *index, *place;
     const real *w, *data;
     spca_int across, down;
     real *out;
 } gather_t;
 
+/* f_i = sum of w_a X_ij, j = list_a, for the rows of a part. */
 static void gather_part(void *context, spca_int part)
 {
     const gather_t *s = context;
@@ -218,7 +240,8 @@ static void gather_part(void *context, spca_int part)
     }
 }
 
-/* f_i = row_i . w over the columns of the list: in C order, with the additions of lines_across. */
+/* f_i = sum of w_a X_ij over the columns j = list_a, in C order and with the additions of
+ * lines_across. */
 static spca_status rows_gather(const operator_t *A, spca_int k, const spca_int *list, const real *w,
                                spca_stop stop, void *ctx, real *f)
 {
@@ -228,6 +251,8 @@ static spca_status rows_gather(const operator_t *A, spca_int k, const spca_int *
                     (A->n + rows - 1) / rows, stop, ctx);
 }
 
+/* f = F v.  Lines across read only the columns of v; in C order its columns come from the cache, if
+ * that has room, or entry by entry.  Where v has many nonzeros, all of X is read (`all`). */
 static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
                            real *scratch, real *f)
 {
@@ -254,6 +279,8 @@ static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void
     return status;
 }
 
+/* y = F'f at a list of columns (NULL: all).  In C order with a list, columns come by way of the
+ * cache, as many at a time as it holds. */
 static spca_status backward(const operator_t *A, const real *f, real total, spca_int count,
                             const spca_int *list, spca_stop stop, void *ctx, real *y)
 {
@@ -275,7 +302,7 @@ static spca_status backward(const operator_t *A, const real *f, real total, spca
     return status;
 }
 
-/* Rows of some columns of F, which stay in cache from column to column. */
+/* W = F[:, index] at the rows of a part, which stay in cache from column to column. */
 static void columns_part(void *context, spca_int part)
 {
     const gather_t *s = context;
@@ -298,6 +325,7 @@ static void columns_part(void *context, spca_int part)
     }
 }
 
+/* W (m x k) = F[:, index], from the column cache where that has room. */
 static spca_status columns(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
                            void *ctx, real *scratch, real *W)
 {

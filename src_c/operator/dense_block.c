@@ -1,28 +1,31 @@
 /* dense_block.c - Y = A V for a block of vectors: dense data are read once for many of them.
  *
- * A power step with b vectors is two products of skinny matrices, X'(X W), which memory bounds:
- * each of them reads X.  Here a block of rows goes through both products while it is in cache.  The
- * means, weights and deflations of operator.c and centring.h are rank-one terms beside them, and
- * those of projection act on f = F v row by row.  X is read twice for what needs all of f at once
- * (Schur complements) and where a block of rows would not stay in cache: in C order, rows so long
- * that only a few of them would, and all where threads share the work, who would have to meet after
- * each block; in Fortran order, more than some thousands of columns, and blocks of many vectors,
- * whose strands would not.
+ * A power step with b vectors is two products of skinny matrices, X'(X W), and memory bounds it,
+ * since each of them reads X.  Here a block of rows goes through both products while it is in
+ * cache.  The means, weights and deflations of operator.c and centring.h are rank-one terms beside
+ * them, and those of projection act on f = F v row by row.
  *
- * Threads share each product by its outputs, lines or stretches of y.
+ * X is read twice, all rows through the first product before the second (`apart`), where
+ *     - Schur complements are removed, which need all of f at once;
+ *     - in C order, rows are so long that only a few of them stay in cache;
+ *     - in C order, threads share the work, and would have to meet after each block;
+ *     - in Fortran order, p is large or the block has many vectors: the strands of all
+ *       lines, which are kept from one block of rows to the next, would not stay in cache.
  *
- * Every sum is made in the order of dense.c: column c of Y has the bits of SPCA(apply) to column
- * c of V, whatever the other columns, their number and the number of threads. */
+ * Threads share each product by its outputs: lines, or stretches of y.
+ *
+ * Every sum is made in the order of dense.c.  So column c of Y has the bits of SPCA(apply) to
+ * column c of V, whatever the other columns, their number and the number of threads. */
 #include "centring.h"
 
 enum {
-    TOGETHER = 4, /* columns of a register block */
+    TOGETHER = 4, /* vectors of a register block */
     WIDE = SPCA_TOGETHER,
     LANES = sizeof(lanes_t) / sizeof(real),
-    TILE = 4096 / sizeof(real), /* of a line; a multiple of STRANDS */
+    TILE = 4096 / sizeof(real), /* entries of a line; a multiple of STRANDS */
     GROUP = SPCA_LEAST(64), /* lines whose strands are kept while tiles go by; a multiple of 4 */
     SHORTEST = SPCA_LEAST(128), /* entries of y that a thread adds lines to */
-    FEWEST = SPCA_LEAST(8)      /* rows of such a block in C order */
+    FEWEST = SPCA_LEAST(8)      /* rows of a block in C order, or products are apart */
 };
 #define LINE(A) ((A)->ld * (spca_int)sizeof(real)) /* from one line to the next, in bytes */
 #define CACHED ((spca_int)1 << 20)                 /* bytes of a block of rows in C order */
@@ -35,8 +38,10 @@ enum {
 /* ---- two loops over lines, the contiguous vectors of the storage -------------------------------
  */
 
-/* S_lc += products, strand by strand, of line l and x_c: a register block of `lines` x `columns` x
- * `parts` LANES. S holds TOGETHER vectors of STRANDS for each line. */
+/* S_lc += line_l . x_c, strand by strand: strand s has the entries i = s modulo STRANDS.  A
+ * register block of `lines` lines (1 or 2), `columns` vectors and `parts` lanes_t of strands goes
+ * over all n entries, then the next strands do.  S holds TOGETHER x STRANDS sums for each line.
+ * The last n % STRANDS entries are added at the end, as in strands_dot. */
 INLINE void dot_tile(const int lines, const int columns, const int parts, spca_int ahead,
                      spca_int n, const real *line, spca_int ld, const real *x, spca_int ldx,
                      real *S)
@@ -74,6 +79,8 @@ INLINE void dot_tile(const int lines, const int columns, const int parts, spca_i
                 S[(l * TOGETHER + c) * STRANDS + i - whole] += line[l * ld + i] * x[c * ldx + i];
 }
 
+/* S += strands of `lines` lines with b <= TOGETHER vectors, two lines at a time.  The shapes of
+ * register blocks are so that sums fill the registers, but do not exceed them. */
 VECTORIZED(dot_tiles,
            (spca_int lines, spca_int b, spca_int ahead, spca_int n, const real *line, spca_int ld,
             const real *x, spca_int ldx, real *S),
@@ -94,7 +101,8 @@ VECTORIZED(dot_tiles,
                      S + (l * TOGETHER + c) * STRANDS);
 }
 
-/* y_c += w_0c line_0 + .. + w_3c line_3, for `columns` of y */
+/* y_c += w_0c line_0 + .. + w_3c line_3 (n entries each) for c < `columns`, with the additions of
+ * add_four (dense.c). */
 INLINE void add_tile(const int columns, spca_int ahead, spca_int n, const real *line, spca_int ld,
                      const real *w, spca_int ldw, real *y, spca_int ldy)
 {
@@ -120,6 +128,7 @@ INLINE void add_tile(const int columns, spca_int ahead, spca_int n, const real *
         }
 }
 
+/* y_c += sum of w_lc line_l over `lines` lines, for b <= TOGETHER vectors y_c. */
 VECTORIZED(add_tiles,
            (spca_int lines, spca_int b, spca_int ahead, spca_int n, const real *line, spca_int ld,
             const real *w, spca_int ldw, real *y, spca_int ldy),
@@ -143,7 +152,8 @@ static void zero(spca_int n, real *x)
     for (spca_int i = 0; i < n; i++) x[i] = 0;
 }
 
-/* S += strands of the products of `count` lines with x (length x b). */
+/* S += strands of the products of `count` lines (at `line`) with x (length x b).  S has, for each
+ * TOGETHER vectors, the strands of all `count` lines. */
 static void along(const operator_t *A, spca_int b, spca_int count, const real *line,
                   spca_int length, const real *x, spca_int ldx, real *S)
 {
@@ -154,7 +164,7 @@ static void along(const operator_t *A, spca_int b, spca_int count, const real *l
                       S + c * count * STRANDS);
 }
 
-/* y (length x b) += the `count` lines times w (count x b). */
+/* y (length x b) += sum of line_l w_l' over `count` lines, w (count x b). */
 static void across(const operator_t *A, spca_int b, spca_int count, const real *line,
                    spca_int length, const real *w, spca_int ldw, real *y, spca_int ldy)
 {
@@ -165,7 +175,7 @@ static void across(const operator_t *A, spca_int b, spca_int count, const real *
                       ldy);
 }
 
-/* out (count x b) from S */
+/* out (count x b) = the sums of the strands in S. */
 static void add_lines(spca_int b, spca_int count, real *S, real *out, spca_int ldo)
 {
     for (spca_int c = 0; c < b; c++)
@@ -178,13 +188,15 @@ static void add_lines(spca_int b, spca_int count, real *S, real *out, spca_int l
  */
 
 typedef struct {
-    spca_int rows; /* that go through the first product before the second; a multiple of STRANDS in
-                      Fortran order, of 4 in C order, unless all */
-    int apart;     /* all rows first */
-    spca_int strands; /* lines whose strands are kept */
+    spca_int rows; /* rows that go through the first product before the second; all n, or a multiple
+                      of 4 in C order, of STRANDS in Fortran order, so that sums are cut where a
+                      single product cuts them */
+    int apart;     /* all rows go through the first product before any goes through the second */
+    spca_int strands; /* lines whose strands are kept from block to block: p in Fortran order, 0
+                         where apart */
 } plan_t;
 
-/* shared: by threads, which would have to meet after each block. */
+/* How b vectors go through both products (see the top).  shared: whether threads share the work. */
 static plan_t make_plan(const operator_t *A, spca_int b, int shared)
 {
     spca_int row = A->p * (spca_int)sizeof(real), multiple = A->row_major ? 4 : STRANDS;
@@ -195,6 +207,8 @@ static plan_t make_plan(const operator_t *A, spca_int b, int shared)
     return (plan_t){min_int(rows, A->n), apart, apart || A->row_major ? 0 : A->p};
 }
 
+/* The most that any number of vectors up to b needs, with and without threads; laid out in `fused`.
+ */
 spca_int SPCA(dense_block_work)(const operator_t *A, spca_block what, spca_int b)
 {
     spca_int most = 0;
@@ -211,7 +225,9 @@ spca_int SPCA(dense_block_work)(const operator_t *A, spca_block what, spca_int b
     return most;
 }
 
-/* One product of `rows` rows from i0 with b columns, of a part `step` of its outputs. */
+/* One of the two products, with b vectors x: of `rows` rows from i0 and, in Fortran order, of the
+ * `count` lines from j0.  A part has `step` of its outputs.  S: NULL, or the strands that are kept.
+ */
 typedef struct {
     const operator_t *A;
     spca_int b, i0, rows, j0, count, step; /* the lines from j0, in Fortran order */
@@ -221,10 +237,10 @@ typedef struct {
     spca_int ldy;
 } product_t;
 
-/* S_l: the strands of a line, of b columns. */
+/* Numbers in S for a line: the strands of TOGETHER vectors. */
 #define OF_LINE (TOGETHER * STRANDS)
 
-/* y = lines . x for some lines; of those whose strands S keeps, these alone. */
+/* y = lines . x for the lines of a part, or, where S is kept, only the strands of these sums. */
 static void along_part(void *context, spca_int part)
 {
     const product_t *s = context;
@@ -246,7 +262,7 @@ static void along_part(void *context, spca_int part)
     }
 }
 
-/* y += lines times x, at a stretch. */
+/* y += sum of line_l x_l', at the entries of y of a part. */
 static void across_part(void *context, spca_int part)
 {
     const product_t *s = context;
@@ -259,6 +275,7 @@ static void across_part(void *context, spca_int part)
                s->y + i, s->ldy);
 }
 
+/* Cuts y = lines . x into parts of about SPCA_PART bytes, four lines or more each. */
 static spca_status lines_along(product_t s, spca_stop stop, void *ctx)
 {
     spca_int length = s.A->row_major ? s.A->p : s.rows;
@@ -271,7 +288,8 @@ static spca_status lines_along(product_t s, spca_stop stop, void *ctx)
                     (lines + s.step - 1) / s.step, stop, ctx);
 }
 
-/* y is added to. */
+/* y += sum of line_l x_l'.  Each thread has one stretch of y.  Between regions of lines it looks at
+ * stop. */
 static spca_status lines_across(product_t s, spca_stop stop, void *ctx)
 {
     spca_int length = s.A->row_major ? s.A->p : s.rows, lines = s.count;
@@ -292,7 +310,7 @@ static spca_status lines_across(product_t s, spca_stop stop, void *ctx)
     return status;
 }
 
-/* f (rows x b, from row i0) = X w */
+/* f (rows x b, at rows from i0) = X w. */
 static spca_status forward_rows(const operator_t *A, spca_int b, spca_int i0, spca_int rows,
                                 const real *w, spca_stop stop, void *ctx, real *f)
 {
@@ -304,7 +322,8 @@ static spca_status forward_rows(const operator_t *A, spca_int b, spca_int i0, sp
     return lines_across(s, stop, ctx);
 }
 
-/* y += rows' g.  Fortran order: y = rows' g, but where S keeps all lines y is left there. */
+/* C order: y += X[rows]' g.  Fortran order: y = X[rows]' g or, unless products are apart, only the
+ * strands of these sums are added to S. */
 static spca_status backward_rows(const operator_t *A, plan_t plan, spca_int b, spca_int i0,
                                  spca_int rows, const real *g, spca_int ldg, spca_stop stop,
                                  void *ctx, real *S, real *y)
@@ -316,7 +335,8 @@ static spca_status backward_rows(const operator_t *A, plan_t plan, spca_int b, s
     return lines_along(s, stop, ctx);
 }
 
-/* f = F v at rows of one column, from X w, with the deflation by projection; e_i = x_i'v. */
+/* f <- rows of F v from rows of X w, for one vector: centering, and deflation by projection with
+ * e_i = x_i'v. */
 static void project_rows(const operator_t *A, spca_int i0, spca_int rows, real shift, const real *e,
                          real *f)
 {
@@ -325,12 +345,14 @@ static void project_rows(const operator_t *A, spca_int i0, spca_int rows, real s
         subtract_multiple(rows, e[i], A->image[i] + i0, f);
 }
 
+/* g = a f. */
 static void scale_rows(spca_int rows, real a, const real *f, real *g)
 {
     for (spca_int i = 0; i < rows; i++) g[i] = a * f[i];
 }
 
-/* The coefficients of the directions in A v, from f = factor F v. */
+/* d_i: the coefficients of the directions that are subtracted from A v, given f = factor F v and
+ * e_i = x_i'v (weigh_image of operator.c). */
 static void coefficients(const operator_t *A, const real *e, const real *f, real *d)
 {
     for (spca_int i = 0; i < SPCA(subtracted)(A); i++)
@@ -338,13 +360,15 @@ static void coefficients(const operator_t *A, const real *e, const real *f, real
                                                : A->coefficient[i] * e[i];
 }
 
-/* Scratch of `fused`, by columns: w = range weight V (p), f = F V (n), g (rows of the plan), the
- * shift mean'w, e_i = x_i'v and the coefficients d_i (t), the strands S of the lines. */
+/* Scratch of `fused`, each by columns of the block: w = range weight V (p), f = F V (n), g (rows of
+ * the plan), shift = mean'w, e_i = x_i'v and the coefficients d_i (t each), and the strands S of
+ * the lines. */
 typedef struct {
     real *w, *f, *g, *shift, *e, *d, *S;
 } room_t;
 
-/* f = F V at rows from i0, of one column; unless products are apart, g = range u f with it. */
+/* Between the products, for vector c: f <- F v at rows from i0 and, unless products are apart, g =
+ * range u factor f, from which the second product goes on. */
 static void between_products(const operator_t *A, const plan_t *plan, const room_t *s, spca_int c,
                              spca_int i0, spca_int rows)
 {
@@ -356,7 +380,8 @@ static void between_products(const operator_t *A, const plan_t *plan, const room
     weight_rows(A, i0, rows, g);
 }
 
-/* What needs all of a column of f: Schur complements, coefficients, and total = range s'f. */
+/* Once all rows of f are known, for vector c: Schur complements, the coefficients d, and total =
+ * range s'f, which is returned. */
 static real after_forward(const operator_t *A, const plan_t *plan, const room_t *s, spca_int c)
 {
     real *f = s->f + c * A->n, total;
@@ -371,6 +396,7 @@ static real after_forward(const operator_t *A, const plan_t *plan, const room_t 
     return total;
 }
 
+/* Y = A V for b <= WIDE vectors. */
 static spca_status fused(const operator_t *A, spca_int b, const real *V, spca_stop stop, void *ctx,
                          real *work, real *Y)
 {
@@ -380,15 +406,18 @@ static spca_status fused(const operator_t *A, spca_int b, const real *V, spca_st
     real *e = shift + b, total[WIDE];
     room_t s = {work, f, g, shift, e, e + b * t, e + 2 * b * t};
     spca_status status;
+    /* w = range weight V, shift = mean'w, e_i = x_i'v */
     for (spca_int c = 0; c < b; c++) {
         vector_t v = {p, NULL, V + c * p};
         s.shift[c] = weighted(A, v, 1, s.w + c * p);
         for (spca_int i = 0; i < t; i++) e[c * t + i] = sparse_dot(A->direction[i], v.value);
     }
+    /* Y, or the strands of its sums, begin at 0 */
     if (A->row_major)
         zero(p * b, Y);
     else
         zero(plan.strands * TOGETHER * STRANDS, s.S);
+    /* f = F V by blocks of rows, each followed at once by its share of Y += X'g */
     for (spca_int i0 = 0; i0 < n; i0 += plan.rows) {
         spca_int rows = min_int(plan.rows, n - i0);
         status = forward_rows(A, b, i0, rows, s.w, stop, ctx, f);
@@ -398,11 +427,13 @@ static spca_status fused(const operator_t *A, spca_int b, const real *V, spca_st
         status = backward_rows(A, plan, b, i0, rows, g, plan.rows, stop, ctx, s.S, Y);
         if (status < 0) return status;
     }
+    /* what needs all rows of f, and then the second product where it has waited for that */
     for (spca_int c = 0; c < b; c++) total[c] = after_forward(A, &plan, &s, c);
     if (plan.apart) {
         status = backward_rows(A, plan, b, 0, n, f, n, stop, ctx, s.S, Y);
         if (status < 0) return status;
     }
+    /* the sums of the strands, means, weights, and the multiples of directions */
     if (!A->row_major && !plan.apart) add_lines(b, p, s.S, Y, p);
     for (spca_int c = 0; c < b; c++) {
         vector_t v = {p, NULL, V + c * p};
@@ -415,6 +446,7 @@ static spca_status fused(const operator_t *A, spca_int b, const real *V, spca_st
 /* ---- one product ------------------------------------------------------------------------------
  */
 
+/* f (n x b) = F V without deflations. */
 static spca_status images(const operator_t *A, spca_int b, const real *V, spca_stop stop, void *ctx,
                           real *work, real *f)
 {
@@ -429,6 +461,7 @@ static spca_status images(const operator_t *A, spca_int b, const real *V, spca_s
     return status;
 }
 
+/* y (p x b) = factor F'U, without what deflations subtract. */
 static spca_status transposes(const operator_t *A, spca_int b, const real *U, spca_stop stop,
                               void *ctx, real *work, real *y)
 {
@@ -449,6 +482,7 @@ static spca_status transposes(const operator_t *A, spca_int b, const real *U, sp
     return status;
 }
 
+/* At most WIDE columns at a time, in as few passes as possible and of nearly equal size. */
 spca_status SPCA(dense_block)(const operator_t *A, spca_block what, spca_int b, const real *V,
                               spca_stop stop, void *ctx, real *work, real *out)
 {

@@ -27,7 +27,8 @@
 #include "centring.h"
 #include <string.h>
 
-/* ||Bv||^2 over ||QQ'v||^2, below which v counts as lying in the span of Q. */
+/* v counts as lying in the span of Q where ||Bv||^2 is no more than this share of ||QQ'v||^2,
+ * because then it may be rounding alone. */
 #define SPAN_TOLERANCE (64 * REAL_EPSILON)
 
 SPCA(blas_table) SPCA(blas);
@@ -47,7 +48,9 @@ static real vector_dot(vector_t x, vector_t v)
     return sum;
 }
 
-/* The deflations that act on f = F v. */
+/* f <- F_t v from f = F_0 v: the terms of projections and Schur complements, as above.  Hotelling's
+ * deflation has no such term.  The image of a Schur complement is scaled, so that its coefficient
+ * is a sign (or, for data, 1). */
 static void deflate_image(const operator_t *A, vector_t v, real *f)
 {
     if (A->deflation == SPCA_NO_DEFLATION || A->deflation == SPCA_HOTELLING) return;
@@ -63,6 +66,7 @@ static void deflate_image(const operator_t *A, vector_t v, real *f)
     }
 }
 
+/* f = F v of the deflated operator; the storage's own product, then the terms of the deflation. */
 spca_status SPCA(forward)(const operator_t *A, vector_t v, spca_stop stop, void *ctx, real *scratch,
                           real *f)
 {
@@ -72,12 +76,14 @@ spca_status SPCA(forward)(const operator_t *A, vector_t v, spca_stop stop, void 
     return SPCA_OK;
 }
 
+/* SPCA_NONFINITE where some y_i (i < p) is NaN or infinite. */
 static spca_status check_finite(spca_int p, const real *y)
 {
     return is_finite(p, y) ? SPCA_OK : SPCA_NONFINITE;
 }
 
-/* y = F'f, or its entries at a list, given range f, which row weights overwrite. */
+/* y = F_0'f, or its entries at a list (NULL: all), given range f in place of f.  Row weights
+ * overwrite f, which is why `total`, which needs it, is taken first. */
 static spca_status transposed(const operator_t *A, real *f, spca_int count, const spca_int *list,
                               spca_stop stop, void *ctx, real *y)
 {
@@ -86,6 +92,9 @@ static spca_status transposed(const operator_t *A, real *f, spca_int count, cons
     return A->backward(A, f, total, count, list, stop, ctx, y);
 }
 
+/* The number of directions whose multiples are taken from F'f.  Hotelling takes lambda_i (x_i'v)
+ * x_i.  Projection of data takes (g_i'f) x_i; a projected covariance has done that already
+ * (finish_form), and needs multiples of x_i only for what weigh_span adds. */
 spca_int SPCA(subtracted)(const operator_t *A)
 {
     int projected = A->deflation == SPCA_PROJECTION &&
@@ -93,7 +102,7 @@ spca_int SPCA(subtracted)(const operator_t *A)
     return A->deflation == SPCA_HOTELLING || projected ? A->t : 0;
 }
 
-/* ||Q'v||^2 */
+/* ||Q'v||^2, Q = (x_1 .. x_t). */
 static real inside_of(const operator_t *A, vector_t v)
 {
     real inside = 0;
@@ -111,6 +120,7 @@ static real outside_of(const operator_t *A, vector_t v, real square)
     return outside > SPAN_TOLERANCE * inside ? outside : 0;
 }
 
+/* v'Bv/v'v, B = I - QQ'; 1 where there is no quotient. */
 real SPCA(outside)(const operator_t *A, vector_t v)
 {
     real square, outside;
@@ -120,6 +130,7 @@ real SPCA(outside)(const operator_t *A, vector_t v)
     return outside > 0 ? outside / square : 1;
 }
 
+/* y += weight QQ'v. */
 void SPCA(add_span)(const operator_t *A, real weight, vector_t v, real *y)
 {
     if (!A->quotient || A->deflation != SPCA_PROJECTION) return;
@@ -127,7 +138,8 @@ void SPCA(add_span)(const operator_t *A, real weight, vector_t v, real *y)
         sparse_axpy(weight * vector_dot(A->direction[i], v), A->direction[i], y);
 }
 
-/* a - gamma ||v||_1 sqrt(a), not below 0. */
+/* max(a - gamma ||v||_1 sqrt(a), 0), where a = v'Av and gamma is the l1 price: with b = v'Bv, this
+ * over b is the weight of QQ'v at the top of the file. */
 static real less_price(const operator_t *A, vector_t v, real a)
 {
     real l1 = 0;
@@ -136,8 +148,9 @@ static real less_price(const operator_t *A, vector_t v, real a)
     return fmax(a - A->l1_price * l1 * sqrt(a), (real)0);
 }
 
-/* c_i -= span_weight x_i'v, given quadratic = v'Av of the projected matrix, which grows by what
- * that adds. */
+/* Adds weight QQ'v to the product: c_i -= weight x_i'v, since c_i x_i is subtracted later.  The
+ * weight is span_weight, or the quotient rho of v.  *quadratic is v'Av of the projected matrix at
+ * first; it becomes v'(A + weight QQ')v, which is rho v'v for a quotient. */
 static void weigh_span(const operator_t *A, vector_t v, real *c, real *quadratic)
 {
     real span_weight = A->span_weight;
@@ -152,8 +165,9 @@ static void weigh_span(const operator_t *A, vector_t v, real *c, real *quadratic
     for (spca_int i = 0; i < A->t; i++) c[i] -= span_weight * vector_dot(A->direction[i], v);
 }
 
-/* Data: f = range factor F_t v from F_t v, the coefficient of each direction to be subtracted from
- * F'f/range, and quadratic = v'A v = factor ||F_t v||^2, less what Hotelling took. */
+/* Data, between the two products.  f is F_t v at first and then range factor F_t v, from which
+ * `transposed` goes on; c_i is the coefficient of x_i that is to be subtracted from A v; quadratic
+ * = v'A v = factor ||F_t v||^2, less Hotelling's terms, plus what weigh_span and the shift add. */
 static void weigh_image(const operator_t *A, vector_t v, real *f, real *c, real *quadratic)
 {
     *quadratic = strands_dot(A->m, f, f) * A->factor;
@@ -172,7 +186,7 @@ static void weigh_image(const operator_t *A, vector_t v, real *f, real *c, real 
     scal(A->m, A->range, f);
 }
 
-/* The same from v. */
+/* The first half of a product of data: weigh_image after f = F_t v. */
 static spca_status project(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
                            real *scratch, real *f, real *c, real *quadratic)
 {
@@ -181,10 +195,10 @@ static spca_status project(const operator_t *A, vector_t v, spca_stop stop, void
     return status;
 }
 
-/* y_a += c x at list_a. */
+/* y_a += c x_j for j = list_a, or for j = a where list is NULL. */
 static void add_at(real c, vector_t x, spca_int count, const spca_int *list, real *y)
 {
-    if (!x.index) { /* not by BLAS, which may round otherwise than a list does */
+    if (!x.index) { /* without BLAS, whose rounding may differ from that of a list */
         for (spca_int a = 0; a < count; a++) y[a] += c * x.value[list ? list[a] : a];
         return;
     }
@@ -208,7 +222,9 @@ void SPCA(subtract)(const operator_t *A, vector_t v, const real *c, spca_int cou
     if (A->shift != 0) add_at(A->shift, v, count, list, y);
 }
 
-/* A symmetric form: y = A v from y = A0 v.  c (t).  quadratic = v'Av, where it is a quotient. */
+/* Covariance: y = A v from y = A_0 v: the terms of the images, then (I - x_i x_i') from the left
+ * for projections, then what is subtracted.  c (t) is scratch.  quadratic = v'Av where the operator
+ * has a quotient; otherwise it is not used. */
 static void finish_form(const operator_t *A, vector_t v, real *c, real *y, real *quadratic)
 {
     deflate_image(A, v, y);
@@ -222,6 +238,8 @@ static void finish_form(const operator_t *A, vector_t v, real *c, real *y, real 
     SPCA(subtract)(A, v, c, A->p, NULL, y);
 }
 
+/* y = A v, for data and covariances, with v'Av of data, or of an operator with quotient.  work (m +
+ * t). */
 static spca_status apply_form(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
                               real *work, real *y, real *quadratic)
 {
@@ -247,6 +265,8 @@ spca_status SPCA(apply)(const operator_t *A, vector_t v, spca_stop stop, void *c
     return apply_form(A, v, stop, ctx, work, y, &quadratic);
 }
 
+/* The entries of A v at a list of columns: the same steps as apply_form for data, in the same
+ * order, so that each entry has the same bits. */
 spca_status SPCA(apply_at)(const operator_t *A, vector_t v, const real *image, spca_int count,
                            const spca_int *list, spca_stop stop, void *ctx, real *work, real *y)
 {
@@ -264,7 +284,8 @@ spca_status SPCA(apply_at)(const operator_t *A, vector_t v, const real *image, s
     return check_finite(count, y);
 }
 
-/* f = factor u, without what Schur complements took, and the coefficients of projection in F'f. */
+/* The first half of F'u: f = factor u without its parts along the images of Schur complements (the
+ * last one first, since these are transposed), and c_i = g_i'f, the coefficients of projection. */
 static void begin_backward(const operator_t *A, const real *u, real *f, real *c)
 {
     for (spca_int i = 0; i < A->m; i++) f[i] = u[i];
@@ -276,6 +297,8 @@ static void begin_backward(const operator_t *A, const real *u, real *f, real *c)
         c[i] = A->deflation == SPCA_PROJECTION ? strands_dot(A->m, A->image[i], f) : 0;
 }
 
+/* The second half of F'u: subtracts the directions.  The shift belongs to A, not to F', so it is
+ * left out. */
 static spca_status end_backward(const operator_t *A, const real *c, real *y)
 {
     operator_t plain = *A;
@@ -299,11 +322,13 @@ spca_status SPCA(backward)(const operator_t *A, const real *u, spca_stop stop, v
 /* ---- blocks: the storage's own, or column by column -------------------------------------------
  */
 
+/* The scratch of the storage's own block product; 0 where it has none for this operator. */
 static spca_int own_work(const operator_t *A, spca_block what, spca_int b)
 {
     return A->block ? A->block_work(A, what, b) : 0;
 }
 
+/* Enough for a block of any kind, by the storage or a column at a time. */
 spca_int SPCA(block_work)(const operator_t *A, spca_int b)
 {
     spca_int most = (A->m > A->p ? A->m : A->p) + A->t;
@@ -314,6 +339,8 @@ spca_int SPCA(block_work)(const operator_t *A, spca_int b)
     return most;
 }
 
+/* Three ways: the storage does all of A V (whole); it does A_0 V of a covariance, and finish_form
+ * the rest (form); or each column goes through apply. */
 spca_status SPCA(apply_block)(const operator_t *A, spca_int b, const real *V, spca_stop stop,
                               void *ctx, real *work, real *Y)
 {
@@ -346,6 +373,8 @@ spca_status SPCA(forward_block)(const operator_t *A, spca_int b, const real *V, 
     return status;
 }
 
+/* Where the storage has a block product (whole), it has made Y = factor F_0'U, and begin_backward
+ * is asked again for the coefficients of the directions alone. */
 spca_status SPCA(backward_block)(const operator_t *A, spca_int b, const real *U, spca_stop stop,
                                  void *ctx, real *work, real *Y)
 {
@@ -361,6 +390,7 @@ spca_status SPCA(backward_block)(const operator_t *A, spca_int b, const real *U,
     return status;
 }
 
+/* Column a is F e_j, j = index_a. */
 spca_status SPCA(columns_by_products)(const operator_t *A, spca_int k, const spca_int *index,
                                       spca_stop stop, void *ctx, real *scratch, real *W)
 {
@@ -376,7 +406,8 @@ spca_status SPCA(columns_by_products)(const operator_t *A, spca_int k, const spc
 /* ---- queries ----------------------------------------------------------------------------------
  */
 
-/* sqrt(v'(A - shift I)v) without what a quotient adds, 0 where that is negative. */
+/* sqrt(v'(A - shift I)v), without what a quotient adds to v'Av; 0 where rounding makes that
+ * negative. */
 static real root_of(const operator_t *A, vector_t v, real quadratic)
 {
     if (A->shift != 0) quadratic -= A->shift * strands_dot(v.nnz, v.value, v.value);
@@ -384,14 +415,17 @@ static real root_of(const operator_t *A, vector_t v, real quadratic)
     return sqrt(quadratic > 0 ? quadratic : 0);
 }
 
-/* What is asked of the product A v: its k largest entries, or, k = 0, those above tau. */
+/* What a caller wants from the product A v: its k largest entries or, with k = 0, those above tau.
+ * With `relative`, tau is a multiple of root_of until `answer` has multiplied it. */
 typedef struct {
     spca_int k;
     int nonnegative, relative;
     real tau;
 } query_t;
 
-/* Values y_a of A v at a list of columns that holds those asked for (NULL: all); see screened. */
+/* Values y_a of A v at a list of columns (*list NULL: all p) that holds the ones asked for, and
+ * quadratic = v'Av.  Without a screen, that is every column; with one, see `screened`.  work (m + t
+ * + p). */
 static spca_status answer(const operator_t *A, vector_t v, query_t *ask, spca_stop stop, void *ctx,
                           real *work, spca_int *count, const spca_int **list, real *y,
                           real *quadratic)
@@ -425,7 +459,7 @@ static spca_status answer(const operator_t *A, vector_t v, query_t *ask, spca_st
     return check_finite(*count, y);
 }
 
-/* min |y_j| on the support of v */
+/* min |y_j| over the support of v. */
 static real least_of(vector_t v, const real *y)
 {
     real least = (real)INFINITY;
@@ -433,6 +467,8 @@ static real least_of(vector_t v, const real *y)
     return least;
 }
 
+/* Once v has k nonzeros, its support changes little from step to step.  So the smallest magnitude
+ * on its support is a level that k entries reach, and few more: the selection begins there. */
 spca_status SPCA(largest)(const operator_t *A, vector_t v, spca_int k, int nonnegative,
                           spca_stop stop, void *ctx, real *work, spca_int *index, real *value,
                           real *quadratic)
@@ -453,6 +489,7 @@ spca_status SPCA(largest)(const operator_t *A, vector_t v, spca_int k, int nonne
     return SPCA_OK;
 }
 
+/* Compacts, in place, what `answer` returns. */
 spca_status SPCA(above)(const operator_t *A, vector_t v, real tau, int relative, spca_stop stop,
                         void *ctx, real *work, spca_int *count, spca_int *index, real *value,
                         real *quadratic)
@@ -473,6 +510,7 @@ spca_status SPCA(above)(const operator_t *A, vector_t v, real tau, int relative,
     return SPCA_OK;
 }
 
+/* W = F_t[:, index] from the columns of F_0; the image of e_j is deflated as any other. */
 spca_status SPCA(images)(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
                          void *ctx, real *scratch, real *W)
 {
@@ -485,6 +523,8 @@ spca_status SPCA(images)(const operator_t *A, spca_int k, const spca_int *index,
     return status;
 }
 
+/* Covariance: column b is A e_j, of which the k rows are kept.  Data: W = F[:, index], G = W'W
+ * factor, less Hotelling's terms in the upper triangle, which is then copied to the lower one. */
 spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
                             void *ctx, spca_int room, real *work, real *G)
 {
@@ -520,6 +560,8 @@ spca_status SPCA(submatrix)(const operator_t *A, spca_int k, const spca_int *ind
     return check_finite(k * k, G);
 }
 
+/* K = sum of W W' over blocks W of SPCA_OUTER_BLOCK columns of F.  matrix_product adds to K and
+ * then multiplies by its factor, so that factor is applied with the last block alone. */
 spca_status SPCA(outer)(const operator_t *A, spca_stop stop, void *ctx, real *work, spca_int *iwork,
                         real *K)
 {
