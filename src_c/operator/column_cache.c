@@ -1,17 +1,18 @@
 /* column_cache.c - the columns of C-ordered data that were used last, each next to the other.
  *
- * A column of C order costs a line of memory for every entry; those of the support come back in
- * every step of a solver, and are copied once. */
+ * A column of C order costs a line of memory for every entry.  The columns of the support come back
+ * in every step of a solver, so they are copied once. */
 #include "real.h"
 
-enum { ROWS = 8, MORE = SPCA_LEAST(64) }; /* rows copied together, and of a part */
-enum { LINE = 4 * 64 };                   /* bytes that come, in turn, while an entry does */
+enum { ROWS = 8, MORE = SPCA_LEAST(64) }; /* rows that are copied together, and rows of a part */
+enum { LINE = 4 * 64 }; /* for do_parts: bytes read in a row in the time of one entry */
 
 typedef struct {
     const operator_t *A;
     spca_int absent;
 } copy_t;
 
+/* Copies the rows of a part of all missing columns. */
 static void copy_part(void *context, spca_int part)
 {
     const copy_t *t = context;
@@ -33,6 +34,7 @@ spca_status SPCA(keep_columns)(const operator_t *A, spca_int count, const spca_i
                                spca_stop stop, void *ctx)
 {
     spca_column_cache *s = A->cache;
+    /* stamp = batch: a place that this call uses, and that no other column may take */
     spca_int absent = 0, batch = ++s->batch;
     if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
     for (spca_int a = 0; a < count; a++) {
@@ -53,6 +55,7 @@ spca_status SPCA(keep_columns)(const operator_t *A, spca_int count, const spca_i
         }
         s->slot_list[a] = place;
     }
+    /* the copies; where it is stopped, the places are free again */
     copy_t copy = {A, absent};
     spca_int parts = absent ? (A->n + MORE - 1) / MORE : 0;
     spca_status status =

@@ -1,15 +1,17 @@
 /* compressed.c - CSR and CSC data, and symmetric matrices: products with one vector and with a
  * block.
  *
- * The block is kept by rows, b numbers next to each other for every variable, so that an entry x_ij
- * costs one place in memory and not b of them:
+ * A line is a row of CSR or a column of CSC.  A block of b vectors is kept by rows, b numbers next
+ * to each other for every variable, so that an entry x_ij meets one place in memory and not b of
+ * them:
  *     CSR   row by row, f = x_i'W, then Y += x_i f' while the rows of W and Y it meets, which lie
  *           side by side, are in cache; nothing of size n x b is kept;
  *     CSC   column by column twice, F += x_j w_j', then y_j = x_j'F.
- * Entries are in no order that a processor could foresee, so the places that the next ones need are
- * fetched ahead.  Columns are taken SPCA_MANY bytes at a time, the sums of which stay in registers.
+ * No processor foresees which places the next entries need, so these are fetched ahead.  Columns of
+ * the block are taken SPCA_MANY bytes at a time, whose sums stay in registers.
  *
- * Threads have some columns each: they all read X, but what it is multiplied by takes longer.
+ * Threads have some columns of the block each.  All of them read X, but the places in W, Y and F
+ * take longer.
  *
  * Every sum of a block is made in the order of one product: column c has the bits of SPCA(apply).
  */
@@ -17,35 +19,38 @@
 
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),
-    MOST = SPCA_MANY / sizeof(lanes_t), /* lanes_t of a row */
-    AHEAD = 12,                         /* entries fetched before their turn, of a block */
-    NEXT = 16,                          /* of one vector */
-    NEAR = 1 << 17,                     /* bytes of a vector that stays in the first caches */
-    SIDE = 4,                           /* lines whose sums are made side by side, */
-    LINES = 8,                          /* and lines after which one is fetched */
-    TILE = 64                           /* rows transposed at a time */
+    MOST = SPCA_MANY / sizeof(lanes_t), /* vectors (lanes_t) of a row of a block */
+    AHEAD = 12,     /* with a block, places are fetched this many entries ahead, */
+    NEXT = 16,      /* and with one vector */
+    NEAR = 1 << 17, /* a vector of no more bytes stays in the first caches */
+    SIDE = 4,       /* lines whose sums are made side by side; their first */
+    LINES = 8,      /* entries are fetched this many lines ahead */
+    TILE = 64       /* rows transposed at a time */
 };
-enum { ENTRY = sizeof(real) + 4, PART = SPCA_PART / 16 }; /* bytes of an entry; entries of a part */
-#define READ ((spca_int)1 << 22)  /* entries read between two looks at stop, of one vector */
-#define BLOCK ((spca_int)1 << 20) /* of a block */
+/* bytes of an entry with its index; entries of a part */
+enum { ENTRY = sizeof(real) + 4, PART = SPCA_PART / 16 };
+#define READ ((spca_int)1 << 22)  /* entries between two looks at stop, with one vector */
+#define BLOCK ((spca_int)1 << 20) /* with a block */
 #define WIDTH (MOST * LANES)
 
 /* ---- one vector: CSR by rows, CSC by columns, a symmetric matrix either way ---------------------
  */
 
-/* A loop over lines, all or the k of a list, and how it is cut: along into parts of so many entries
- * and lines, across into stretches of y. */
+/* A loop over lines from first to last, all or those of a list.  Along (y_l = line_l . x), a part
+ * has about PART entries and lines or, with a list, `step` lines.  Across (y += x_l line_l), a part
+ * has one of `parts` stretches of y. */
 typedef struct {
     const operator_t *A;
     const spca_int *list;
     const real *x;
     real *y;
-    spca_int first, last, parts; /* of the lines, or of the list */
-    spca_int step;               /* lines of a part, of a list along */
-    spca_int k;                  /* columns asked for */
+    spca_int first, last, parts; /* of the lines, or of places in the list */
+    spca_int step;               /* lines of a part along a list */
+    spca_int k;                  /* how many columns `columns` is asked for */
 } lines_t;
 
-/* The first of the lines before which so much was read: entries, and the lines themselves. */
+/* By bisection: the first line before which `much` has been read since s->first, where each entry
+ * and each line counts as 1. */
 static spca_int line_after(const lines_t *s, spca_int much)
 {
     spca_int low = s->first, high = s->last, start = at(s->A->indptr, s->A->wide, low) + low;
@@ -59,14 +64,14 @@ static spca_int line_after(const lines_t *s, spca_int much)
     return low;
 }
 
-/* Where a part of the lines begins. */
+/* The first line of a part. */
 static spca_int line_of(const lines_t *s, spca_int part)
 {
     return part < s->parts ? line_after(s, part * PART) : s->last;
 }
 
-/* sum += line from q to last . x; of a vector beyond the first caches (far) the places that the
- * next entries need are fetched ahead. */
+/* sum plus the entries q to last of a line times x.  Where x is larger than the first caches (far),
+ * the places that the next entries need are fetched ahead. */
 INLINE real along_line(const operator_t *A, const real *x, const int wide, const int far,
                        spca_int q, spca_int last, spca_int end, real sum)
 {
@@ -77,13 +82,15 @@ INLINE real along_line(const operator_t *A, const real *x, const int wide, const
     return sum;
 }
 
+/* The line at place l. */
 static inline spca_int line_at(const lines_t *s, spca_int l)
 {
     return s->list ? s->list[l] : l;
 }
 
-/* y[l] = line_l . x, of several lines side by side: no sum waits for another.  Where one of them
- * ends the next one takes its place. */
+/* y[l] = line_l . x for places l to l1.  SIDE lines go side by side, so that no sum waits for
+ * another: all of them advance by the entries that the shortest has left, and then the next line
+ * takes its place. */
 INLINE void along_lines(const lines_t *s, const int wide, const int far, spca_int l, spca_int l1)
 {
     const operator_t *A = s->A;
@@ -138,8 +145,8 @@ static void along_part(void *context, spca_int part)
         far ? along_lines(s, 0, 1, l, l1) : along_lines(s, 0, 0, l, l1);
 }
 
-/* y += x_l line_l from y_j up to y_j1.  Places in y that the next entries need are fetched ahead.
- */
+/* y += sum of x_l line_l, at the entries of y from j to j1; where y is one part, all of them.  The
+ * places that the next entries need are fetched ahead. */
 static inline void across_lines(const lines_t *s, const int wide, spca_int j, spca_int j1)
 {
     const operator_t *A = s->A;
@@ -170,7 +177,7 @@ static void across_part(void *context, spca_int part)
         across_lines(s, 0, part * step, (part + 1) * step);
 }
 
-/* y = lines . x of all lines, or of the k of a list. */
+/* y = lines . x for the first k lines, or for the k lines of a list. */
 static spca_status lines_along(const operator_t *A, spca_int k, const spca_int *list, const real *x,
                                spca_stop stop, void *ctx, real *y)
 {
@@ -184,8 +191,9 @@ static spca_status lines_along(const operator_t *A, spca_int k, const spca_int *
     return do_parts(A->run, (double)much * ENTRY, along_part, &s, s.parts, stop, ctx);
 }
 
-/* y += sum of x_l line_l.  Stretches of y are so long that some entries of a line lie in each,
- * whose places are found by bisection. */
+/* y += sum of x_l line_l, for the first k lines or those of a list.  Stretches of y are so long
+ * that some entries of a line lie in each; bisection finds where they begin, which needs ascending
+ * indices. */
 static spca_status lines_across(const operator_t *A, spca_int k, const spca_int *list,
                                 const real *x, spca_stop stop, void *ctx, real *y)
 {
@@ -206,7 +214,8 @@ static spca_status lines_across(const operator_t *A, spca_int k, const spca_int 
 static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
                            real *scratch, real *f)
 {
-    int by_lines = A->symmetric_form || !A->row_major; /* then only the lines of v are read */
+    int by_lines =
+        A->symmetric_form || !A->row_major; /* then only lines where v is not 0 are read */
     real shift = weighted(A, v, !by_lines, scratch);
     spca_status status;
     for (spca_int i = 0; i < A->m; i++) f[i] = 0;
@@ -227,7 +236,8 @@ static spca_status backward(const operator_t *A, const real *f, real total, spca
     return status;
 }
 
-/* Some rows of W, of CSR data, or a column: its entries less the mean, weighted. */
+/* A part of W = F[:, list]: some rows of it for CSR data, otherwise one column.  It begins as -mean
+ * s, the entries of X are added, and the weights multiply it. */
 static void columns_part(void *context, spca_int part)
 {
     const lines_t *s = context;
@@ -258,7 +268,8 @@ static void columns_part(void *context, spca_int part)
 static spca_status columns(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
                            void *ctx, real *scratch, real *W)
 {
-    /* x[j] = 1 + position of column j in the list: exact up to 1/epsilon columns */
+    /* x[j] = 1 + position of column j in the list, 0 where it is not there; REAL holds it exactly
+     * up to 1/epsilon columns */
     lines_t s = {.A = A, .list = index, .x = scratch, .y = W, .k = k, .parts = k};
     double bytes = (double)A->m * (double)k * sizeof(real);
     if (A->row_major && !A->symmetric_form) {
@@ -275,22 +286,28 @@ static spca_status columns(const operator_t *A, spca_int k, const spca_int *inde
 /* ---- a block -----------------------------------------------------------------------------------
  */
 
-/* Some columns of one. */
+/* Some columns of a block, for one thread. */
 typedef struct {
     const operator_t *A;
-    spca_int b, padded; /* columns; with zeros, a multiple of LANES */
-    const real *in;     /* V or, to_f = 0, U; by columns */
+    spca_int b, padded; /* columns; with columns of zeros, a multiple of LANES */
+    /* V or, where to_f is 0, U; by columns. */
+    const real *in;
     real *out;
-    int to_f, to_g; /* whether f = F v is made from X w; g from f, which comes before X'g */
-    real *shift, *sum, *rows, *F; /* (padded), STRANDS x padded; by rows: W and Y; of CSC data */
-    /* what becomes of a line: f = x_l'source or row l of packed, or of U; of CSR data then the
-     * middle; then target += x_l f', or `out` has row l */
+    /* to_f: whether f = F v is made from X w.  to_g: whether g is made from f, which X' multiplies
+     * next. */
+    int to_f, to_g;
+    /* shift = mean'w (padded); sum (STRANDS x padded): the strands of s'f; rows: W and Y by rows; F
+     * (m x padded): of CSC data. */
+    real *shift, *sum, *rows, *F;
+    /* What happens with line l.  f is x_l'source, or row l of `packed`, or row l of U; of CSR data
+     * it then goes through `middle`.  Then target += x_l f' or, without a target, f becomes row l
+     * of `out`. */
     const real *source, *packed;
     real *target;
     spca_int ld, out_ld;
 } block_t;
 
-/* Columns cut among threads, and a stretch of lines. */
+/* The columns of a block, divided among threads, and the lines l0 to l1 that they are at. */
 typedef struct {
     block_t block[MOST];
     spca_int count, l0, l1;
@@ -299,6 +316,7 @@ typedef struct {
 /* ---- a line and a block -------------------------------------------------------------------------
  */
 
+/* Fetches the row of W or Y that entry q will meet. */
 INLINE void fetch(const int wide, const operator_t *A, spca_int q, spca_int end, const real *rows,
                   spca_int ld)
 {
@@ -308,7 +326,8 @@ INLINE void fetch(const int wide, const operator_t *A, spca_int q, spca_int end,
     for (spca_int i = 0; i < ld; i += 64 / (spca_int)sizeof(real)) FETCH_TO_WRITE(row + i);
 }
 
-/* f = sum of x_q W_q */
+/* f = sum of x_q W_q over the entries first to last of a line; W_q is the row of W at the index of
+ * q. */
 INLINE void gather(const int groups, const int wide, const operator_t *A, spca_int first,
                    spca_int last, spca_int end, const real *W, spca_int ld, real *f)
 {
@@ -322,7 +341,7 @@ INLINE void gather(const int groups, const int wide, const operator_t *A, spca_i
     for (int g = 0; g < groups; g++) ((lanes_t *)f)[g] = sum[g];
 }
 
-/* Y_q += x_q f */
+/* Y_q += x_q f for the entries first to last of a line. */
 INLINE void scatter(const int groups, const int wide, const operator_t *A, spca_int first,
                     spca_int last, spca_int end, const real *f, real *Y, spca_int ld, int far)
 {
@@ -336,7 +355,8 @@ INLINE void scatter(const int groups, const int wide, const operator_t *A, spca_
     }
 }
 
-/* A row f of F v from that of X w; then range factor F v, summed and weighted. */
+/* Row i between the two products, for all columns: f <- row of F v from that of X w (to_f); then g
+ * = range factor u f, and s_i range factor f is added to the strands of the total (to_g). */
 INLINE void middle(const block_t *s, spca_int i, real *f)
 {
     const operator_t *A = s->A;
@@ -353,6 +373,7 @@ INLINE void middle(const block_t *s, spca_int i, real *f)
     for (spca_int c = 0; A->row_weight && c < s->padded; c++) f[c] *= A->row_weight[i];
 }
 
+/* Lines l0 to l1 of X with the columns of s (block_t says how); groups: padded/LANES. */
 INLINE void lines(const int groups, const int wide, const block_t *s, spca_int l0, spca_int l1)
 {
     const operator_t *A = s->A;
@@ -379,7 +400,7 @@ VECTORIZED(some_lines, (const block_t *s, spca_int l0, spca_int l1), (s, l0, l1)
 {
     int wide = s->A->wide, groups = (int)(s->padded / LANES);
 #ifdef __GNUC__
-    switch (groups) { /* so that sums stay in registers */
+    switch (groups) { /* a constant number of groups, so that sums stay in registers */
 #define CASE(groups)                                                                               \
     case groups:                                                                                   \
         wide ? lines(groups, 1, s, l0, l1) : lines(groups, 0, s, l0, l1);                          \
@@ -403,6 +424,7 @@ static void lines_part(void *context, spca_int part)
     some_lines(q->block + part, q->l0, q->l1);
 }
 
+/* All lines of X, some at a time; between these it looks at stop. */
 static spca_status all_lines(blocks_t *q, spca_stop stop, void *ctx)
 {
     const operator_t *A = q->block[0].A;
@@ -421,7 +443,8 @@ static spca_status all_lines(blocks_t *q, spca_stop stop, void *ctx)
 /* ---- blocks by columns and by rows --------------------------------------------------------------
  */
 
-/* W = range weight V by rows, and the shifts mean'w, as `weighted` makes them. */
+/* W = range weight V by rows, and the shifts mean'w, with the roundings of `weighted`.  TILE rows
+ * at a time stay in cache while they are transposed. */
 static void pack(const block_t *s)
 {
     const operator_t *A = s->A;
@@ -439,6 +462,7 @@ static void pack(const block_t *s)
     }
 }
 
+/* out (by columns) = the first b columns of `rows` (by rows). */
 static void unpack(const block_t *s, spca_int n, const real *rows, spca_int ld, real *out)
 {
     for (spca_int i0 = 0; i0 < n; i0 += TILE)
@@ -452,17 +476,21 @@ static void zero_rows(spca_int n, spca_int padded, real *rows, spca_int ld)
         for (spca_int c = 0; c < padded; c++) rows[i * ld + c] = 0;
 }
 
+/* b rounded up to a multiple of LANES. */
 static spca_int padded_to(spca_int b)
 {
     return (b + LANES - 1) / LANES * LANES;
 }
 
+/* Reals for min(b, WIDTH) columns: a shift and strands, W and Y, and F of CSC data.  0 where
+ * deflations stand between the two products. */
 static spca_int block_work(const operator_t *A, spca_block what, spca_int b)
 {
     if (A->symmetric_form || (what != SPCA_BACKWARD && A->t > 0)) return 0;
     return padded_to(min_int(b, WIDTH)) * (2 * A->p + (A->row_major ? 0 : A->m) + STRANDS + 1);
 }
 
+/* Before the lines: W from V, and zeros where sums begin. */
 static void begin(void *context, spca_int part)
 {
     const block_t *s = ((const blocks_t *)context)->block + part;
@@ -472,7 +500,8 @@ static void begin(void *context, spca_int part)
     if (s->target) zero_rows(A->row_major ? A->p : A->m, s->padded, s->target, s->ld);
 }
 
-/* Of CSC data: from X W or U to what is multiplied by X', or to F V. */
+/* CSC data, between the two passes: F from X W, or from U, to what X' multiplies, or to `out` where
+ * F V is all that is asked for. */
 static void all_rows(void *context, spca_int part)
 {
     block_t *s = ((blocks_t *)context)->block + part;
@@ -487,6 +516,7 @@ static void all_rows(void *context, spca_int part)
     s->source = s->F;
 }
 
+/* After the lines: Y by columns, less the means, times the weights. */
 static void end(void *context, spca_int part)
 {
     const block_t *s = ((const blocks_t *)context)->block + part;
@@ -499,7 +529,8 @@ static void end(void *context, spca_int part)
     }
 }
 
-/* At most WIDTH columns. */
+/* At most WIDTH columns of a block: divided among threads by whole vectors, then one pass over CSR,
+ * or two over CSC with all_rows between them. */
 static spca_status some_columns(const operator_t *A, spca_block what, spca_int b, const real *in,
                                 spca_stop stop, void *ctx, real *work, real *out)
 {
@@ -538,6 +569,8 @@ static spca_status some_columns(const operator_t *A, spca_block what, spca_int b
     return status;
 }
 
+/* Any number of columns, WIDTH or fewer at a time.  What is left for SPCA_BOTH without directions
+ * is the shift. */
 static spca_status block(const operator_t *A, spca_block what, spca_int b, const real *V,
                          spca_stop stop, void *ctx, real *work, real *out)
 {

@@ -1,7 +1,9 @@
-/* lines.c - whether the lines of compressed storage can be followed, before any kernel does. */
+/* lines.c - whether kernels may follow the lines of compressed storage, which is asked before any
+ * kernel does. */
 #include "../centring.h"
 
-/* Whether the indices of all lines are below length, and 2 where they also ascend in each. */
+/* 0 where an index is not in [0, length); 2 where indices ascend in each line, 1 where they do not.
+ */
 INLINE int order_of(spca_int lines, spca_int length, const void *indptr, const void *indices,
                     const int wide)
 {

@@ -1,6 +1,7 @@
 /* principal.c - a principal submatrix of a matrix in memory. */
 #include "real.h"
 
+/* y_b = x_j, j = index_b. */
 VECTORIZED(picked, (spca_int k, const spca_int *index, const real *x, real *restrict y),
            (k, index, x, y))
 {

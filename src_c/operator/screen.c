@@ -45,19 +45,23 @@
 #define GRAIN 0x1p-20f
 #define STRIP 1024 /* columns whose estimates stay in L1 */
 enum { M = SPCA_REFERENCES, AHEAD = 12 /* columns */, GROUP = 64 };
-enum { COLUMN = 8 * (M + 6) }; /* bytes that memory brings while the bounds of a column are taken */
+enum {
+    COLUMN = 8 * (M + 6)
+}; /* bytes that memory brings in the time that the bounds of a column take; a cost for do_parts */
 
-/* As many times the bytes come in that time one after the other as of a list. */
+/* A column of a list costs as much as so many columns read one after the other. */
 enum { LISTED = 3 };
 
-/* Shares of the columns beyond which all are read: of the quantized copy, where a list costs three
- * times as much a column and leaves no reference, of X, of X in C order; beyond which a list is
- * long; and of the groups whose bounds are tried first. */
+/* When to give up: all columns are read where more than p/share are left.  QUANTIZED_SHARE: of the
+ * quantized copy, since a list costs three times as much a column, and leaves no reference.
+ * EXACT_SHARE: of X, and EXACT_SHARE_ROWS in C order.  A list of more than p/LONG_SHARE is long.
+ * One group in SAMPLE_SHARE is tried first. */
 enum { QUANTIZED_SHARE = 8, EXACT_SHARE = 2, EXACT_SHARE_ROWS = 64 };
 enum { LONG_SHARE = 128, SAMPLE_SHARE = 64 };
 
 /* ---- references ----------------------------------------------------------------------------- */
 
+/* x'y in double; its rounding is within the margins. */
 static double dot_of(spca_int n, const double *x, const double *y)
 {
     double sum = 0;
@@ -66,7 +70,8 @@ static double dot_of(spca_int n, const double *x, const double *y)
     return sum;
 }
 
-/* The basis of the references, for the columns of a part. */
+/* What `residuals` needs: products S_l of the references, T_lm of the basis, and how far off the
+ * products with the basis are. */
 typedef struct {
     const spca_screen *s;
     const float *product[M];
@@ -150,24 +155,27 @@ static void rebuild(const operator_t *A)
                    (A->p + span.step - 1) / span.step, NULL, NULL);
 }
 
-/* A query, cut into parts by its columns: all p, or those of a list. */
+/* A query, cut into parts by its columns: all p, or the `count` of a list. */
 typedef struct {
     const operator_t *A;
-    const real *c; /* what is to be taken of each direction, and of which norm */
+    /* The coefficients of the directions that are subtracted, and the norm of F v factor; bounds
+     * and level are in units of that norm. */
+    const real *c;
     double norm;
     float level;
     const spca_int *list;
     spca_int count, step;
-    /* by the references, and by the long lists */
+    /* by_references (argument 1), and by_lists */
     const float *product[M];
     float b[M], outside, within, loose;
     float along[M], beside[M];
-    /* by the quantized copy */
+    /* by_copy (argument 2): the unit of estimates, and near >= ||f - f~|| */
     float unit, near;
-    float *reference; /* that these products become, or NULL */
+    float *reference; /* where these products become a reference, or NULL */
     int nonnegative, long_list;
 } query_t;
 
+/* Does the parts of a query that reads `bytes` bytes for each column. */
 static spca_status do_query(query_t *q, double bytes, spca_task task, spca_stop stop, void *ctx)
 {
     q->step = (spca_int)(SPCA_PART / bytes) + 1;
@@ -175,7 +183,8 @@ static spca_status do_query(query_t *q, double bytes, spca_task task, spca_stop 
                     (q->count + q->step - 1) / q->step, stop, ctx);
 }
 
-/* bound_j >= |z_j'f|/||f|| by the references, over columns [j0, j1), at most STRIP. */
+/* bound_j >= |z_j'f|/||f|| by the references, over columns [j0, j1), at most STRIP: |S_j'b| +
+ * outside residual_j + within norm_j + loose slack_j. */
 VECTORIZED(strip_bounds,
            (spca_int j0, spca_int j1, int used, const float *const *product, const float *b,
             float outside, float within, float loose, const float *residual, const float *norm,
@@ -191,7 +200,8 @@ VECTORIZED(strip_bounds,
                         (within * norm[j0 + j] + loose * slack[j0 + j]);
 }
 
-/* What strip_bounds needs. */
+/* The numbers of argument 1 that strip_bounds needs: b, outside = ||w||, and within = sum of
+ * |q_m'w|, a bound of ||Q'w||. */
 static void by_references(query_t *q)
 {
     const spca_screen *s = q->A->screen;
@@ -216,7 +226,8 @@ static void by_references(query_t *q)
     q->loose = s->quantized ? 1 : 1 + sum_b;
 }
 
-/* Of one direction for which the products of some columns are known. */
+/* The bound of argument 1 by one direction d of a long list: along = |b|, b = f'd, and beside = ||f
+ * - b d||, rounded up. */
 static void by_lists(query_t *q)
 {
     const spca_screen *s = q->A->screen;
@@ -233,8 +244,9 @@ static void by_lists(query_t *q)
 
 /* ---- the quantized copy --------------------------------------------------------------------- */
 
-/* f~ = rounded 2^-exponent; returns ||f - f~|| of the unit vector f.  By Cauchy-Schwarz no sum of
- * products of rounded and q_j, in any order, leaves int32; with scale 1 there are at most four. */
+/* f~ = rounded 2^-exponent, and returns ||f - f~|| of the unit vector f.  The scale is so that
+ * ||rounded|| widest < 2^31: by Cauchy-Schwarz no sum of products of rounded and q_j, in any order,
+ * leaves int32.  Where the scale is 1, at most four entries are not 0. */
 static double round_direction(spca_int n, spca_screen *s, const double *unit, int *exponent)
 {
     double most = 0, scale, miss = 0;
@@ -250,8 +262,9 @@ static double round_direction(spca_int n, spca_screen *s, const double *unit, in
     return sqrt(miss);
 }
 
-/* Neither do processors foresee the next columns of a list, nor do they run far enough ahead of an
- * array, so ask for them. */
+/* estimate_a = bar z_j'f~ for j = list_a, or j = a where list is NULL.  Processors do not foresee
+ * the next columns of a list, and do not run far enough ahead in an array, so columns are fetched
+ * AHEAD. */
 VECTORIZED_WIDE(estimates,
                 (spca_int count, const spca_int *list, spca_int ld, const int8_t *quantized,
                  const float *step, float unit, const int16_t *f, float *estimate),
@@ -271,8 +284,9 @@ VECTORIZED_WIDE(estimates,
 
 /* ---- queries ------------------------------------------------------------------------------- */
 
-/* Columns, of the list or from the first on, whose bound reaches the level; most groups of GROUP
- * have none, which is quickly seen. */
+/* Writes to `out` the columns (of the list, or first + a) whose bound is not below the level, and
+ * returns how many; out may be the list.  Most groups of GROUP columns have none, which one pass
+ * without branches shows. */
 VECTORIZED_TO(spca_int, collect,
               (spca_int n, const float *bound, float level, spca_int first, const spca_int *list,
                spca_int *out),
@@ -292,7 +306,8 @@ VECTORIZED_TO(spca_int, collect,
     return count;
 }
 
-/* The first place of a list from a on whose column is at least j, or last. */
+/* The first place of a list from a on whose column is at least j, or last; by doubling steps and
+ * bisection. */
 static spca_int place_from(const spca_int *list, spca_int a, spca_int last, spca_int j)
 {
     spca_int high = a;
@@ -311,8 +326,9 @@ static spca_int place_from(const spca_int *list, spca_int a, spca_int last, spca
     return a;
 }
 
-/* Adds what the directions take from the product: c_i x_ij to y_a, first <= a < last, and how far
- * off that may be; or, without estimates, only what they may move it by. */
+/* Subtracting directions moves y_a by -c_i x_ij, over the norm of f.  Adds that to estimate_a for
+ * first <= a < last, and how far off it may be to margin_a; or, without estimates, the most that it
+ * may move y_a to margin_a. */
 static void move(const query_t *q, spca_int first, spca_int last, const spca_int *list,
                  float *estimate, float *margin)
 {
@@ -336,7 +352,9 @@ static void move(const query_t *q, spca_int first, spca_int last, const spca_int
     }
 }
 
-/* Drops the columns of the list that their latest long lists rule out. */
+/* Drops the columns of the list that the bounds of by_lists rule out, in place; returns how many
+ * are left.  Each column has the product with the last long list that it was in; of M lists the
+ * directions are kept. */
 static spca_int drop(const query_t *q, spca_int count, spca_int *list, float *bound)
 {
     const spca_screen *s = q->A->screen;
@@ -352,8 +370,8 @@ static spca_int drop(const query_t *q, spca_int count, spca_int *list, float *bo
     return collect(count, bound, q->level, 0, list, list);
 }
 
-/* The columns of [first, last) that the references and the long lists leave, written at their place
- * in the list; returns how many. */
+/* The columns of [first, last) that neither the references nor the long lists rule out, written to
+ * s->list from place `first` on; returns how many. */
 static spca_int left_by_bounds(const query_t *q, spca_int first, spca_int last)
 {
     spca_screen *s = q->A->screen;
@@ -366,6 +384,7 @@ static spca_int left_by_bounds(const query_t *q, spca_int first, spca_int last)
     return s->lists > 0 ? drop(q, found, list, s->estimate + first) : found;
 }
 
+/* left_by_bounds of a part; -1 ends what it leaves. */
 static void bounds_part(void *context, spca_int part)
 {
     const query_t *q = context;
@@ -374,8 +393,8 @@ static void bounds_part(void *context, spca_int part)
     if (found < last - first) q->A->screen->list[first + found] = -1;
 }
 
-/* Whether the bounds leave most columns, by a sample of groups: then the others need not be asked.
- */
+/* Whether the bounds leave more than half of the columns, by a sample of groups: then it is not
+ * worth asking the others. */
 static int leave_most(const query_t *q)
 {
     spca_int found = 0, asked = 0;
@@ -387,7 +406,8 @@ static int leave_most(const query_t *q)
     return found > asked / 2;
 }
 
-/* What the parts have left at their places, joined. */
+/* Closes the gaps between what the parts have left in the list; returns how many columns there are.
+ */
 static spca_int join(const query_t *q, spca_int *list)
 {
     spca_int count = 0;
@@ -397,7 +417,8 @@ static spca_int join(const query_t *q, spca_int *list)
     return count;
 }
 
-/* The direction of a product with all columns becomes a reference. */
+/* The places for a new reference, the direction (n) and its products (p, returned), in place of the
+ * oldest. */
 static float *new_reference(spca_int n, spca_int p, spca_screen *s, double **direction)
 {
     s->newest = (s->newest + 1) % M;
@@ -406,6 +427,7 @@ static float *new_reference(spca_int n, spca_int p, spca_screen *s, double **dir
     return s->product + s->newest * p;
 }
 
+/* The estimates of a part. */
 static void estimates_part(void *context, spca_int part)
 {
     const query_t *q = context;
@@ -415,6 +437,7 @@ static void estimates_part(void *context, spca_int part)
               s->quantized + first * s->ld, s->step + first, q->unit, s->rounded, s->estimate + a);
 }
 
+/* margin_a = slack_j + near norm_j (argument 2), without the moves of directions. */
 VECTORIZED(margins,
            (spca_int first, spca_int last, const spca_int *list, float near, const float *norm,
             const float *slack, float *restrict margin),
@@ -425,6 +448,8 @@ VECTORIZED(margins,
     for (spca_int a = first; !list && a < last; a++) margin[a] = slack[a] + near * norm[a];
 }
 
+/* lower_a: the magnitude (nonnegative: value) that y_a has at least, 0 where that is negative or
+ * has overflowed. */
 VECTORIZED(lower_bounds,
            (spca_int first, spca_int last, int nonnegative, const float *estimate,
             const float *margin, float *restrict lower),
@@ -436,8 +461,8 @@ VECTORIZED(lower_bounds,
     }
 }
 
-/* What the estimates of a part say: to be remembered, how far off they may be, and the lowest
- * magnitudes. */
+/* After the estimates of a part: they are kept as a reference or for the long list, then directions
+ * are subtracted, and lower bounds taken.  s->bound holds the margins. */
 static void lower_part(void *context, spca_int part)
 {
     const query_t *q = context;
@@ -454,6 +479,7 @@ static void lower_part(void *context, spca_int part)
     lower_bounds(first, last, q->nonnegative, estimate, margin, s->lower);
 }
 
+/* Upper bounds, |estimate| + margin, and the columns of the part that reach the level. */
 static void upper_part(void *context, spca_int part)
 {
     const query_t *q = context;
@@ -465,7 +491,8 @@ static void upper_part(void *context, spca_int part)
     if (found < last - first) list[found] = -1;
 }
 
-/* Narrows the list (NULL: all) by the quantized copy, and raises the level. */
+/* Argument 2: narrows the list (NULL: all columns) by the quantized copy, and raises the level to
+ * the k-th largest lower bound where that is higher.  scratch (count floats). */
 static spca_status by_copy(query_t *q, spca_int k, spca_stop stop, void *ctx, float *scratch)
 {
     const operator_t *A = q->A;
@@ -500,7 +527,8 @@ static spca_status by_copy(query_t *q, spca_int k, spca_stop stop, void *ctx, fl
     return SPCA_OK;
 }
 
-/* The exact product with all columns. */
+/* The exact product with all columns, *list = NULL.  Without a quantized copy, it becomes a
+ * reference (norm > 0). */
 static spca_status everything(const operator_t *A, vector_t v, const real *f, const real *c,
                               double norm, spca_stop stop, void *ctx, spca_int *count,
                               const spca_int **list, real *y)
@@ -522,7 +550,7 @@ static spca_status everything(const operator_t *A, vector_t v, const real *f, co
     return SPCA_OK;
 }
 
-/* unit = f/||f||; returns the norm of what f stands for, f/range. */
+/* unit = f/||f||, and returns the norm of f/range = factor F v; 0 where f is 0 or not finite. */
 static double normalize(const operator_t *A, const real *f, double *unit)
 {
     double most = (double)largest_magnitude(A->n, f), norm;
@@ -544,12 +572,16 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
     double norm = normalize(A, f, s->unit);
     query_t q = {.A = A, .c = c, .norm = norm, .count = p, .nonnegative = nonnegative};
     spca_status status;
+    /* 0. whether the bounds hold at all for this direction, and are worth it */
     s->queries++;
     *count = p;
     *list = NULL;
     if (!(norm >= s->smallest && norm <= s->greatest) || k > p / SPCA_GUESS_SHARE ||
         (A->shift != 0 && (!v.index || v.nnz > k)))
         return everything(A, v, f, c, 0, stop, ctx, count, list, y);
+    /* 1. a level: the smallest of k exact values, at the largest entries of v.  They stand at the
+     * end of y, which nothing else reaches before they are merged: at most p/2 < p - 2k other
+     * columns are multiplied */
     if (k > 0 && v.index && v.nnz >= k) {
         spca_int ties;
         guesses = k;
@@ -566,6 +598,7 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
     q.level = (float)((double)tau / norm) * (1 - 0x1p-18f);
     if (!(q.level > 0x1p-100f)) q.level = 0;
 
+    /* 2. columns that references and long lists leave, unless too many */
     if (s->used > 0 && q.level > 0) {
         spca_int found;
         by_references(&q);
@@ -578,6 +611,7 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
             q.list = s->list;
         }
     }
+    /* 3. columns that the quantized copy leaves of these */
     if (s->quantized) {
         status = by_copy(&q, k, stop, ctx, (float *)(void *)work);
         if (status < 0) return status;
@@ -586,6 +620,8 @@ spca_status SPCA(screened)(const operator_t *A, vector_t v, const real *f, const
     *count = q.count;
     if (!*list || *count > few) return everything(A, v, f, c, norm, stop, ctx, count, list, y);
 
+    /* 4. the exact values of these; then the two ascending lists are merged from the end, in place
+     */
     spca_int *columns = s->list, left = 0;
     for (spca_int a = 0, b = 0; a < *count; a++) { /* those that are not known yet */
         while (b < guesses && s->guess[b] < columns[a]) b++;

@@ -1,4 +1,5 @@
-/* screen_bounds.c - what screen.c asks of each column z = f (x - mean), f = range^2 weight. */
+/* screen_bounds.c - the step, norm and slack that the argument of screen.c needs of each column z =
+ * f (x - mean), f = range^2 weight.  Each is rounded up. */
 #include "../real.h"
 
 void spca_screen_bounds(spca_int n, spca_int p, int single, double range, const double *statistics,
@@ -6,6 +7,7 @@ void spca_screen_bounds(spca_int n, spca_int p, int single, double range, const 
                         const double *diagonal, const double *moment, float *step, float *norm,
                         float *slack, double *limits)
 {
+    /* rounding: that of sums of products, relative; underflow: its absolute share */
     const double *low = statistics + 2 * p, *high = statistics + 3 * p, *steps = statistics + 4 * p,
                  *errors = statistics + 5 * p;
     double up = 1 + 0x1p-18; /* more than a rounding to float */
@@ -22,6 +24,8 @@ void spca_screen_bounds(spca_int n, spca_int p, int single, double range, const 
         rest += underflow * (1 + range + factor / range);
         if (mean) /* the statistics have a mean of their own, in double precision */
             rest += fabs(mean[j] - statistics[j]) * (root * factor);
+        /* norm_j and slack_j: without a quantized copy, of z_j itself; with one, of step_j q_j and
+         * of what that leaves of z_j */
         double length;
         if (!size)
             length = sqrt(degrees * diagonal[j]) * up + rest;
@@ -30,6 +34,7 @@ void spca_screen_bounds(spca_int n, spca_int p, int single, double range, const 
             step[j] = (float)(steps[j] * factor);
             length = (double)step[j] * (double)size[j];
             rest += errors[j] * factor + length * 0x1p-22; /* the latter for the rounding of step */
+            /* so small that its estimates might underflow: all of it is slack */
             if (length < 0x1p-100 || step[j] < 0x1p-100f) {
                 rest += up * length;
                 length = 0, step[j] = 0;
