@@ -1,5 +1,5 @@
-/* native_threads.h - private to pool.c: threads, locks, conditions, clock and what is read without
- * a lock, of POSIX and of Windows. */
+/* native_threads.h - private to pool.c: threads, locks, conditions, a clock in seconds, and numbers
+ * that are read without a lock (flag_t, counter_t), of POSIX and of Windows. */
 #ifndef SPCA_NATIVE_THREADS_H
 #define SPCA_NATIVE_THREADS_H
 #include <stddef.h>

@@ -1,22 +1,28 @@
-/* products.c - matrix products by tiles, each by one thread, whose shape depends on theirs alone.
+/* products.c - matrix products by tiles.  One thread makes a tile, whose shape depends on the shape
+ * of the product alone, so the bits do not depend on threads.
  *
- * A tile is fastest where its sums go across the rows in memory.  Where they go along them, some of
- * the depth is turned first, unless so few are multiplied that this takes longer. */
+ * A tile is fastest where the rows that are multiplied lie across memory.  Where they lie along it,
+ * some of the depth is copied by groups first, unless so few rows are multiplied that this takes
+ * longer. */
 #include "products.h"
 
+/* FEWEST: rows and depth from which on copying pays. */
 enum { FEWEST = SPCA_LEAST(24), LANES = sizeof(lanes_t) / sizeof(real) };
-#define SLAB ((spca_int)1 << 16) /* of the depth: stop is asked between them */
+/* the depth at a time where nothing is copied; it looks at stop between */
+#define SLAB ((spca_int)1 << 16)
 
+/* A product, for one slab of its depth. */
 typedef struct {
-    int across, symmetric; /* C, where b is a */
+    int across, symmetric; /* symmetric: b is a, so half of C is made and mirrored */
     spca_int m, n, depth, lda, ldb, ldc;
     const real *a, *b;
-    int keep, ends; /* with this slab: what follows the sums is left to the last one */
+    int keep,
+        ends; /* keep: C is added to; ends: the last slab, after which factor and mirror follow */
     real factor;
-    real *C, *turned; /* A, and then B, by groups; or NULL */
+    real *C, *turned; /* A, then B unless it is A, by groups; or NULL */
 } products_t;
 
-/* y_lc = x_cl of TOGETHER rows. */
+/* y_lc = x_cl for TOGETHER rows c of x. */
 VECTORIZED(turn_together,
            (spca_int depth, const real *x, spca_int ldx, real *restrict y, spca_int ldy),
            (depth, x, ldx, y, ldy))
@@ -29,7 +35,7 @@ VECTORIZED(turn_together,
         }
 }
 
-/* C factor, and what is across the diagonal from it. */
+/* C <- C factor, and mirror = C' where the product is symmetric. */
 static void end_tile(const products_t *s, int half, spca_int m, spca_int n, real *C, real *mirror)
 {
     spca_int r = 0;
@@ -42,13 +48,14 @@ static void end_tile(const products_t *s, int half, spca_int m, spca_int n, real
         for (spca_int c = half ? r : 0; c < n; c++) mirror[c * s->ldc + r] = C[r * s->ldc + c];
 }
 
+/* One tile of C; in a symmetric product, none below the diagonal. */
 static void tile_part(void *context, spca_int part)
 {
     const products_t *s = context;
     spca_int tiles = tiles_of(s->n), i = part / tiles * TILE, j = part % tiles * TILE;
     spca_int m = min_int(TILE, s->m - i), n = min_int(TILE, s->n - j);
     real *C = s->C + i * s->ldc + j, *mirror = s->C + j * s->ldc + i;
-    spca_int of_b = s->symmetric ? j : j + filled(s->m); /* rows of what is turned */
+    spca_int of_b = s->symmetric ? j : j + filled(s->m); /* where the rows of B begin in `turned` */
     int half = s->symmetric && i == j;
     if (s->symmetric && j < i) return;
     for (spca_int c = 0; s->ends && s->symmetric && c < n; c++)
@@ -62,7 +69,7 @@ static void tile_part(void *context, spca_int part)
     if (s->ends) end_tile(s, half, m, n, C, mirror);
 }
 
-/* A tile of rows of A, or of B. */
+/* Copies a tile of rows of A, or of B, by groups, with zeros below the last row. */
 static void turn_part(void *context, spca_int part)
 {
     const products_t *s = context;
@@ -82,7 +89,8 @@ spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int de
                                  spca_run run, spca_stop stop, void *ctx, spca_int room, real *work,
                                  real *C, spca_int ldc)
 {
-    int symmetric = A == B && m == n && lda == ldb; /* else B has more rows than A, or fewer */
+    int symmetric = A == B && m == n &&
+                    lda == ldb; /* with B == A otherwise, B has more rows than A, or fewer */
     spca_int rows = filled(m) + (symmetric ? 0 : filled(n));
     spca_int turned = min_int(SPCA_TURNED, (room - TOGETHER) / (rows > 0 ? rows : 1));
     int turning = !across && min_int(m, n) >= FEWEST && turned >= FEWEST;

@@ -1,13 +1,14 @@
-/* room.h - private: parts of the scratch that a caller gives as bytes. */
+/* room.h - private: cuts scratch that a caller gives as bytes into arrays. */
 #ifndef SPCA_ROOM_H
 #define SPCA_ROOM_H
 #include "spca.h"
 
 typedef struct {
-    char *begin; /* NULL: what is taken is only counted */
+    char *begin; /* NULL: bytes are counted, and nothing is given */
     size_t used;
 } room_t;
 
+/* The next array, of `count` entries, at a multiple of 64 bytes from the begin. */
 static inline void *take(room_t *room, spca_int count, size_t size)
 {
     char *part = room->begin ? room->begin + room->used : NULL;

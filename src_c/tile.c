@@ -1,8 +1,9 @@
 /* tile.c - one tile of a matrix product, by one thread.
  *
- * Sums are made in order of depth or, along rows, as the partial sums of 64 bytes: vectors of any
- * length make the same bits.  This file and dense_columns.c are compiled with products and sums
- * fused where the processor can, which rounds once and takes half the time. */
+ * Sums are made in order of depth or, where rows lie along memory (ALONG), as the partial sums of
+ * 64 bytes.  So vectors of any length make the same bits.  This file and dense_columns.c are
+ * compiled with products and sums fused where the processor can do that, which rounds once and
+ * takes half the time. */
 #include "products.h"
 
 #ifdef __GNUC__
@@ -12,13 +13,14 @@ typedef real long_t __attribute__((vector_size(64), aligned(sizeof(real)), may_a
 enum {
     LONG = TOGETHER,
     LANES = sizeof(lanes_t) / sizeof(real),
-    WIDE = 3 * LONG,         /* columns of a strip, */
-    DEPTH = SPCA_LEAST(128), /* with so much of the depth: it stays in the first cache */
-    TALL = 8,                /* rows of a block, whose sums are in registers, */
-    MOST = WIDE / LANES,     /* and vectors, at most */
-    SIDE = 4                 /* rows of either matrix whose dot products are made side by side */
+    WIDE = 3 * LONG,         /* columns of a strip of b */
+    DEPTH = SPCA_LEAST(128), /* depth at a time; a strip with it stays in the first cache */
+    TALL = 8,                /* the most rows of a block, whose sums are in registers, */
+    MOST = WIDE / LANES,     /* and the most vectors of a row of it */
+    SIDE = 4 /* ALONG: rows of either matrix whose dot products go side by side, at most */
 };
 
+/* The arguments of add_tile; grouped: IN_GROUPS. */
 typedef struct {
     int grouped, half, keep;
     spca_int m, n, depth, lda, ldb, ldc;
@@ -53,7 +55,7 @@ FOR_AVX512 static void add_long(int layout, const tile_t *t, const real *a, cons
 }
 #endif
 
-#if defined(__x86_64__) || defined(__i386__) /* registers of half the length, and few */
+#if defined(__x86_64__) || defined(__i386__) /* only 16 registers, or 8, of 16 bytes */
 enum { AT_ONCE = 1 };
 #else
 enum { AT_ONCE = 2 };
@@ -73,6 +75,7 @@ static const add_t CLONES[] = {add_plain, add_fused, add_long};
 static const add_t CLONES[] = {add_plain};
 #endif
 
+/* DEPTH of the depth at a time, in order. */
 void SPCA(add_tile)(int layout, int half, spca_int m, spca_int n, spca_int depth, const real *a,
                     spca_int lda, const real *b, spca_int ldb, int keep, real *C, spca_int ldc)
 {

@@ -1,13 +1,13 @@
-/* tile_loops.h - private: the loops of tile.c for one length of vectors, which NAMED and vector_t
- * are for. */
+/* tile_loops.h - private: the loops of tile.c for one length of vectors.  It is included once for
+ * each: NAMED() makes the names, and vector_t is the vector. */
 
 enum {
-    NAMED(EACH) = sizeof(vector_t) / sizeof(real), /* numbers of a vector, */
-    NAMED(STRIP) = WIDE / NAMED(EACH),             /* vectors of a row of a strip, */
-    NAMED(LINE) = LONG / NAMED(EACH)               /* and of a narrow one */
+    NAMED(EACH) = sizeof(vector_t) / sizeof(real), /* numbers in a vector */
+    NAMED(STRIP) = WIDE / NAMED(EACH),             /* vectors in a row of a strip */
+    NAMED(LINE) = LONG / NAMED(EACH) /* vectors in a row of a narrow strip, LONG columns */
 };
 
-/* y: x by groups of LONG columns, the last with zeros beside it. */
+/* y = x (depth x count) by groups of LONG columns; zeros fill the last group. */
 INLINE void NAMED(copy_groups)(spca_int depth, spca_int count, const real *x, spca_int ldx, real *y)
 {
     for (spca_int c = 0; c < count; c += LONG, y += LONG * depth) {
@@ -20,7 +20,8 @@ INLINE void NAMED(copy_groups)(spca_int depth, spca_int count, const real *x, sp
     }
 }
 
-/* C_ic = sum_l a_li b_lc + keep C_ic, of `tall` rows of a group and `some` vectors from first. */
+/* C_ic = sum_l a_li b_lc, plus C_ic where `keep`, for `tall` rows i of a group and `some` vectors
+ * of columns from vector `first` on.  All sums are in registers. */
 INLINE void NAMED(add_block)(const int tall, const int some, const tile_t *t, const real *a,
                              const real *b, spca_int first, real *C, spca_int ldc, int keep)
 {
@@ -44,7 +45,9 @@ INLINE void NAMED(add_block)(const int tall, const int some, const tile_t *t, co
         }
 }
 
-/* Of `tall` rows from i: of half a tile, only vectors that end right of row i's diagonal. */
+/* `tall` rows of C from row i and `count` vectors of columns from column j, `some` vectors at a
+ * time.  Of half a tile, only vectors that end right of row i's diagonal are made.  A strip that is
+ * wider than C goes to S first. */
 INLINE void NAMED(add_rows)(const int tall, const int count, const int some, const tile_t *t,
                             const real *a, const real *b, spca_int i, spca_int j)
 {
@@ -58,7 +61,7 @@ INLINE void NAMED(add_rows)(const int tall, const int count, const int some, con
     for (spca_int v = 0, u; v < count; v += some)
         if (below <= v)
             NAMED(add_block)(tall, some, t, x, b, v, C, ldc, keep);
-        else { /* the diagonal crosses these: from its vector on, whatever their number */
+        else { /* the diagonal crosses these vectors: begin with its own */
             for (u = below; u + 2 <= v + some; u += 2)
                 NAMED(add_block)(tall, 2, t, x, b, u, C, ldc, keep);
             if (u < v + some) NAMED(add_block)(tall, 1, t, x, b, u, C, ldc, keep);
@@ -70,7 +73,8 @@ INLINE void NAMED(add_rows)(const int tall, const int count, const int some, con
         }
 }
 
-/* Of `count` vectors of columns from j, some at a time. */
+/* All rows of C for `count` vectors of columns from column j; the last rows by 4, then one at a
+ * time. */
 INLINE void NAMED(add_strip)(const int tall, const int count, const int some, const tile_t *t,
                              const real *a, const real *b, spca_int j)
 {
@@ -84,7 +88,8 @@ INLINE void NAMED(add_strip)(const int tall, const int count, const int some, co
     for (; i < m; i++) NAMED(add_rows)(1, count, count, t, a, b, i, j);
 }
 
-/* Of rows that are in groups already, or are copied, columns by strips. */
+/* The tile where rows lie across memory or are in groups: columns by strips.  Rows that are not in
+ * groups are copied so. */
 INLINE void NAMED(add_across)(const int tall, const int some, const tile_t *given, const real *a,
                               const real *b)
 {
@@ -107,7 +112,7 @@ INLINE void NAMED(add_across)(const int tall, const int some, const tile_t *give
     }
 }
 
-/* sum += a_l b_l side by side, of `tall` rows of a and `many` of b. */
+/* sum_rc += LONG products of rows r of a (`tall`) and c of b (`many`), side by side. */
 INLINE void NAMED(add_products)(const int tall, const int many, const real *a, spca_int lda,
                                 const real *b, spca_int ldb, vector_t sum[SIDE][SIDE][NAMED(LINE)])
 {
@@ -118,7 +123,8 @@ INLINE void NAMED(add_products)(const int tall, const int many, const real *a, s
                     ((const vector_t *)(a + r * lda))[v] * ((const vector_t *)(b + c * ldb))[v];
 }
 
-/* C_ij = sum_l a_il b_jl + keep C_ij of these, the last of the depth with zeros beside it. */
+/* C_ij = sum_l a_il b_jl, plus C_ij where `keep`, for `tall` rows of a and `many` of b that lie
+ * along memory.  Zeros fill the last LONG products. */
 INLINE void NAMED(add_dots)(const int tall, const int many, const tile_t *t, const real *a,
                             const real *b, real *C)
 {
@@ -147,6 +153,7 @@ INLINE void NAMED(add_dots)(const int tall, const int many, const tile_t *t, con
         }
 }
 
+/* The tile where rows lie along memory: `side` rows of a and of b at a time, then what is left. */
 INLINE void NAMED(add_along)(const int side, const tile_t *t, const real *a, const real *b)
 {
     for (spca_int j = 0, many; j < t->n; j += many) {

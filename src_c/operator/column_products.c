@@ -1,19 +1,19 @@
-/* column_products.c - sums of products of the entries of sparse columns, where some are made dense.
- */
+/* column_products.c - sums of products of the columns of CSC, some of them made dense. */
 #include "scatter.h"
 #include <string.h>
 
-enum { GROUPED = WIDE * sizeof(double) / sizeof(doubles_t) }; /* WIDE numbers, as vectors */
+enum { GROUPED = WIDE * sizeof(double) / sizeof(doubles_t) }; /* vectors that hold WIDE numbers */
 
 /* ---- few variables, of CSC: d_ia = u_i x_ia of a block of rows, and u_i s_i in the last place */
 
 typedef struct {
     const products_t *g;
     const scatter_t *s;
-    spca_int a0, count, lanes; /* of d: variables from a0, and numbers of a row */
-    spca_int i0, rows, step;   /* of the block; variables of a part */
+    spca_int a0, count, lanes; /* d has variables from a0 on, and `lanes` numbers in a row */
+    spca_int i0, rows, step;   /* the rows of the block; the variables of a part */
 } few_t;
 
+/* d = a block of rows of the few variables. */
 static void fill_few(const few_t *f)
 {
     const products_t *g = f->g;
@@ -34,13 +34,15 @@ static void fill_few(const few_t *f)
     }
 }
 
-/* sum_c += weight x_i d_ic over the entries of a column in the block; returns where they end. */
+/* result_c = sum of weight x_i d_ic over the entries x_i of a column in the block, which begin at
+ * q; returns where they end. */
 INLINE spca_int add_few(const few_t *f, const int wide, const int groups, spca_int q, spca_int last,
                         real weight, double *result)
 {
     const operator_t *A = f->g->A;
     const doubles_t *d = (const doubles_t *)f->s->few;
-    doubles_t sum[GROUPED] = {0}, other[GROUPED] = {0}; /* no sum waits for another */
+    doubles_t sum[GROUPED] = {0},
+              other[GROUPED] = {0}; /* two sums, so that none waits for another */
     spca_int end = place_of(A->indices, wide, q, last, f->i0 + f->rows);
     for (; q + 2 <= end; q += 2) {
         const doubles_t *y = d + (at(A->indices, wide, q) - f->i0) * groups;
@@ -59,6 +61,7 @@ INLINE spca_int add_few(const few_t *f, const int wide, const int groups, spca_i
     return end;
 }
 
+/* add_few with a constant number of vectors. */
 INLINE spca_int add_lanes(const few_t *f, const int wide, spca_int q, spca_int last, real weight,
                           double *result)
 {
@@ -67,7 +70,8 @@ INLINE spca_int add_lanes(const few_t *f, const int wide, spca_int q, spca_int l
     return add_few(f, wide, GROUPED, q, last, weight, result);
 }
 
-/* G_ab += sum of x_ia x_ib over the block, of all few a and some b; i686 has no address of it. */
+/* G_ab += sum of x_ia x_ib over the block, for all few variables a and the variables b of a part.
+ * do_parts is given few_part, because i686 cannot take the address of such a function. */
 VECTORIZED(add_block, (const few_t *f, spca_int part), (f, part))
 {
     const products_t *g = f->g;
@@ -89,6 +93,8 @@ static void few_part(void *context, spca_int part)
     add_block(context, part);
 }
 
+/* WIDE - 1 variables at a time, since the last place has the centers; all rows are read for each of
+ * these groups. */
 spca_status SPCA(multiply_few)(const products_t *g, const scatter_t *s, spca_stop stop, void *ctx)
 {
     const operator_t *A = g->A;
@@ -115,10 +121,10 @@ spca_status SPCA(multiply_few)(const products_t *g, const scatter_t *s, spca_sto
 typedef struct {
     const products_t *g;
     const scatter_t *s;
-    spca_int i0, rows; /* of the block */
+    spca_int i0, rows; /* the rows of the block */
 } strips_t;
 
-/* The block, and where the entries of each variable end there. */
+/* The strips of a block of rows, the totals, and where the entries of each variable in it end. */
 static void fill_strips(const strips_t *f)
 {
     const products_t *g = f->g;
@@ -141,7 +147,8 @@ static void fill_strips(const strips_t *f)
     }
 }
 
-/* sum_b += x_ia d_ib over the entries of variable a in the block */
+/* result_b = sum of x_ia d_ib over the entries of variable a in the block, for the variables b of a
+ * strip. */
 INLINE void add_entries(const strips_t *f, const int wide, spca_int a, const double *d,
                         double *result)
 {
@@ -156,7 +163,8 @@ INLINE void add_entries(const strips_t *f, const int wide, spca_int a, const dou
     for (int c = 0; c < GROUPED; c++) ((doubles_t *)result)[c] = sum[c];
 }
 
-/* G_ab += sum_i x_ia x_ib over the block, of the variables b of a strip and all a up to them. */
+/* G_ab += sum of x_ia x_ib over the block, for the variables b of a strip and all variables a up to
+ * them. */
 VECTORIZED(add_strip, (const strips_t *f, spca_int part), (f, part))
 {
     const products_t *g = f->g;

@@ -1,31 +1,36 @@
 /* compressed_gram.c - A[index[:m], index] of data in CSR and CSC, in one pass.
  *
  * With x_ij = range^2 weight_j u_i X_ij and m_j = range^2 weight_j mean_j,
- *     A_ab / factor = sum_i x_ia x_ib - t_a m_b - m_a t_b + (s's) m_a m_b,   t_a = sum_i s_i x_ia,
- * which loses the digits that a second moment has above the variance: the caller judges those.  The
- * products of pairs are scattered from the entries of a row.  A block of rows is copied first, with
- * the places of each column's entries in it: then row a of the sums stays in the first cache while
- * all rows of the block with an entry a are added to it.  In CSR, some variables may be dense
- * (dense_columns.c).  Where a quarter of the entries of these columns are stored, all rows are;
- * where a twelfth is, of data stored by columns, the rows of some variables at a time are dense,
- * and entry x_ia adds x_ia times row i to row a of the sums, which stays in registers.  Where few
- * variables are asked for of data stored by columns, they are made dense, and every column is
- * multiplied with them. */
+ *     A_ab / factor = sum_i x_ia x_ib - t_a m_b - m_a t_b + (s's) m_a m_b,   t_a = sum_i s_i x_ia.
+ * This loses the digits that a second moment has above the variance; the caller judges whether that
+ * matters.
+ *
+ * There are five ways to the sums, by how many entries of these columns are stored:
+ *     - pairs: the products of the entries of each row are scattered.  A block of rows is copied
+ *       first, with the places of each column's entries in it.  Then row a of the sums stays in the
+ *       first cache while all rows of the block with an entry a are added to it;
+ *     - pairs, but in CSR the fullest variables are made dense (dense_columns.c);
+ *     - a quarter is stored: all rows are made dense, centered, and multiplied as dense data;
+ *     - a twelfth is stored, in CSC: the rows of some variables at a time are dense, and entry x_ia
+ *       adds x_ia times row i to row a of the sums, which stays in registers (column_products.c);
+ *     - few variables are asked for, in CSC: these are dense, and every column is multiplied with
+ *       them (column_products.c). */
 #include "scatter.h"
 #include <string.h>
 
 enum {
-    BLOCK = 8192,      /* rows at a time, and */
-    ENTRIES = 1 << 20, /* their entries */
-    ENTRY = 3 * PAIR,  /* bytes, as of a pair, that copying an entry takes */
-    AHEAD = 3,         /* rows of a variable whose first entries are fetched before their turn */
-    SHARE = 4,         /* of the entries that are stored: then dense rows are faster, */
-    SAMPLE = 1 << 18,  /* as so many entries of CSR show */
-    SPARSE = 12,       /* then rows of some variables are; */
-    FEW = 3            /* times WIDE variables at most */
+    BLOCK = 8192,      /* rows of a block, at most, */
+    ENTRIES = 1 << 20, /* and entries, unless one row has more */
+    ENTRY = 3 * PAIR,  /* bytes, for do_parts, that take as long as copying an entry */
+    AHEAD = 3,         /* a variable's rows are fetched this many before their turn */
+    SHARE = 4,         /* rows are dense where 1/SHARE of the entries is stored, */
+    SAMPLE = 1 << 18,  /* which about so many entries of CSR show; */
+    SPARSE = 12,       /* by strips where 1/SPARSE is, in CSC; */
+    FEW = 3            /* and `few` are less than FEW WIDE variables */
 };
 
-/* Which share of the entries of these columns is stored; position (p) says which they are. */
+/* The share of the entries of these columns that is stored; in CSR, a sample of the first rows
+ * shows it.  position (p): which columns they are. */
 static double share_of(const operator_t *A, spca_int k, const spca_int *index,
                        const int32_t *position)
 {
@@ -42,7 +47,7 @@ static double share_of(const operator_t *A, spca_int k, const spca_int *index,
     return (double)entries / ((double)rows * (double)k);
 }
 
-/* Cuts the work into its arrays; returns their bytes. */
+/* Cuts the work into arrays, or without work only counts; returns their bytes. */
 static spca_int cut(const operator_t *A, spca_int k, char *work, scatter_t *s)
 {
     spca_int across = !A->row_major, rows = across ? 0 : k, bytes = 0;
@@ -80,7 +85,8 @@ spca_int SPCA(compressed_gram_work)(const operator_t *A, spca_int k)
     return cut(A, k, NULL, &s);
 }
 
-/* The block from i0: at most `most` rows, and fewer than it has room for, but one. */
+/* The block from row i0: at most `most` rows with at most `capacity` entries, but one row at least.
+ */
 static void begin_block(const operator_t *A, scatter_t *s, spca_int most, spca_int i0)
 {
     spca_int i = i0, entries = 0;
@@ -97,7 +103,7 @@ static void begin_block(const operator_t *A, scatter_t *s, spca_int most, spca_i
     if (s->stored) s->step = (s->step + SLICE - 1) / SLICE * SLICE;
 }
 
-/* That becomes entry e of the block. */
+/* Entry q of X, in row i and of variable a, becomes entry e of the block. */
 static inline void copy_entry(const products_t *g, const scatter_t *s, const section_t *f,
                               spca_int q, spca_int i, spca_int a, spca_int e)
 {
@@ -106,7 +112,8 @@ static inline void copy_entry(const products_t *g, const scatter_t *s, const sec
     f->total[a] += (double)s->value[e] * (double)row_center(g->A, i);
 }
 
-/* Of each row, the entries of the first m variables are first. */
+/* CSR: the entries of a section, row by row; in each row, those of the first m variables come
+ * first, which order_entries relies on. */
 static void copy_rows(const products_t *g, const scatter_t *s, const section_t *f)
 {
     const operator_t *A = g->A;
@@ -127,11 +134,13 @@ static void copy_rows(const products_t *g, const scatter_t *s, const section_t *
     f->first[f->rows] = e;
 }
 
+/* CSC: the entries of a section, row by row, column after column.  A row without an entry of the
+ * first m variables makes no pairs, so only its share of the totals is taken. */
 static void copy_columns(const products_t *g, const scatter_t *s, const section_t *f)
 {
     const operator_t *A = g->A;
     spca_int i0 = s->i0 + f->r0;
-    int32_t *end = f->first + 1; /* of what is copied of each row */
+    int32_t *end = f->first + 1; /* end_r: where the next entry of row r goes */
     end[0] = f->first[0];
     for (spca_int r = 1; r < f->rows; r++) end[r] = end[r - 1] + s->length[i0 + r - 1];
     for (spca_int a = 0; a < g->k; a++) {
@@ -150,7 +159,8 @@ static void copy_columns(const products_t *g, const scatter_t *s, const section_
     }
 }
 
-/* The entries of the first m variables in the section, variable by variable; how many pairs. */
+/* Lists the entries of the first m variables in a section, variable by variable (a counting sort);
+ * returns the number of pairs. */
 static double order_entries(const products_t *g, const scatter_t *s, const section_t *f)
 {
     int32_t *start = f->start + 1, entries = f->first[f->rows];
@@ -172,7 +182,7 @@ static double order_entries(const products_t *g, const scatter_t *s, const secti
     return pairs;
 }
 
-/* The rows of a section, centered, in W. */
+/* The rows of a section, dense and centered, into W. */
 static void fill_rows(const products_t *g, const scatter_t *s, const section_t *f)
 {
     for (spca_int r = 0; r < f->rows; r++) {
@@ -182,6 +192,7 @@ static void fill_rows(const products_t *g, const scatter_t *s, const section_t *
     }
 }
 
+/* A block of rows; full: whether all its rows are made dense. */
 typedef struct {
     const products_t *g, *dense;
     const scatter_t *s;
@@ -190,6 +201,7 @@ typedef struct {
     double pairs[SECTIONS];
 } block_t;
 
+/* Copies a section of the block, after as many entries as the rows before it have. */
 static void section_part(void *context, spca_int part)
 {
     block_t *b = context;
@@ -215,7 +227,8 @@ static void section_part(void *context, spca_int part)
         b->pairs[part] = order_entries(g, s, &f);
 }
 
-/* G_ab += x_ia x_ib of a variable a of a section, for the entries b from that of a in a row */
+/* row_b += x_ia x_ib for variable a (row is G's row a), over its entries t to `end` in a section,
+ * and for each of these over the entries b from it to the end of its row. */
 static void add_pairs(const scatter_t *s, int32_t t, int32_t end, double *row)
 {
     for (; t < end; t++) {
@@ -242,6 +255,7 @@ static void add_pairs(const scatter_t *s, int32_t t, int32_t end, double *row)
     }
 }
 
+/* The rows of G of a part of the variables, section by section in order. */
 static void pairs_part(void *context, spca_int part)
 {
     const block_t *b = context;
@@ -253,7 +267,7 @@ static void pairs_part(void *context, spca_int part)
         }
 }
 
-/* The products of the block, and its sums. */
+/* G += the products of a block; the totals += its sums. */
 static spca_status add_block(products_t *g, products_t *dense, scatter_t *s, int full,
                              spca_stop stop, void *ctx)
 {
@@ -275,7 +289,9 @@ static spca_status add_block(products_t *g, products_t *dense, scatter_t *s, int
     return SPCA(add_dense)(dense, g, s, stop, ctx);
 }
 
-/* And the triangles become one: the entries of a row are in order of column, not of a list. */
+/* Subtracts the means, by the formula at the top.  Before that, the triangles are added: the
+ * entries of a row of CSR are in order of column, not of the list, so a pair may have been added
+ * below the diagonal. */
 static void remove_means(const products_t *g, const scatter_t *s)
 {
     double count = 0;
@@ -309,6 +325,7 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
     memset(s.total, 0, (size_t)k * sizeof(*s.total));
     for (spca_int j = 0; j < A->p; j++) s.position[j] = index ? -1 : (int32_t)j;
     for (spca_int a = 0; index && a < k; a++) s.position[index[a]] = (int32_t)a;
+    /* which of the ways */
     share = share_of(A, k, index, s.position);
     full = SHARE * share >= 1;
     few = m < FEW * WIDE && 4 * m <= k;
@@ -319,6 +336,7 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
         remove_means(&g, &s);
         return SPCA(finish_products)(&g);
     }
+    /* CSC by blocks of rows: the length of each row */
     if (!A->row_major) {
         memset(s.length, 0, (size_t)A->n * sizeof(*s.length));
         first_entries(&g, &s);
@@ -330,6 +348,7 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
             }
         }
     }
+    /* the products, block by block */
     most = full ? SPCA_GROUP : BLOCK;
     if (A->row_major && !full && m == k) dense = SPCA(choose_dense)(&g, &s);
     if (s.stored) most = min_int(most, dense.rows);

@@ -1,29 +1,30 @@
-/* dense_columns.c - sums of products of the rows of CSR, where variables with many entries are
+/* dense_columns.c - sums of products of the rows of CSR, where variables with many entries are made
  * dense.
  *
- * Variables in which many rows have an entry are put first, and dense rows of them are kept, by
- * strips.  Sums of products of an entry with a strip of its row stay in registers over all entries
- * of its variable in a slice of the rows, whose strip stays in the first cache.  That takes less
- * time than as many pairs of entries, and where nearly all entries are stored, products of matrices
- * take still less.  Compiled with products and sums fused, as tile.c is. */
+ * Variables that have an entry in many rows are put first.  Dense rows of them are kept by strips
+ * of STRIP variables.  For each variable a and each strip, the sums of x_ia times row i of the
+ * strip stay in registers over all entries of a in a slice of the rows; the strip of a slice stays
+ * in the first cache.  That takes less time than scattering as many pairs of entries.  Where nearly
+ * all entries of some variables are stored, products of matrices take still less.  This file is
+ * compiled with products and sums fused, as tile.c is. */
 #include "scatter.h"
 #include <string.h>
 
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),
-    CHUNK = 128,      /* with so many variables, whose sums stay in cache */
-    SAMPLE = 1 << 18, /* entries that show how many each column has, about */
-    LEVELS = 20       /* shares of a column from which it is dense are tried, */
+    CHUNK = 128,      /* variables whose sums with a strip stay in cache */
+    SAMPLE = 1 << 18, /* about so many entries are counted, to see how full columns are */
+    LEVELS = 20       /* so many shares are tried, from which on a column is made dense; */
 };
 
-static const double STEP = 0.85, /* each so much less than the one before */
-    OFTEN = 0.25,                /* share from which products of matrices are faster */
-    BESIDE = 4,                  /* time of an entry with a strip, in that of a pair, */
-    VISIT = 0.3,                 /* of a variable and a strip, of each row, */
-    CLEAR = 0.8;                 /* and all together less than all pairs */
+static const double STEP = 0.85, /* each is this much of the one before */
+    OFTEN = 0.25, /* share of rows with an entry from which products of matrices are faster */
+    BESIDE = 4,   /* the time of an entry with a strip, */
+    VISIT = 0.3,  /* of a variable with a strip, for each row, both in the time of a pair; */
+    CLEAR = 0.8;  /* and the share of the time of all pairs that the rest may take */
 
-/* Entries of each variable in some rows, as many as there are of each part of the data; how many
- * rows. */
+/* count_a: the entries of variable a in some of the rows, evenly spaced, of about SAMPLE entries in
+ * all.  Returns how many rows these are. */
 static spca_int count_entries(const products_t *g, const scatter_t *s, int32_t *count)
 {
     const operator_t *A = g->A;
@@ -38,7 +39,10 @@ static spca_int count_entries(const products_t *g, const scatter_t *s, int32_t *
     return rows;
 }
 
-/* The least entries of a variable that is dense, for which a row takes least time; 0 for none. */
+/* The number of counted entries from which on a variable is made dense so that a row takes the
+ * least time; 0 where none should be.  With `all` and `rest` the entries of a row, and of its
+ * sparse variables, and d dense variables, a row takes rest^2/2 for pairs and d/STRIP (BESIDE (all
+ * + rest)/2 + VISIT (k - d/2)) for strips. */
 static double least_entries(const products_t *g, const int32_t *count, spca_int rows)
 {
     double all = 0, best = 0, cost, level = (double)rows;
@@ -71,6 +75,8 @@ products_t SPCA(choose_dense)(products_t *g, scatter_t *s)
     s->dense = s->stored = s->moved = 0;
     if (least == 0) return dense;
     for (spca_int a = 0; a < g->k; a++) s->list[a] = a;
+    /* first those for products of matrices, then the others, each by an exchange of places; whole
+     * strips alone are stored */
     for (int kind = 0; kind < 2; kind++) {
         for (spca_int a = s->moved; a < g->k; a++) {
             spca_int b = s->list[a];
@@ -82,6 +88,8 @@ products_t SPCA(choose_dense)(products_t *g, scatter_t *s)
         s->stored = s->moved / STRIP * STRIP;
         if (kind == 0) s->dense = s->stored;
     }
+    /* the products in the new order, of all variables (g) and of the first ones (dense), with as
+     * many rows of a block as there is room for */
     for (spca_int a = 0; g->index && a < g->k; a++) s->list[a] = g->index[s->list[a]];
     most = g->rows * filled(g->k) / s->stored / SPCA_GROUP * SPCA_GROUP;
     *g = SPCA(products_of)(g->A, g->m, g->k, s->list, s->work, g->G);
@@ -95,7 +103,8 @@ products_t SPCA(choose_dense)(products_t *g, scatter_t *s)
     return dense;
 }
 
-/* Row r of a block, and how far its strips are apart. */
+/* Row r of the dense block (its first strip), and *apart: how far the strips are from each other.
+ */
 static real *row_of(const products_t *dense, const scatter_t *s, spca_int r, spca_int *apart)
 {
     spca_int group = r / SPCA_GROUP * SPCA_GROUP;
@@ -103,7 +112,8 @@ static real *row_of(const products_t *dense, const scatter_t *s, spca_int r, spc
     return dense->W + group * dense->width + (r - group) * STRIP;
 }
 
-/* Where the entries of each variable in a slice begin; returns where they end. */
+/* begin_a: where the entries of variable a in a slice (rows i to end) go; the first goes to
+ * `entries`.  Returns where they end. */
 static int32_t begin_slice(const operator_t *A, const scatter_t *s, spca_int i, spca_int end,
                            spca_int k, int32_t entries, int32_t *begin)
 {
@@ -115,8 +125,10 @@ static int32_t begin_slice(const operator_t *A, const scatter_t *s, spca_int i, 
     return begin[k];
 }
 
-/* Each entry of a row is written to both places, one of which is written again: which it is no
- * processor can guess. */
+/* Copies row i: each entry x_ia goes to its place by slice and variable, and either into the dense
+ * strips or to place e of the row's sparse entries; returns the next e.  No processor can guess
+ * which of the two it is, so it is written to both without a branch: into `beside` where it is not
+ * dense, and to place e, which the next entry overwrites, where it is. */
 static int32_t copy_row(const products_t *g, const scatter_t *s, const section_t *f, spca_int i,
                         spca_int in_slice, int32_t *next, real *y, spca_int apart, int32_t e)
 {
@@ -162,12 +174,13 @@ void SPCA(copy_slices)(const products_t *g, const products_t *dense, const scatt
     f->first[f->rows] = e;
 }
 
+/* A part of add_dense. */
 typedef struct {
     const products_t *g, *dense;
     const scatter_t *s;
 } across_t;
 
-/* sum_c += x_ia w_ic over entries of a in a slice, of the columns of a strip. */
+/* sum_c += x_ia w_ic over the entries of variable a in a slice, for the columns c of a strip. */
 INLINE void add_entries(const real *entry, const uint8_t *row, int32_t count, const real *w,
                         lanes_t *sum)
 {
@@ -181,8 +194,8 @@ INLINE void add_entries(const real *entry, const uint8_t *row, int32_t count, co
     for (int v = 0; v < COUNT; v++) sum[v] = z[v];
 }
 
-/* A strip and a chunk of variables, except those before it and pairs that are dense both; of each
- * section of the rows, sums in real. */
+/* G_ac += sum of x_ia x_ic for one strip of variables c and one chunk of variables a >= c, without
+ * the pairs that products of matrices cover.  Each section of the rows is summed in REAL. */
 VECTORIZED(add_part, (const across_t *f, spca_int part), (f, part))
 {
     const scatter_t *s = f->s;

@@ -1,16 +1,17 @@
 /* fingerprint.c - sums that tell whether a block of rows is what it was.
  *
- * With the halves l and h of the word x_ij and m and k of a random key of the row, of 32 bits each,
- * the sum over i of l m + h k modulo 2^64.  Whole numbers add to the same in any order.  Where x
- * changes by d, an entry of d is not 0, and d m = c modulo 2^64 holds for at most one m, because d
- * is below 2^32: so of all keys at most one in 2^32 misses a change. */
+ * Let l and h be the halves of the word x_ij, and m and k those of a random key of the row, of 32
+ * bits each.  The fingerprint of a column is the sum over i of l m + h k modulo 2^64.  Whole
+ * numbers have the same sum in any order.  Where x changes by d, some half of an entry changes by
+ * less than 2^32; then, all other keys given, at most one m leaves the sum as it was.  So of all
+ * keys at most one in 2^32 misses a change. */
 #include "../real.h"
 #include "../simd.h"
 #include <string.h>
 
 enum { TILE = 8192 }; /* sums that stay in the second cache: rows are long runs of memory */
 
-#ifdef __GNUC__ /* words of other types' entries, at any address */
+#ifdef __GNUC__ /* so that entries of any type, at any address, may be read as words */
 #define WORD(bits) typedef uint##bits##_t __attribute__((aligned(1), may_alias)) word##bits;
 #else
 #define WORD(bits) typedef uint##bits##_t word##bits;
@@ -20,6 +21,7 @@ WORD(16)
 WORD(32)
 WORD(64)
 
+/* The term l m + h k of a word; words of less than 64 bits (not wide) have no h. */
 INLINE uint64_t term(uint64_t x, uint64_t key, const int wide)
 {
     uint64_t sum = (uint64_t)(uint32_t)x * (uint32_t)key;

@@ -1,36 +1,38 @@
 /* gram.c - all of A = F'F factor, or A[index[:m], index], in one pass over data without deflation.
  *
- * Dense data: F itself, some rows at a time that stay in cache, centered before they are
- * multiplied, so that no digit is lost to a large mean; then their products, tile by tile, the sums
- * of each group of rows being added in double precision.  Tall data are cut by rows into stretches,
- * whose number depends on the shape alone: each is a part with sums of its own, which are added in
- * order.  Of other data threads share the rows that are centered, and then the tiles; they get more
- * groups at a time, which changes no sum. */
+ * Of dense data, some rows of F at a time are centered and stay in cache, so that no digit is lost
+ * to a large mean.  Their products are made tile by tile; the sums of each group of rows are added
+ * in double precision.
+ *
+ * Tall data are cut by rows into stretches, whose number depends on the shape alone.  Each stretch
+ * is a part with sums of its own, and these are added in order.  For other data threads share the
+ * rows that are centered, and then the tiles.  They get more groups at a time, which changes no
+ * sum. */
 #include "gram.h"
 #include <string.h>
 
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),
-    GROUPS = 8,                 /* of rows of threads at a time, at most, */
-    SPAN = GROUPS * SPCA_GROUP, /* rows with one shift */
-    SHARED = 1 << 23,           /* and bytes of F */
+    GROUPS = 8,                 /* groups of rows that threads share at a time, at most */
+    SPAN = GROUPS * SPCA_GROUP, /* the most rows with one shift (read_rows) */
+    SHARED = 1 << 23,           /* bytes of F that threads share at a time */
     STEP = SPCA_LEAST(128),     /* rows that a thread centers at a time */
-    STRETCHES = 16,             /* of tall data, at most, of */
-    LONG = SPCA_LEAST(2048),    /* rows at least, */
-    TALL = LONG / 128, /* and so many times the columns, which bounds the memory for sums; */
-    ROUND = 1 << 24,   /* bytes of a stretch that a part reads: then stop is asked */
-    AHEAD = 1 << 14,   /* bytes of dense rows that are fetched before their turn */
-    WAYS = 16          /* sums side by side, so that none waits for another */
+    STRETCHES = 16,             /* stretches of tall data, at most */
+    LONG = SPCA_LEAST(2048),    /* rows of a stretch, at least */
+    TALL = LONG / 128,          /* and so many for each column, which bounds the memory for sums */
+    ROUND = 1 << 24,            /* bytes of a stretch that a part reads before stop is asked */
+    AHEAD = 1 << 14,            /* bytes of dense rows that are fetched before their turn */
+    WAYS = 16                   /* sums side by side, so that none waits for another */
 };
 
-/* How many rows are in W at a time. */
+/* How many rows W holds at a time; `shared` among threads, or of one. */
 static spca_int rows_of(const operator_t *A, spca_int k, int shared)
 {
     spca_int groups = shared ? SHARED / (SPCA_GROUP * k * (spca_int)sizeof(real)) : 1;
     return min_int(SPCA_GROUP * (groups < 1 ? 1 : min_int(groups, GROUPS)), A->n);
 }
 
-/* Tiles of about the same width, so that none has a few columns alone. */
+/* Columns of a tile: tiles have about the same width, so that none has only a few columns. */
 static spca_int side_of(spca_int k)
 {
     return min_int(TILE, filled((k - 1) / tiles_of(k) + 1));
@@ -57,7 +59,8 @@ products_t SPCA(products_of)(const operator_t *A, spca_int m, spca_int k, const 
     return g;
 }
 
-/* G += C, or half of it; the lines of memory of a row are fetched before their turn. */
+/* G (m x n, leading dimension k) += C, or only b >= a where `half`.  The lines of memory of a later
+ * row are fetched ahead. */
 VECTORIZED(add_sums, (int half, spca_int m, spca_int n, const real *C, spca_int k, double *G),
            (half, m, n, C, k, G))
 {
@@ -68,14 +71,15 @@ VECTORIZED(add_sums, (int half, spca_int m, spca_int n, const real *C, spca_int 
     }
 }
 
-/* Column a of a group of rows. */
+/* Where column a of a group of rows begins in W. */
 static const real *column_of(const products_t *g, const real *W, spca_int rows, spca_int a)
 {
     if (g->layout == IN_STRIPS) return W + a / STRIP * STRIP * rows + a % STRIP;
     return W + (g->layout == ACROSS ? a : a * rows);
 }
 
-/* G_ab += sum_i w_ia w_ib over all groups, of a tile with b >= a. */
+/* G_ab += sum_i w_ia w_ib over all groups, for one tile with b >= a.  Where REAL is double,
+ * add_tile adds to G itself. */
 static void tile_part(void *context, spca_int part)
 {
     const products_t *g = context;
@@ -119,7 +123,8 @@ spca_status SPCA(finish_products)(const products_t *g)
     return bad ? SPCA_NONFINITE : SPCA_OK;
 }
 
-/* y_a = (u x_a - s mean_a) weight_a, by groups that are `apart`; zeros beside the last. */
+/* One row: y_a = (u x_a - s mean_a) weight_a for x at the k columns of the list (NULL: the first
+ * k), by groups of TOGETHER columns that are `apart` from each other, with zeros after the last. */
 VECTORIZED(centered,
            (spca_int k, const spca_int *index, const real *x, real u, real s, const real *mean,
             const real *weight, spca_int apart, real *restrict y),
@@ -141,7 +146,7 @@ VECTORIZED(centered,
     }
 }
 
-/* The same of rows of TOGETHER columns x. */
+/* What `centered` does, for TOGETHER columns x of Fortran order, which become rows. */
 VECTORIZED(turned,
            (spca_int rows, const real *const *x, const real *u, const real *s, const real *mean,
             const real *weight, real *restrict y),
@@ -159,7 +164,7 @@ VECTORIZED(turned,
     }
 }
 
-/* Some rows of F. */
+/* The rows of F of a part (STEP rows), into W by groups. */
 static void centered_part(void *context, spca_int part)
 {
     const products_t *g = context;
@@ -185,21 +190,23 @@ static void centered_part(void *context, spca_int part)
     }
 }
 
-/* Rows from i0 that were not read yet, up to those of other sums.  With sums of columns, a span of
- * rows is shifted by the mean m_a of the rows before it, the first by its own.  With e the mean of
- * what that leaves of n_b rows, and d = m_b - m_a,
+/* A stretch of rows and its sums.  With sums of columns (dense_moments), a span of rows is shifted
+ * by the mean m_a of the n_a rows before it, the first by its own.  Let y_i be the rows of the span
+ * less that shift, e their mean, n_b their number, and d = e - s->mean, the mean of the span less
+ * that of the rows before it.  Then
  *     M = M_a + sum_i y_i y_i' - n_b e e' + n_a n_b / (n_a + n_b) d d'
  * (Chan, Golub & LeVeque 1983).  No digits cancel, whatever the order of the rows: n_a >= n_b, so
  * that the squares of all y, M_b + n_b d^2 of a span, are at most twice those of M. */
 typedef struct {
     products_t g;
-    spca_int begin;
-    double *mean, *square, *low, *high; /* (k): the mean less the shift; ...; all of them or none */
-    double *sum;                        /* (k): sum y */
+    spca_int begin; /* its first row */
+    double *mean, *square, *low,
+        *high;   /* (k): the mean less the shift, sums of squares, extremes; all or none */
+    double *sum; /* (k): sum of y, and scratch */
 } stretch_t;
 
-/* Sums, squares and extremes of rows of TOGETHER columns: of WAYS entries side by side, then of
- * those of a column. */
+/* Sums, sums of squares and extremes of TOGETHER columns of `rows` rows: WAYS entries side by side,
+ * then the entries of each column. */
 VECTORIZED(add_columns,
            (spca_int rows, const real *y, double *sum, double *square, real *low, real *high),
            (rows, y, sum, square, low, high))
@@ -235,6 +242,7 @@ VECTORIZED(add_columns,
     }
 }
 
+/* The sums of a part's columns over the rows in W. */
 static void columns_part(void *context, spca_int part)
 {
     const stretch_t *s = context;
@@ -255,7 +263,8 @@ static void columns_part(void *context, spca_int part)
     }
 }
 
-/* The rows up to `end`, and their products if they are wanted. */
+/* Reads the rows up to `end`: centers them, adds the sums of columns where they are wanted, and the
+ * products if `products`. */
 static spca_status add_rows(stretch_t *s, spca_int end, int products, spca_stop stop, void *ctx)
 {
     products_t *g = &s->g;
@@ -275,8 +284,9 @@ static spca_status add_rows(stretch_t *s, spca_int end, int products, spca_stop 
     return SPCA_OK;
 }
 
-/* After so many rows more; the mean of all, to which the next shift is near, is kept as what it
- * has beyond that. */
+/* After a span of `rows` rows, with `before` rows before it: removes the shift from the sums by the
+ * formula at stretch_t.  The mean of all rows becomes the next shift, rounded to REAL; s->mean
+ * keeps what it has beyond that. */
 static void end_span(stretch_t *s, spca_int before, spca_int rows)
 {
     const products_t *g = &s->g;
@@ -301,7 +311,7 @@ static void end_span(stretch_t *s, spca_int before, spca_int rows)
     }
 }
 
-/* All but the shift is as before the first row. */
+/* Begins the sums again, with the shift that there is. */
 static void restart(stretch_t *s)
 {
     s->g.i0 = s->begin;
@@ -312,7 +322,8 @@ static void restart(stretch_t *s)
     }
 }
 
-/* The rows up to `end`, span by span where there are sums of columns. */
+/* Reads the rows up to `end`; with sums of columns span by span, each no longer than all rows
+ * before it.  The first group is read twice: once to find its mean, then shifted by that. */
 static spca_status read_rows(stretch_t *s, spca_int end, spca_stop stop, void *ctx)
 {
     products_t *g = &s->g;
@@ -340,7 +351,8 @@ static spca_status read_rows(stretch_t *s, spca_int end, spca_stop stop, void *c
     return status;
 }
 
-/* The sums of so many rows, those of the stretch after them included. */
+/* Adds the sums of the stretch t, of `rows` rows, to s, whose sums are of the `before` rows in
+ * front of it. */
 static void join(stretch_t *s, const stretch_t *t, spca_int before, spca_int rows)
 {
     spca_int k = s->g.k;
@@ -365,9 +377,11 @@ static void join(stretch_t *s, const stretch_t *t, spca_int before, spca_int row
 typedef struct {
     stretch_t of[STRETCHES];
     spca_int count,
-        rows; /* of these, and rows of each, but its last, that are read or being read */
+        rows; /* how many; and the rows of each, from its first, that are read or being read */
 } stretches_t;
 
+/* How many stretches; 1 unless the data are tall.  It depends on the shape alone, or sums would
+ * depend on threads. */
 static spca_int stretches_of(const operator_t *A, spca_int k)
 {
     spca_int least = k * TALL < LONG ? LONG : k * TALL, count = A->n / least;
@@ -380,8 +394,8 @@ static spca_int first_row(const operator_t *A, spca_int count, spca_int s)
     return A->n / count * s + min_int(A->n % count, s);
 }
 
-/* Doubles of the work of one: sums, mean, square, low and high of columns; G; and what products_of
- * needs. */
+/* Doubles of work for one stretch: sum, mean, square, low and high of columns; G; and what
+ * products_of needs. */
 static spca_int stretch_work(const operator_t *A, spca_int count, spca_int k)
 {
     spca_int reals = filled(k) * (2 + rows_of(A, k, count == 1)) + TOGETHER;
@@ -389,6 +403,7 @@ static spca_int stretch_work(const operator_t *A, spca_int count, spca_int k)
            reals * (spca_int)sizeof(real) / (spca_int)sizeof(double);
 }
 
+/* Reads the next rows of a stretch. */
 static void read_part(void *context, spca_int part)
 {
     stretches_t *f = context;
@@ -397,6 +412,8 @@ static void read_part(void *context, spca_int part)
     (void)read_rows(s, min_int(end, s->begin + f->rows), NULL, NULL);
 }
 
+/* Cuts the work of a stretch.  The first one uses the caller's arrays for G and the sums of
+ * columns. */
 static void begin_stretch(const operator_t *A, spca_int count, spca_int part,
                           const stretch_t *first, double *work, stretch_t *s)
 {
@@ -420,7 +437,7 @@ static void begin_stretch(const operator_t *A, spca_int count, spca_int part,
     s->begin = s->g.i0 = first_row(A, count, part);
 }
 
-/* The sums of all rows are those of the first stretch, whose places are given. */
+/* Reads all rows.  The sums of the first stretch, whose places are given, become those of all. */
 static spca_status read_stretches(const operator_t *A, const stretch_t *given, spca_stop stop,
                                   void *ctx, double *work, stretch_t *all)
 {
@@ -463,7 +480,7 @@ spca_int SPCA(dense_gram_work)(const operator_t *A, spca_int k)
 spca_status SPCA(dense_moments)(const operator_t *A, spca_stop stop, void *ctx, void *work,
                                 double *mean, double *square, double *low, double *high, double *G)
 {
-    operator_t plain = *A; /* F = X */
+    operator_t plain = *A; /* the statistics are of X itself, so F = X */
     spca_int k = A->p;
     stretch_t s = {{.m = k, .k = k, .G = G}, 0, mean, square, low, high, NULL};
     spca_status status;

@@ -1,12 +1,12 @@
-/* missing.c - columns of which entries are missing, centered and scaled by what is observed.
+/* missing.c - columns with missing entries, centered and scaled by what is observed.
  *
- * Each is first brought near 1 by the square of a power of two, so that no square leaves the number
- * range.  Some columns at a time are copied, as X may be stored by rows. */
+ * Each column is first brought near 1 by the square of a power of two, so that no square leaves the
+ * number range.  Some columns at a time are copied, since X may be stored by rows. */
 #include "../real.h"
 
 enum { COLUMNS = 16, SUMS = 8 };
 
-/* sum x_i^power, without the entries that are missing. */
+/* sum of x_i^power (power 1 or 2) over the entries that are not missing. */
 static double sum_of(spca_int n, const double *x, int power)
 {
     double sum[SUMS] = {0};
@@ -17,7 +17,7 @@ static double sum_of(spca_int n, const double *x, int power)
     return sum[0];
 }
 
-/* The power of two whose square brings the size near 1, as far as it can. */
+/* The power of two whose square brings numbers of this size near 1, as far as it can. */
 static double unit_of(double size)
 {
     int e;
@@ -27,7 +27,8 @@ static double unit_of(double size)
     return ldexp(1.0, half < 511 ? half : 511);
 }
 
-/* One column, in place, and its mean and deviation; 0 where it cannot be. */
+/* Fills one column in place, and finds its mean and deviation; returns 0 where an entry is infinite
+ * or none is observed. */
 static int fill(spca_int n, int center, int scale, double *x, double *mean, double *deviation)
 {
     spca_int count = 0;

@@ -14,7 +14,7 @@
 
 enum { SIDE = SPCA_QUANTIZED_BLOCK, STRIP = 512, LINE = 64 / sizeof(real) };
 enum { TOGETHER = 4 /* rows whose bytes make a word */, WORDS = SIDE / TOGETHER };
-enum { BLOCKS = 4 /* side by side */ };
+enum { BLOCKS = 4 /* blocks of columns side by side */ };
 #define NEAREST 12582912.0f /* 1.5 2^23: adding and subtracting it rounds a float to an integer */
 #ifdef SPCA_SINGLE
 #define ROUNDED 0x1p-13
@@ -22,11 +22,13 @@ enum { BLOCKS = 4 /* side by side */ };
 #define ROUNDED 0x1p-17
 #endif
 
+/* How SIDE columns are scaled: v = ((x - mean) - rest) inverse. */
 typedef struct {
     real mean[SIDE], rest[SIDE], inverse[SIDE];
 } scaling_t;
 
-/* What a column is divided by; 0 where it is constant or something would overflow. */
+/* 127/largest, by which a column is multiplied; 0 where the column is constant or something would
+ * overflow. */
 static inline double inverse_of(double largest)
 {
     const double most = (double)REAL_MAX / 8;
@@ -34,7 +36,7 @@ static inline double inverse_of(double largest)
     return inverse <= most ? inverse : 0;
 }
 
-/* From the sums of q^2 in step and of r^2 in error. */
+/* step_j, error_j and size_j of a column, given the sums of q^2 in *step and of r^2 in *error. */
 static void finish(spca_int n, double largest, double *step, double *error, float *size)
 {
     double rows = sqrt((double)n);
@@ -55,7 +57,8 @@ INLINE float scaled(real x, real mean, real rest, real inverse)
     return (float)((sizeof(real) > 4 ? d : d - rest) * inverse);
 }
 
-/* SIDE entries or fewer are rounded; adds the squares of r and of q, each in a sum of its own. */
+/* Rounds SIDE entries of a column or fewer; adds the squares of r and of q, each lane to a sum of
+ * its own. */
 INLINE void round_some(spca_int count, const real *x, const scaling_t *s, int8_t *q, float *r2,
                        float *q2)
 {
@@ -68,8 +71,8 @@ INLINE void round_some(spca_int count, const real *x, const scaling_t *s, int8_t
     }
 }
 
-/* A column of Fortran order, zero beyond its n entries.  Sums of STRIP squares of integers are
- * exact in float. */
+/* Quantizes column j (of its block) in Fortran order; q is 0 beyond its n entries.  STRIP entries
+ * at a time, because their sums of squares of integers are exact in float. */
 VECTORIZED_WIDE(column,
                 (spca_int n, const real *x, const scaling_t *all, spca_int j, spca_int quantized_ld,
                  int8_t *q, double *miss, double *square),
@@ -97,7 +100,8 @@ VECTORIZED_WIDE(column,
     for (spca_int i = n; i < quantized_ld; i++) q[i] = 0;
 }
 
-/* Where the byte that comes b-th in memory stands in a word. */
+/* How far to shift the byte that is b-th in memory within a word; it depends on the order of bytes.
+ */
 INLINE int shift_of(int b)
 {
     const uint32_t one = 1;
@@ -106,8 +110,8 @@ INLINE int shift_of(int b)
     return 8 * (first ? b : TOGETHER - 1 - b);
 }
 
-/* SIDE columns or fewer of some rows are rounded, at most TOGETHER, one byte of a word for each;
- * adds the squares as round_some. */
+/* Rounds at most TOGETHER rows of SIDE columns or fewer: the word of a column has one byte for each
+ * row.  Adds the squares as round_some does. */
 INLINE void round_rows(int rows, spca_int count, const real *x, spca_int ld, const scaling_t *s,
                        uint32_t *word, float *r2, float *q2)
 {
@@ -117,7 +121,7 @@ INLINE void round_rows(int rows, spca_int count, const real *x, spca_int ld, con
         for (int b = 0; b < rows; b++) {
             float v = scaled(x[b * ld + l], s->mean[l], s->rest[l], s->inverse[l]);
             float shifted = v + NEAREST, nearest = shifted - NEAREST, rest = v - nearest;
-            uint32_t bits; /* the last byte is q */
+            uint32_t bits; /* their last byte is q */
             memcpy(&bits, &shifted, sizeof bits);
             bytes |= (bits & 255) << shift_of(b);
             miss += rest * rest;
@@ -129,8 +133,8 @@ INLINE void round_rows(int rows, spca_int count, const real *x, spca_int ld, con
     }
 }
 
-/* The perfect shuffle rotates the bits of an index by one; log2(WORDS) of them transpose WORDS x
- * SIDE words.  The result is in columns; rows are overwritten. */
+/* to = the perfect shuffle of `from`.  It rotates the bits of an index by one, so that log2(WORDS)
+ * of them transpose WORDS x SIDE words. */
 static inline void shuffle(const uint32_t *restrict from, uint32_t *restrict to)
 {
     enum { HALF = WORDS * SIDE / 2 };
@@ -140,6 +144,7 @@ static inline void shuffle(const uint32_t *restrict from, uint32_t *restrict to)
     }
 }
 
+/* columns = rows transposed; rows are overwritten. */
 static inline void transpose_words(uint32_t *rows, uint32_t *columns)
 {
     shuffle(rows, columns); /* three: WORDS = 8 */
@@ -147,7 +152,8 @@ static inline void transpose_words(uint32_t *rows, uint32_t *columns)
     shuffle(rows, columns);
 }
 
-/* r <= SIDE rows and c <= SIDE columns of C order are rounded some rows at a time, then turned. */
+/* Quantizes r <= SIDE rows and c <= SIDE columns of C order: rounds TOGETHER rows at a time, then
+ * transposes, so that q is by columns. */
 VECTORIZED_WIDE(block,
                 (spca_int r, spca_int c, const real *X, spca_int ld, const scaling_t *s,
                  spca_int quantized_ld, int8_t *q, double *miss, double *square),
@@ -177,7 +183,7 @@ VECTORIZED_WIDE(block,
     }
 }
 
-/* How at most SIDE columns are scaled, and the largest magnitude in each after centering. */
+/* Sets how w <= SIDE columns are scaled, and the largest magnitude in each after centering. */
 static void scale(spca_int w, const double *mean, const double *low, const double *high,
                   scaling_t *s, double *largest)
 {
@@ -197,7 +203,7 @@ void SPCA(quantize)(spca_int n, spca_int c, const real *X, spca_int ld, int row_
                     spca_int quantized_ld, int8_t *quantized, double *step, double *error,
                     float *size)
 {
-    double *miss = error, *square = step; /* until the end */
+    double *miss = error, *square = step; /* step and error hold sums until the end */
     for (spca_int j = 0; j < c; j++) miss[j] = square[j] = 0;
     for (spca_int j0 = 0; j0 < c; j0 += BLOCKS * SIDE) {
         spca_int end = min_int(c, j0 + BLOCKS * SIDE);
@@ -206,7 +212,8 @@ void SPCA(quantize)(spca_int n, spca_int c, const real *X, spca_int ld, int row_
         for (spca_int j = j0, b = 0; j < end; j += SIDE, b++)
             scale(min_int(SIDE, end - j), mean ? mean + j : NULL, low + j, high + j, s + b,
                   largest + b * SIDE);
-        for (spca_int i = 0; row_major && i < n; i += SIDE) /* the fewest pages at a time */
+        for (spca_int i = 0; row_major && i < n;
+             i += SIDE) /* row by row of blocks, so that few pages are in use at a time */
             for (spca_int j = j0, b = 0; j < end; j += SIDE, b++)
                 block(min_int(SIDE, n - i), min_int(SIDE, end - j), X + i * ld + j, ld, s + b,
                       quantized_ld, quantized + j * quantized_ld + i, miss + j, square + j);

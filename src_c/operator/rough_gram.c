@@ -1,11 +1,11 @@
 /* rough_gram.c - A[index, index] of data in CSR and CSC in single precision, where searches race.
  *
- * Variables are put in order of their entries, the fullest first.  Of a block of rows, a strip of
- * variables is dense, and each entry x_ia of a variable that is not fuller adds x_ia times row i to
- * the sums of a with the strip, which stay in registers.  So full variables meet few strips, and
- * those that meet many have few entries.  Sums of a block are made in single precision, and added
- * to those of the blocks before; the means, which compressed_gram.c explains, follow in double
- * precision.  A caller has to see that they hide no variance. */
+ * Variables are put in order of the number of their entries, the fullest first.  In a block of
+ * rows, a strip of variables is made dense, and each entry x_ia of a variable that is not fuller
+ * adds x_ia times row i of the strip to the sums of a, which stay in registers.  So full variables
+ * meet few strips, and those that meet many have few entries.  Sums of a block are made in single
+ * precision, and added to those of the blocks before.  The means, which compressed_gram.c explains,
+ * follow in double precision; a caller has to see that they hide no variance. */
 #include "../centring.h"
 #include "../room.h"
 #include <stdlib.h>
@@ -18,35 +18,38 @@ typedef float floats_t;
 #endif
 
 enum {
-    STRIP = 64, /* variables of one */
+    STRIP = 64, /* variables of a strip */
     COUNT = STRIP * sizeof(float) / sizeof(floats_t),
-    LEAST = SPCA_LEAST(256), /* rows of a block, and at most */
+    LEAST = SPCA_LEAST(256), /* rows of a block, at least; and at most */
     MOST = 16 * LEAST,
-    MANY = 32,   /* entries of a variable in a block, as a mean */
-    ENTRY = 40,  /* bytes of loops that do_parts knows which take as long as an entry and a strip */
+    MANY = 32,   /* so many entries of a variable in a block, on average, are wanted */
+    ENTRY = 40,  /* bytes, for do_parts, that take as long as an entry with a strip */
     WORKERS = 8, /* parts that have a strip each at a time */
-    SQUARE = 32, /* side of what is transposed at a time */
-    EMPTIED = 16, /* a strip of which so small a share is filled is emptied entry by entry */
+    SQUARE = 32, /* side of the squares that are mirrored at a time */
+    EMPTIED =
+        16, /* a strip with less than 1/EMPTIED of its places filled is emptied entry by entry */
     LINE = 64
 };
 
 typedef struct {
     const operator_t *A;
-    spca_int k, most, i0, rows; /* variables; rows of a block at most; the block */
-    spca_int *list, *order;     /* (k): columns, the fullest first; their places in the index */
-    int64_t *key;               /* (k): by which they are put in order */
-    spca_int *next;             /* (k), of CSC: the first entry that is not read yet */
-    int32_t *position;          /* (p), of CSR: a place in the list, or -1 */
-    int32_t *start;             /* (k + 2): of the entries of a variable in the block */
-    real *weight;               /* (k) */
-    double *mean, *total;       /* (k): m and t */
-    float *value, *strips;      /* (most x k): the entries; (WORKERS x most x STRIP) */
-    uint16_t *row;              /* (most x k): of each entry, in the block */
-    float *held;                /* (2 k) */
+    spca_int k, most, i0, rows; /* variables; the most rows of a block; the block */
+    spca_int *list,
+        *order;           /* (k): columns, the fullest first; their places in the caller's index */
+    int64_t *key;         /* (k): keys that order them */
+    spca_int *next;       /* (k), CSC: the first entry that is not read yet */
+    int32_t *position;    /* (p), CSR: the place of a column in the list, or -1 */
+    int32_t *start;       /* (k + 2): where the entries of each variable in the block begin */
+    real *weight;         /* (k) */
+    double *mean, *total; /* (k): m and t of compressed_gram.c */
+    float *value,
+        *strips;   /* (most x k): the entries of the block; (WORKERS x most x STRIP): strips */
+    uint16_t *row; /* (most x k): the row of each entry in the block */
+    float *held;   /* (2 k): two rows, while the order is restored */
     float *G;
 } rough_t;
 
-/* The arrays, and the rows of a block, of which sparser data have more. */
+/* Cuts the work into arrays, and chooses how many rows a block has: sparser data have more. */
 static size_t cut(const operator_t *A, spca_int k, char *work, rough_t *s)
 {
     room_t room = {work, 0};
@@ -81,7 +84,8 @@ static int by_key(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* The list, the fullest first; of as many entries, the first of the index. */
+/* The list of columns, the fullest first; of columns with as many entries, the first of the index.
+ * The number of entries and the place make one key. */
 static void put_in_order(rough_t *s, const spca_int *index)
 {
     const operator_t *A = s->A;
@@ -107,7 +111,7 @@ static void put_in_order(rough_t *s, const spca_int *index)
     }
 }
 
-/* Entry q of X, in row i, becomes entry e of the block. */
+/* Entry q of X, in row i and of variable a, becomes entry e of the block. */
 static inline void copy_entry(const rough_t *s, spca_int q, spca_int i, spca_int a, int32_t e)
 {
     real x = s->A->data[q] * s->A->range * row_weight(s->A, i) * s->weight[a];
@@ -116,6 +120,7 @@ static inline void copy_entry(const rough_t *s, spca_int q, spca_int i, spca_int
     s->total[a] += (double)x * (double)row_center(s->A, i);
 }
 
+/* CSC: the entries of the block, variable by variable. */
 static void copy_columns(const rough_t *s)
 {
     const operator_t *A = s->A;
@@ -133,10 +138,11 @@ static void copy_columns(const rough_t *s)
     s->start[s->k] = e;
 }
 
+/* CSR: the entries of the block, variable by variable, by a counting sort. */
 static void copy_rows(const rough_t *s)
 {
     const operator_t *A = s->A;
-    int32_t *start = s->start + 1; /* of what is copied of each variable, where it goes on */
+    int32_t *start = s->start + 1; /* start_a: where the next entry of variable a goes */
     spca_int first = at(A->indptr, A->wide, s->i0);
     spca_int last = at(A->indptr, A->wide, s->i0 + s->rows);
     memset(s->start, 0, (size_t)(s->k + 2) * sizeof(*start));
@@ -153,7 +159,7 @@ static void copy_rows(const rough_t *s)
         }
 }
 
-/* sum_c += x_ia d_ic over the entries of a variable in the block */
+/* sum_c += x_ia d_ic over the entries of variable a in the block, for the columns c of a strip. */
 INLINE void add_entries(const float *value, const uint16_t *row, int32_t count, const float *d,
                         floats_t *sum)
 {
@@ -165,7 +171,8 @@ INLINE void add_entries(const float *value, const uint16_t *row, int32_t count, 
     for (spca_int c = 0; c < (spca_int)COUNT; c++) sum[c] += z[c];
 }
 
-/* The products of a strip with all variables that are not fuller. */
+/* G_ac += sum of x_ia d_ic for the variables c of a strip d from c0 and all variables a from there
+ * on, which are not fuller. */
 VECTORIZED(add_strip, (const rough_t *s, spca_int c0, const float *d), (s, c0, d))
 {
     spca_int width = min_int(STRIP, s->k - c0);
@@ -183,6 +190,7 @@ VECTORIZED(add_strip, (const rough_t *s, spca_int c0, const float *d), (s, c0, d
     }
 }
 
+/* Every WORKERS-th strip of the block: made dense, multiplied, emptied. */
 static void strips_part(void *context, spca_int part)
 {
     const rough_t *s = context;
@@ -206,7 +214,7 @@ static void strips_part(void *context, spca_int part)
     }
 }
 
-/* Both triangles, without the means. */
+/* Subtracts the means, multiplies by factor, and fills the other triangle. */
 static void finish(const rough_t *s)
 {
     const operator_t *A = s->A;
@@ -226,8 +234,8 @@ static void finish(const rough_t *s)
             }
 }
 
-/* Rows and columns in the order of the index: along each cycle of places a row gives way to the one
- * that belongs there. */
+/* Puts rows and columns of G in the order of the index.  Along each cycle of places, a row is
+ * written to its own place, and the one that was there is held next. */
 static void restore_order(const rough_t *s)
 {
     spca_int k = s->k;

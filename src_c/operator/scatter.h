@@ -1,51 +1,58 @@
-/* scatter.h - private: what the files of Gram matrices of compressed data share. */
+/* scatter.h - private: what the files of Gram matrices of compressed data share (compressed_gram.c,
+ * column_products.c, dense_columns.c). */
 #ifndef SPCA_SCATTER_H
 #define SPCA_SCATTER_H
 #include "gram.h"
 
 enum {
-    PLACES = 4096, /* rows at a time */
-    SECTIONS = 4,  /* of the rows of a block, at most, */
-    PARTS = 64,    /* of the variables of a block, */
-    PAIR = 8,      /* and bytes of loops that do_parts knows which take as long as a pair */
-    SLICE = SPCA_GROUP / 2, /* rows whose entries are in order of variables, */
-    SLICES = 16,            /* of a block, at most */
-    SHORT = 256,            /* rows of a block of strips: one stays in the first cache */
-    WIDE = 16               /* variables made dense at a time, and the centers of rows */
+    PLACES = 4096,          /* rows made dense at a time for few variables */
+    SECTIONS = 4,           /* sections of the rows of a block, at most */
+    PARTS = 64,             /* parts of the variables, among threads */
+    PAIR = 8,               /* bytes, for do_parts, that take as long as a pair of entries */
+    SLICE = SPCA_GROUP / 2, /* rows of a slice, whose entries are in order of variables */
+    SLICES = 16,            /* slices of a block, at most */
+    SHORT = 256, /* rows of a block of strips; one strip of them stays in the first cache */
+    WIDE = 16    /* variables made dense at a time; for few variables, one place of them has the
+                    centers of rows */
 };
 
+/* The arrays of one Gram matrix of k variables, in the caller's work.  Rows are taken by blocks,
+ * and a block is divided into sections, one for each part of the copying. */
 typedef struct {
-    spca_int capacity;          /* entries of a block */
-    spca_int i0, rows, entries; /* the block, */
-    spca_int step;              /* and rows of a section, but the last */
-    double *total;              /* (k): t, */
-    double *part;               /* (SECTIONS x k): and of a section */
-    spca_int *next;    /* (k), of CSC: the first entry of each column that is not read yet */
-    real *value;       /* (capacity): the entries of a block, row by row, */
-    uint16_t *place;   /* and which of the k variables each is of */
-    int32_t *first;    /* (2 PLACES + SECTIONS): of a row, and the end */
-    int32_t *where;    /* (capacity): the entries of a section variable by variable, */
-    int32_t *last;     /* and the end of the row of each */
-    int32_t *start;    /* (SECTIONS x (k + 2)): of a variable, and the end */
-    int32_t *position; /* (p): of a variable in the list, or -1 */
-    int32_t *length;   /* (n), of CSC: entries of a row; 0 if none is of the first m variables */
-    double *few;       /* (PLACES x WIDE), of CSC: a block of rows of few variables */
-    double *strips;    /* (strips x SHORT x WIDE), of CSC: of all, WIDE of them in a strip */
-    spca_int *end;     /* (k), of CSC: where the entries in the block end */
-    real *work;        /* of products_of */
-    spca_int stored, dense; /* variables of CSR, the first of all, that are made dense, and of these
-                             * the first, for products of matrices */
-    spca_int moved, *from;  /* so many changed places, in turn, with one behind (k), */
-    spca_int *list;         /* (k): after which these are the columns */
-    int32_t *begin;         /* (SLICES x (k + 1)): of its entries in each slice of the rows, */
-    real *entry;            /* (capacity): which are these, */
-    uint8_t *row;           /* and their rows in the slice */
+    spca_int capacity;          /* entries that a block has room for */
+    spca_int i0, rows, entries; /* the block: its first row, rows and entries */
+    spca_int step;              /* rows of a section; the last may have fewer */
+    double *total;              /* (k): t_a = sum of s_i x_ia over the rows so far */
+    double *part;               /* (SECTIONS x k): t_a of each section */
+    spca_int *next;             /* (k), CSC: the first entry of each column that is not read yet */
+    real *value;                /* (capacity): the entries of a block, row by row */
+    uint16_t *place;            /* (capacity): the variable, 0 .. k - 1, of each of these */
+    int32_t *first;    /* (2 PLACES + SECTIONS): where each row begins in them, and the end */
+    int32_t *where;    /* (capacity): the places of a section's entries, variable by variable */
+    int32_t *last;     /* (capacity): where the row of each of these ends */
+    int32_t *start;    /* (SECTIONS x (k + 2)): where each variable begins in them, and the end */
+    int32_t *position; /* (p): the place of a variable in the list, or -1 */
+    int32_t *length;   /* (n), CSC: entries of a row; 0 if none is of the first m variables */
+    double *few;       /* (PLACES x WIDE), CSC: some rows of few variables, dense */
+    double *strips; /* (strips x SHORT x WIDE), CSC: some rows of all variables, WIDE in a strip */
+    spca_int *end;  /* (k), CSC: where the entries of each column in the block end */
+    real *work;     /* scratch of products_of */
+    /* CSR: the first `stored` variables are made dense, and the first `dense` of these go through
+     * matrix products. */
+    spca_int stored, dense;
+    /* They came first by `moved` exchanges of places: t with from_t (k), for t = 0, 1, ... */
+    spca_int moved, *from;
+    spca_int *list; /* (k): the columns in their new order */
+    int32_t *begin; /* (SLICES x (k + 1)): where a variable begins in each slice */
+    real *entry;    /* (capacity): the entries by slices and variables */
+    uint8_t *row;   /* (capacity): the row of each in its slice */
 } scatter_t;
 
-/* Of all arrays that have places for the entries of a block, a section has those of its rows. */
+/* A section of the rows of a block.  In the arrays with places for the entries of a block, it has
+ * the places of its rows. */
 typedef struct {
-    spca_int r0, rows;      /* of the block */
-    int32_t *first, *start; /* of its rows, and variables */
+    spca_int r0, rows;      /* its rows in the block */
+    int32_t *first, *start; /* of scatter_t, from this section on */
     double *total;
 } section_t;
 
@@ -72,34 +79,35 @@ static inline spca_int entries_of(const operator_t *A)
     return at(A->indptr, A->wide, A->row_major ? A->n : A->p);
 }
 
-/* u_i x_ia of entry q of X, in row i and of variable a. */
+/* x_ia = range^2 weight_a u_i X_ia of entry q of X, in row i and of variable a. */
 static inline real scaled(const products_t *g, spca_int q, spca_int i, spca_int a)
 {
     return g->A->data[q] * g->A->range * row_weight(g->A, i) * g->weight[a];
 }
 
+/* next: where each column begins. */
 static inline void first_entries(const products_t *g, const scatter_t *s)
 {
     for (spca_int a = 0; a < g->k; a++)
         s->next[a] = at(g->A->indptr, g->A->wide, g->index ? g->index[a] : a);
 }
 
-/* Which variables of CSR are made dense, none if it is no gain; then they are first.  Their rows.
- */
+/* Chooses the variables of CSR that are made dense, none where that is no gain, and puts them first
+ * in the list and in *g.  Returns the products of those that go through matrix products. */
 products_t SPCA(choose_dense)(products_t *g, scatter_t *s);
-/* The entries of a section: of dense variables in W, of the others row by row, and of all by
- * slices. */
+/* Copies the entries of a section: dense variables into W, the others row by row, and all of them
+ * by slices. */
 void SPCA(copy_slices)(const products_t *g, const products_t *dense, const scatter_t *s,
                        const section_t *f);
-/* Sums of products of dense variables with each other and with the entries of all others. */
+/* G += products of dense variables with each other and with the entries of all variables. */
 spca_status SPCA(add_dense)(products_t *dense, const products_t *g, const scatter_t *s,
                             spca_stop stop, void *ctx);
-/* Rows and columns as they were before some were put first. */
+/* Puts rows and columns of G (k x k) in the order that they had before choose_dense. */
 void SPCA(restore_order)(const scatter_t *s, spca_int k, double *G);
 
-/* Sums of the entries of few variables with those of all, of CSC. */
+/* CSC: G += the products of a few variables with all of them. */
 spca_status SPCA(multiply_few)(const products_t *g, const scatter_t *s, spca_stop stop, void *ctx);
-/* Of all, of CSC. */
+/* CSC: G += the products of all variables, by strips. */
 spca_status SPCA(multiply_strips)(const products_t *g, const scatter_t *s, spca_stop stop,
                                   void *ctx);
 #endif

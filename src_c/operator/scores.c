@@ -1,27 +1,28 @@
-/* scores.c - (X - 1 mean') V, of which some columns of X are used: one read of them.
+/* scores.c - (X[:, index] - 1 mean') V in one read of these columns.
  *
- * Entries are centered before they are multiplied, so that no digit is lost to a large mean.  Those
- * of C order are turned to columns for that, some at a time, which stay in the first cache.  Of
- * Fortran order, the scores of some rows stay there while a few columns at a time are added.  A
- * score has the same bits whatever the other rows are. */
+ * Entries are centered before they are multiplied, so that no digit is lost to a large mean.  In C
+ * order, TOGETHER rows at a time become columns for that, some of them at a time, which stay in the
+ * first cache.  In Fortran order, the scores of some rows stay there while a few columns at a time
+ * are added.  A score has the same bits whatever the other rows are. */
 #include "products.h"
 
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),
-    DEPTH = SPCA_LEAST(128), /* in C order: columns, */
-    SHORT = 3 * TOGETHER,    /* and rows at a time; */
-    AHEAD = 2,               /* groups of rows that are fetched before their turn */
-    DENSE = 4,               /* where so few columns are used that most of a line is read */
-    STRETCH = SPCA_LEAST(4096 / sizeof(real)), /* in Fortran order: rows, */
-    PIECE_ROWS = 8 * TOGETHER,                 /* of which so many together, */
-    SOME = 4,                                  /* columns, */
-    MOST = 5,                                  /* and columns of V at a time */
-    FEW = TOGETHER,                            /* columns of V in a group */
+    DEPTH = SPCA_LEAST(128), /* C order: columns at a time */
+    SHORT = 3 * TOGETHER,    /* C order: rows at a time */
+    AHEAD = 2,               /* C order: groups of rows are fetched this many ahead */
+    DENSE = 4,               /* C order: rows are fetched where ld is no more than this times k */
+    STRETCH = SPCA_LEAST(4096 / sizeof(real)), /* Fortran order: rows at a time */
+    PIECE_ROWS = 8 * TOGETHER,                 /* Fortran order: of these, rows of a piece */
+    SOME = 4,                                  /* Fortran order: columns of X at a time */
+    MOST = 5,                                  /* Fortran order: columns of V at a time, at most */
+    FEW = TOGETHER, /* columns of V in a group, whose scores stay in cache */
     LONGEST = SHORT < STRETCH ? STRETCH : SHORT,
-    APART = LONGEST + TOGETHER, /* so that their scores do not share places of a cache */
-    PART = 3 * LONGEST,         /* rows of a part, */
-    PART_ROWS = 4 * SHORT,      /* in C order, where entries are far from each other: */
-    FAR = 8                     /* entries that come one after the other in the time of one */
+    APART = LONGEST + TOGETHER, /* from one score to the next of a row: not a power of two, so that
+                                   they do not share places of a cache */
+    PART = 3 * LONGEST,         /* rows of a part */
+    PART_ROWS = 4 * SHORT,      /* rows of a part in C order, where entries are far apart */
+    FAR = 8 /* for do_parts: so many neighboring entries come in the time of one from far away */
 };
 
 typedef struct {
@@ -30,11 +31,11 @@ typedef struct {
     spca_int ld;
     int row_major;
     const spca_int *index;
-    const real *mean, *V; /* V: by groups of columns */
+    const real *mean, *V; /* V: by groups of FEW columns */
     real *out;
 } scores_t;
 
-/* y_ac = x_ca - mean_a of TOGETHER rows, of the columns of the list if there is one. */
+/* y_ac = x_cj - mean_a for TOGETHER rows c, j = index_a (or a), a < k. */
 VECTORIZED(turned,
            (spca_int k, const spca_int *index, const real *x, spca_int ld, const real *mean,
             real *restrict y),
@@ -51,7 +52,7 @@ VECTORIZED(turned,
     }
 }
 
-/* y_b += sum_c V_cb (x_c - mean_c) of SOME columns x and `count` columns of V. */
+/* y_b += sum_c V_cb (x_c - mean_c) for SOME columns x_c of X and `count` columns b of V. */
 INLINE void add_piece(const int count, spca_int rows, const real *const *x, const real *mean,
                       const real *const *V, real *restrict y)
 {
@@ -63,7 +64,8 @@ INLINE void add_piece(const int count, spca_int rows, const real *const *x, cons
     }
 }
 
-/* The same by pieces; those of the next columns are fetched before their turn. */
+/* add_piece for all rows, by pieces of PIECE_ROWS rows; those of the next columns are fetched
+ * ahead. */
 INLINE void add_columns(const int count, spca_int rows, const real *const *x, const uintptr_t *next,
                         const real *mean, const real *const *V, real *restrict y)
 {
@@ -76,7 +78,8 @@ INLINE void add_columns(const int count, spca_int rows, const real *const *x, co
     }
 }
 
-/* The centered entries of `rows` rows from i and `depth` used columns from a, by groups of rows. */
+/* W = the centered entries of `rows` rows from i and `depth` used columns from a, by groups of
+ * TOGETHER rows; zeros fill the last group. */
 static void fill(const scores_t *s, spca_int i, spca_int rows, spca_int a, spca_int depth, real *W)
 {
     const spca_int *index = s->index ? s->index + a : NULL, whole = rows / TOGETHER * TOGETHER;
@@ -89,7 +92,7 @@ static void fill(const scores_t *s, spca_int i, spca_int rows, spca_int a, spca_
                 l < rows ? X[(i + l) * s->ld + (index ? index[b] : b)] - s->mean[a + b] : 0;
 }
 
-/* Rows from i and `count` columns of V from c. */
+/* Y = the scores of `rows` rows from i for `count` columns of V from c, in C order. */
 static void by_rows(const scores_t *s, spca_int i, spca_int rows, spca_int c, spca_int count,
                     real *Y)
 {
@@ -104,12 +107,14 @@ static void by_rows(const scores_t *s, spca_int i, spca_int rows, spca_int c, sp
     }
 }
 
+/* The column of X that is used a-th. */
 static inline const real *column(const scores_t *s, spca_int a)
 {
     return s->X + (s->index ? s->index[a] : a) * s->ld;
 }
 
-/* The same in Fortran order; beyond the last column, that once more with zeros of V. */
+/* Y as by_rows makes it, in Fortran order.  The last SOME columns may be fewer: then the last one
+ * is taken again, with zeros of V. */
 VECTORIZED(by_columns,
            (const scores_t *s, spca_int i, spca_int rows, spca_int c, spca_int count, real *Y),
            (s, i, rows, c, count, Y))
@@ -152,7 +157,7 @@ VECTORIZED(by_columns,
     }
 }
 
-/* Some rows. */
+/* The scores of the rows of a part. */
 static void scores_part(void *context, spca_int part)
 {
     const scores_t *s = context;

@@ -8,12 +8,16 @@
 #include "centring.h"
 
 enum { TILE_ROWS = 256, TILE_COLUMNS = 1024 / sizeof(real), WAYS = 16, GROUP = 32 };
-enum { AHEAD = 4096, PANEL = 1 << 18, LINE = 64 / sizeof(real) }; /* bytes; entries of a line */
+/* AHEAD: bytes that are fetched before their turn.  PANEL: bytes of a panel of columns.  LINE:
+ * entries in a line of memory. */
+enum { AHEAD = 4096, PANEL = 1 << 18, LINE = 64 / sizeof(real) };
 
+/* What is found of each column. */
 typedef struct {
     double *mean, *square, *low, *high;
 } columns_t;
 
+/* Merges n_b numbers of this mean and this sum of squared deviations with n_a others, in place. */
 INLINE void merge(double n_a, double n_b, double mean_b, double square_b, double *mean,
                   double *square)
 {
@@ -22,8 +26,9 @@ INLINE void merge(double n_a, double n_b, double mean_b, double square_b, double
     *square += n_a > 0 ? square_b + d * d * (n_a * (n_b / n)) : square_b;
 }
 
-/* One column's share of a tile: r entries with sums of d and d^2.  Inline, since a call from a
- * clone would save and restore its registers for every column. */
+/* Merges a tile's r entries of column j with the `done` ones before it; sum and square are of d = x
+ * - shift.  It is inline, since a call from a clone would save and restore its registers for every
+ * column. */
 INLINE void add_tile(columns_t out, spca_int j, double done, spca_int r, double shift, double sum,
                      double square, double low, double high)
 {
@@ -33,7 +38,7 @@ INLINE void add_tile(columns_t out, spca_int j, double done, spca_int r, double 
     if (done == 0 || high > out.high[j]) out.high[j] = high;
 }
 
-/* Adds four rows of C order to the sums, so that these are written less. */
+/* Adds four rows of C order to the sums at once, so that sums are read and written less often. */
 INLINE void four_rows(spca_int c, const real *x0, spca_int ld, const double *shift, double *sum,
                       double *square, real *low, real *high)
 {
@@ -53,7 +58,8 @@ INLINE void four_rows(spca_int c, const real *x0, spca_int ld, const double *shi
     }
 }
 
-/* Tile of r rows and c columns in C order. */
+/* A tile of r rows and c columns in C order, merged with the `done` rows before it; its first
+ * column is j0. */
 VECTORIZED_WIDE(tile,
                 (spca_int r, spca_int c, const real *X, spca_int ld, double done, columns_t out,
                  spca_int j0),
@@ -92,8 +98,8 @@ VECTORIZED_WIDE(tile,
                  (double)high[j]);
 }
 
-/* r entries of one column, contiguous; lanes so that the sums need not be taken one after another.
- */
+/* r contiguous entries of column j, merged with the `done` ones before.  WAYS sums side by side, so
+ * that none waits for another. */
 VECTORIZED_WIDE(stretch, (spca_int r, const real *x, double done, columns_t out, spca_int j),
                 (r, x, done, out, j))
 {
@@ -175,17 +181,17 @@ spca_status SPCA(dense_statistics)(spca_int n, spca_int p, const real *X, spca_i
     return SPCA_OK;
 }
 
-/* Compressed data, cut by columns; of CSR data some lines at a time. */
+/* Compressed data, cut into parts by columns; CSR is read by the rows l0 to l1 at a time. */
 typedef struct {
     const real *data;
     const void *indptr, *indices;
     int wide;
-    columns_t out; /* low: the first entry; high: the spread */
+    columns_t out; /* low: the first stored entry (CSC: the lowest); high: the spread */
     double *count;
     spca_int p, step, parts, l0, l1;
 } stored_t;
 
-/* The stored entries of CSC columns, which lie side by side. */
+/* The stored entries of a part's columns of CSC, which lie side by side. */
 static void columns_part(void *context, spca_int part)
 {
     const stored_t *s = context;
@@ -199,7 +205,7 @@ static void columns_part(void *context, spca_int part)
     }
 }
 
-/* The stored entries of CSR lines, by Welford's update. */
+/* The stored entries of CSR rows l0 to l1 in a part's columns, by Welford's update. */
 static void lines_part(void *context, spca_int part)
 {
     const stored_t *s = context;
@@ -223,8 +229,8 @@ static void lines_part(void *context, spca_int part)
     }
 }
 
-/* Stored entries first; the zeros are merged at the end as one more tile.  spread is at least the
- * largest magnitude, and 0 where all entries are the same. */
+/* Stored entries come first; zeros that are not stored are merged at the end, as one more tile.
+ * spread is at least the largest magnitude, but 0 where all entries are the same. */
 spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const real *data,
                                         const void *indptr, const void *indices, int wide,
                                         int row_major, spca_run run, spca_stop stop, void *ctx,
@@ -258,6 +264,7 @@ spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const real *data
     return status;
 }
 
+/* By tiles, so that a_ij and a_ji are both in cache. */
 spca_status SPCA(symmetry)(spca_int p, const real *A, spca_int ld, spca_stop stop, void *ctx,
                            double *largest, double *asymmetry, double *excess)
 {
@@ -284,8 +291,9 @@ spca_status SPCA(symmetry)(spca_int p, const real *A, spca_int ld, spca_stop sto
     return SPCA_OK;
 }
 
-/* Where the line j goes on is next[j]: what is before has been compared with its opposite, which
- * stands in an earlier line, or is missing there. */
+/* Line j has been compared up to next[j]: an entry before that was compared with its opposite,
+ * which stands in an earlier line or is missing there.  While line i is read, next[j] goes up to
+ * column i, so that every entry is met twice and no search is made. */
 spca_status SPCA(compressed_symmetry)(spca_int p, const real *data, const void *indptr,
                                       const void *indices, int wide, spca_stop stop, void *ctx,
                                       spca_int *next, double *root, double *largest,

@@ -1,9 +1,11 @@
-/* statistics_parts.c - the statistics of dense data by threads: each takes some columns, which do
- * not ask for others. */
+/* statistics_parts.c - the statistics of dense data by threads.  Each thread takes some columns,
+ * whose statistics do not depend on the others. */
 #include "real.h"
 
-#define LONGEST ((double)(1 << 28)) /* bytes of a part: stop is asked between parts */
-enum { COLUMNS = SPCA_LEAST(256) }; /* of a part in C order, at least: less is read slowly */
+/* bytes of a part, at most, since stop is asked only between parts */
+#define LONGEST ((double)(1 << 28))
+/* columns of a part in C order, at least; fewer are read slowly */
+enum { COLUMNS = SPCA_LEAST(256) };
 
 typedef struct {
     spca_int n, p, ld, step;

@@ -1,16 +1,18 @@
-/* weighted.c - mean, sum of squared deviations and range of each column, rows counted by weights.
+/* weighted.c - mean, sum of squared deviations and range of each column, where each row counts by
+ * its weight.
  *
- * Of a tile of rows of the total weight W, with x_0 its first row of a weight that is not 0:
+ * In a tile of rows of total weight W, let x_0 be its first row whose weight is not 0.  Then
  *     m = x_0 + sum w (x - x_0)/W,   r = sum w (x - m),
  *     mean = m + r/W,   square = sum w (x - m)^2 - r^2/W,
  * so that neither a large mean nor a small weight of x_0 costs digits.  Tiles are merged as in
- * statistics.c.  What is not finite makes a mean NaN whatever its weight, since 0 times it is. */
+ * statistics.c.  An entry that is not finite makes the mean NaN, whatever its weight, since 0 times
+ * it is NaN. */
 #include "centring.h"
 #include <string.h>
 
 enum { TILE_ROWS = 256, COLUMNS = 16, VECTORS = COLUMNS * sizeof(double) / sizeof(doubles_t) };
 
-/* sum w (x - shift), and the range, of each column of a tile by rows. */
+/* sum_j = sum w (x - shift), and the range, of each column of a tile by rows. */
 VECTORIZED(sums,
            (spca_int r, const double *restrict x, const double *w, const double *restrict shift,
             double *restrict sum, double *restrict low, double *restrict high),
@@ -25,7 +27,7 @@ VECTORIZED(sums,
     }
 }
 
-/* sum w (x - m) and sum w (x - m)^2. */
+/* rest_j = sum w (x - m) and square_j = sum w (x - m)^2. */
 VECTORIZED(squares,
            (spca_int r, const double *restrict x, const double *w, const double *restrict m,
             double *restrict rest, double *restrict square),
@@ -44,7 +46,8 @@ VECTORIZED(squares,
     memcpy(square, second, sizeof second);
 }
 
-/* Rows of a tile; a whole one by vectors. */
+/* Copies r rows of c columns to a tile; a whole tile has a constant number of columns, which
+ * compilers vectorize. */
 VECTORIZED(copy_rows, (spca_int r, spca_int c, const real *X, spca_int ld, double *restrict tile),
            (r, c, X, ld, tile))
 {
@@ -55,7 +58,8 @@ VECTORIZED(copy_rows, (spca_int r, spca_int c, const real *X, spca_int ld, doubl
             for (spca_int j = 0; j < c; j++) tile[j] = (double)X[i * ld + j];
 }
 
-/* Tile of r rows and c columns, by rows (COLUMNS apart), into the sums so far, of weight `done`. */
+/* Merges a tile of r rows and c columns, by rows (COLUMNS apart), with the rows of total weight
+ * `done` before it. */
 static void add_tile(spca_int r, spca_int c, const double *x, const double *w, double done,
                      double *mean, double *square, double *low, double *high)
 {
@@ -72,7 +76,7 @@ static void add_tile(spca_int r, spca_int c, const double *x, const double *w, d
         most[j] = -HUGE_VAL;
     }
     sums(r, x, w, shift, sum, least, most);
-    if (first == r) { /* which adds nothing but NaN */
+    if (first == r) { /* no weight: sum is 0, or NaN */
         for (spca_int j = 0; j < c; j++) mean[j] += sum[j];
         return;
     }
@@ -94,10 +98,11 @@ spca_status SPCA(weighted_statistics)(spca_int n, spca_int p, const real *X, spc
                                       void *ctx, double *mean, double *square, double *low,
                                       double *high)
 {
-    double tile[TILE_ROWS * COLUMNS] = {0}; /* beside the last columns what was there */
+    double tile[TILE_ROWS * COLUMNS] = {
+        0}; /* beside the last columns of X it keeps what was there */
     double done = 0;
     for (spca_int j = 0; j < p; j++) mean[j] = square[j] = low[j] = high[j] = 0;
-    for (spca_int i0 = 0; i0 < n; i0 += TILE_ROWS) { /* which stay in cache */
+    for (spca_int i0 = 0; i0 < n; i0 += TILE_ROWS) { /* these rows stay in cache */
         spca_int r = min_int(TILE_ROWS, n - i0);
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         for (spca_int j0 = 0; j0 < p; j0 += COLUMNS) {
@@ -129,6 +134,7 @@ spca_status SPCA(weighted_compressed)(spca_int n, spca_int p, const real *data, 
         low[j] = HUGE_VAL;
         high[j] = -HUGE_VAL;
     }
+    /* first the means of what is stored over the total weight, then the squares about them */
     for (int pass = 0; pass < 2; pass++) {
         for (spca_int l = 0; l < lines; l++) {
             spca_int end = at(indptr, wide, l + 1);
@@ -151,8 +157,9 @@ spca_status SPCA(weighted_compressed)(spca_int n, spca_int p, const real *data, 
         }
         for (spca_int j = 0; pass == 0 && j < p; j++) mean[j] /= total;
     }
+    /* the entries that are not stored, 0 each, of weight `absent` together */
     for (spca_int j = 0; j < p; j++) {
-        int some = present[j] < counts; /* not every entry is stored */
+        int some = present[j] < counts; /* whether a row of a weight has no entry stored */
         double absent = some ? fmax(total - stored[j], 0) : 0;
         if (some) {
             low[j] = fmin(low[j], 0);

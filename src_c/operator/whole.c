@@ -1,9 +1,9 @@
 /* whole.c - sums and products of columns of small whole numbers, without rounding.
  *
- * Entries are copied to 16 bits, by panels of WIDE columns and two rows side by side, so that one
+ * Entries are copied to 16 bits, by panels of WIDE columns with two rows side by side, so that one
  * instruction multiplies and adds both.  The products of ROWS rows are summed in 32 bits, which
- * hold ROWS SPCA_WHOLE^2, and these sums in 64.  Whole numbers add to the same in any order: each
- * thread has rows and sums of its own. */
+ * hold ROWS SPCA_WHOLE^2, and these sums in 64.  Whole numbers have the same sum in any order, so
+ * each thread has rows and sums of its own. */
 #include "../real.h"
 #include <string.h>
 #if defined(SPCA_CLONES) || defined(__SSE2__)
@@ -11,17 +11,20 @@
 #endif
 
 enum {
-    WIDE = 16, /* columns of a panel, whose pairs of rows take a line of memory */
+    WIDE = 16, /* columns of a panel; a pair of its rows takes 64 bytes, a line of memory */
     ROWS =
-        SPCA_LEAST(512), /* at a time, an even number: two panels of them are in the first cache */
+        /* ROWS: an even number of rows at a time; two panels of them are in the first cache. */
+    SPCA_LEAST(512),
     MOST = SPCA_WHOLE,
-    PARTS = 16,                 /* at most */
-    ROUND = SPCA_LEAST(1 << 27) /* products of a part, about, after which stop is asked */
+    PARTS = 16,                 /* parts, at most */
+    ROUND = SPCA_LEAST(1 << 27) /* products of a part between two looks at stop, about */
 };
 
 typedef void (*products_t)(spca_int pairs, const int16_t *a, const int16_t *b, int32_t *C);
 
-/* C_rc = sum_t a_tr b_tc of a panel's first `rows` columns and another panel, `vectors` a pair. */
+/* C_rc = sum_t (a_2t,r b_2t,c + a_2t+1,r b_2t+1,c) for `rows` columns r of a panel at a time and
+ * all columns c of another, over pairs of rows t.  A pair of rows of a panel takes `vectors`
+ * vectors; pairs_of multiplies 16-bit numbers and adds neighbors. */
 #define PRODUCTS(name, target, vector_t, vectors, rows, zero, load, spread, pairs_of, add, store)  \
     target static void name##_some(spca_int pairs, const int16_t *a, const int16_t *b, int32_t *C) \
     {                                                                                              \
@@ -72,25 +75,30 @@ static const products_t CLONES[] = {plain, by_avx2, by_avx512};
 static const products_t CLONES[] = {plain};
 #endif
 
+/* The data, and what one round reads: rows begin to end, `rows` of them in each part. */
 typedef struct {
     const void *X;
     spca_int p, ld;
     int kind, row_major;
-    spca_int begin, end, rows; /* of a round, and those of a part */
+    spca_int begin, end, rows; /* of a round, and of a part */
     char *work;
 } whole_t;
 
+/* The sums of a part, in its share of the work: X'X by panels, X'1, whether an entry is no small
+ * whole number, extremes, and the panels of ROWS rows. */
 typedef struct {
     int64_t *G, *sum;
     int32_t *bad;
     int16_t *low, *high, *panels;
 } sums_t;
 
+/* p rounded up to whole panels. */
 static spca_int filled(spca_int p)
 {
     return (p + WIDE - 1) / WIDE * WIDE;
 }
 
+/* Bytes of the sums of a part, in the order of sums_t. */
 static spca_int bytes_of(spca_int p)
 {
     spca_int q = filled(p);
@@ -111,14 +119,14 @@ static sums_t sums_of(const whole_t *w, spca_int part)
     return s;
 }
 
-/* An entry, or 0 where it is no small whole number. */
+/* number = x, or 0 where x is no whole number of size MOST at most; then `bad` is set. */
 #define NUMBER(type, number, x, bad)                                                               \
     type number##_was = (x);                                                                       \
     int number = number##_was >= -MOST && number##_was <= MOST ? (int)number##_was : 0;            \
     bad |= (type)number != number##_was
 
-/* Some rows of `wide` columns as pairs of rows, with zeros beside and below; 0 where all are whole.
- */
+/* Copies `rows` rows of `wide` columns as pairs of rows, with zeros beside and below; returns 0
+ * where all entries are small whole numbers. */
 #define COPIED(type, wide_t)                                                                       \
     VECTORIZED_TO(int, copied_##type,                                                              \
                   (spca_int rows, spca_int wide, const type *x, spca_int ld, int row_major,        \
@@ -153,8 +161,8 @@ COPIED(uint16_t, int)
 COPIED(float, float)
 COPIED(double, double)
 
-/* The same of pairs of whole rows, in less than half of the time.  Beside 3 2^51 a double has no
- * digits after the point, and its last 16 bits are those of the whole number. */
+/* What copied_double does, for pairs of whole rows, in less than half of the time: beside 3 2^51 a
+ * double has no digits after the point, and its last 16 bits are those of the whole number. */
 VECTORIZED_TO(int, copied_pairs, (spca_int rows, const double *x, spca_int ld, int16_t *restrict y),
               (rows, x, ld, y))
 {
@@ -176,6 +184,7 @@ VECTORIZED_TO(int, copied_pairs, (spca_int rows, const double *x, spca_int ld, i
     return bad != 0;
 }
 
+/* Copies rows of the panel from column j; returns 0 where all entries are small whole numbers. */
 static int copy_panel(const whole_t *w, spca_int row, spca_int rows, spca_int j, int16_t *y)
 {
     spca_int wide = min_int(WIDE, w->p - j), at = w->row_major ? row * w->ld + j : row + j * w->ld;
@@ -195,7 +204,8 @@ static int copy_panel(const whole_t *w, spca_int row, spca_int rows, spca_int j,
 #undef COPY
 }
 
-/* Sums and extremes of a panel. */
+/* Adds the sums and extremes of a panel; with an odd number of rows, the zeros below the last are
+ * left out. */
 VECTORIZED(add_columns,
            (spca_int rows, const int16_t *y, int64_t *sum, int16_t *low, int16_t *high),
            (rows, y, sum, low, high))
@@ -221,12 +231,15 @@ VECTORIZED(add_columns,
     }
 }
 
+/* G (WIDE x WIDE, leading dimension q) += C. */
 VECTORIZED(add_tile, (const int32_t *C, int64_t *restrict G, spca_int q), (C, G, q))
 {
     for (int r = 0; r < WIDE; r++, C += WIDE, G += q)
         for (int c = 0; c < WIDE; c++) G[c] += C[c];
 }
 
+/* The rows of a part: panels of ROWS rows, and their products, until an entry is no small whole
+ * number. */
 static void rows_part(void *context, spca_int part)
 {
     const whole_t *w = context;
@@ -264,7 +277,7 @@ spca_status spca_whole_moments(spca_int n, spca_int p, spca_int ld, int row_majo
 {
     whole_t w = {X, p, ld, kind, row_major, 0, 0, 0, work};
     spca_int q = filled(p), parts = parts_of(run);
-    double products = (double)ROWS * (double)q * (double)q / 2; /* of ROWS rows */
+    double products = (double)ROWS * (double)q * (double)q / 2; /* products of ROWS rows */
     spca_int blocks = products < ROUND ? (spca_int)(ROUND / products) : 1;
     sums_t all = sums_of(&w, 0);
     memset(work, 0, (size_t)(parts * bytes_of(p)));
