@@ -25,23 +25,25 @@
 
 enum {
     LANES = 64 / sizeof(real),
-    BLOCK = 16 * LANES, /* a power of two */
+    BLOCK = 16 * LANES, /* a power of two (sweep relies on it) */
+    /* entries whose sums are in REAL before they are added in double */
     STRETCH = 8 * BLOCK,
     SAMPLE = 896,
     WHOLE = SAMPLE, /* a set up to this size is its own sample */
     FEW = 100,      /* a bracket is collected when it holds up to 1/FEW of the sample */
     ATTEMPTS = 8,
-    MOST = 64 /* parts */
+    MOST = 64 /* parts, at most */
 };
 
-/* A share of the entries of a set; rest: what it lacks of the sums at rest.level. */
+/* A sample of a set: each of its magnitudes stands for `weight` of the set.  rest: what its sums
+ * lack of the exact ones, at rest.level. */
 typedef struct {
     spca_int size;
     double weight, value[SAMPLE];
     sums_t rest;
 } sample_t;
 
-/* a[BLOCK] = magnitudes from start on, then zeros. */
+/* a[BLOCK] = the magnitudes from start on, then zeros. */
 static inline void load(const magnitudes_t *m, spca_int start, real *restrict a)
 {
     const real *x = m->x + start;
@@ -50,7 +52,7 @@ static inline void load(const magnitudes_t *m, spca_int start, real *restrict a)
         memset(rest, 0, sizeof rest);
         x = memcpy(rest, x, (size_t)(m->p - start) * sizeof *x);
     }
-    if (m->nonnegative == 2) /* 0 x is NaN where x is not finite */
+    if (m->nonnegative == 2) /* adds 0 x, which is NaN where x is not finite */
         for (int i = 0; i < BLOCK; i++) a[i] = (x[i] > 0 ? x[i] : 0) * scale + 0 * x[i];
     else if (m->nonnegative)
         for (int i = 0; i < BLOCK; i++) a[i] = (x[i] > 0 ? x[i] : 0) * scale;
@@ -58,9 +60,9 @@ static inline void load(const magnitudes_t *m, spca_int start, real *restrict a)
         for (int i = 0; i < BLOCK; i++) a[i] = fabs(x[i]) * scale;
 }
 
-/* Sums the entries >= high in t and, if low < high, collects those between into out, which may be
- * m->x.  No branch and a sum a lane, for vectors; short sums in `real`, long ones in double, so
- * that the error hardly grows with p. */
+/* *t = the sums at high.  If low < high, also writes the magnitudes with low < a < high to out,
+ * which may be m->x, and returns how many.  There is no branch, and each lane has a sum, for
+ * vectors.  Short sums are in REAL, long ones in double, so that the error hardly grows with p. */
 VECTORIZED_TO(spca_int, sweep, (const magnitudes_t *m, real low, real high, real *out, sums_t *t),
               (m, low, high, out, t))
 {
@@ -83,7 +85,8 @@ VECTORIZED_TO(spca_int, sweep, (const magnitudes_t *m, real low, real high, real
                 for (int i = 0; i < BLOCK; i += LANES)
 #pragma omp simd
                     for (int l = 0; l < LANES; l++) {
-                        real y = fabs(a[i + l]), b = (high > y ? high : y) - high; /* NaN stays */
+                        real y = fabs(a[i + l]),
+                             b = (high > y ? high : y) - high; /* NaN stays NaN */
                         count[l] += y >= high;
                         sum[l] += b;
                         square[l] += b * b;
@@ -107,7 +110,7 @@ VECTORIZED_TO(spca_int, sweep, (const magnitudes_t *m, real low, real high, real
             }
             if (!any) continue;
             for (int l = 0; l < LANES; l++) {
-                if (!inside[l]) continue; /* most lanes hold no candidate */
+                if (!inside[l]) continue; /* most lanes have none to collect */
                 for (int i = l; i < n; i += LANES) {
                     real y = fabs(a[i]);
                     out[found] = y;
@@ -121,11 +124,12 @@ VECTORIZED_TO(spca_int, sweep, (const magnitudes_t *m, real low, real high, real
             t->square += (double)square[l];
         }
     }
-    if (high == 0) t->count -= (double)(-m->p & (BLOCK - 1)); /* the zeros that load() added */
+    if (high == 0)
+        t->count -= (double)(-m->p & (BLOCK - 1)); /* without the zeros that load() added */
     return found;
 }
 
-/* Entries of a part. */
+/* Entries of a part of p: at most MOST parts, whose number depends on p alone. */
 static spca_int step_of(spca_int p)
 {
     spca_int least = SPCA_PART / (spca_int)sizeof(real);
@@ -139,7 +143,7 @@ typedef struct {
     sums_t sums[MOST];
 } parts_t;
 
-/* Entries next to each other; what is collected goes to where they would. */
+/* The sweep of a part's entries; what it collects goes to where these entries begin in out. */
 static void sweep_part(void *context, spca_int part)
 {
     parts_t *s = context;
@@ -150,7 +154,8 @@ static void sweep_part(void *context, spca_int part)
     s->found[part] = sweep(&m, s->low, s->high, s->out ? s->out + start : NULL, s->sums + part);
 }
 
-/* The same by parts, whose sums are added in order. */
+/* The sweep of all entries by parts, whose sums are added in order; what they collect is moved
+ * together. */
 static spca_int sweep_all(const magnitudes_t *m, real low, real high, real *out, sums_t *t)
 {
     parts_t s = {.m = m, .low = low, .high = high, .out = out, .step = step_of(m->p)};
@@ -169,7 +174,9 @@ static spca_int sweep_all(const magnitudes_t *m, real low, real high, real *out,
     return found;
 }
 
-/* Moves the level at which t sums to `level`, given what lies in between, summed at `level`. */
+/* Moves the sums t from their level down to `level`, given `between`, the sums at `level` of the
+ * entries between: with gap = t->level - level, sum (b + gap)^2 = square + 2 gap sum + gap^2 count.
+ */
 static void move(sums_t *t, double level, const sums_t *between)
 {
     double gap = t->level - level; /* may be huge where t is empty */
@@ -179,13 +186,14 @@ static void move(sums_t *t, double level, const sums_t *between)
     t->level = level;
 }
 
-/* f(t->level) >= c; it is 1 at least, which rounding may hide. */
+/* Whether f(t->level) >= c.  f is at least 1, which rounding may hide. */
 static int reaches(const sums_t *t, double c)
 {
     return t->sum > 0 && (c <= 1 || t->sum * t->sum >= c * c * t->square);
 }
 
-/* Compares f(pivot) with c, moves low or high there, and keeps those of a (n) still inside. */
+/* Compares f(pivot) with c, moves low or high to the pivot, and keeps the magnitudes of a (n) that
+ * are still between; returns how many. */
 static spca_int split(real pivot, double c, spca_int n, real *a, bracket_t *b)
 {
     spca_int kept = 0;
@@ -211,7 +219,8 @@ static spca_int split(real pivot, double c, spca_int n, real *a, bracket_t *b)
     return kept;
 }
 
-/* Takes entries of m at equal strides, but for a jitter against periods; returns the largest. */
+/* A sample of m: entries at equal strides, with a phase that moves on, against periods in the data;
+ * returns the largest magnitude. */
 static double sample_magnitudes(const magnitudes_t *m, sample_t *s)
 {
     double top = 0;
@@ -230,7 +239,7 @@ static double sample_magnitudes(const magnitudes_t *m, sample_t *s)
     return top;
 }
 
-/* The sums at t: of the sample, times its weight, and rest. */
+/* The estimated sums at t: those of the sample times its weight, and rest. */
 VECTORIZED_TO(sums_t, estimate, (const sample_t *s, double t), (s, t))
 {
     enum { WIDTH = 8 };
@@ -261,7 +270,8 @@ VECTORIZED_TO(sums_t, estimate, (const sample_t *s, double t), (s, t))
     return rest;
 }
 
-/* rest = exact sums - those of the sample, at exact->level; near it, estimates are good. */
+/* rest = exact sums - estimated ones, at exact->level.  Near that level, estimates are good then.
+ */
 static void calibrate(sample_t *s, const sums_t *exact)
 {
     sums_t e;
@@ -271,7 +281,7 @@ static void calibrate(sample_t *s, const sums_t *exact)
                        exact->square - e.square};
 }
 
-/* high - d of the closed form above, for the entries that t sums. */
+/* The level high - d of the closed form at the top, for the entries that t sums. */
 static double closed_form(const sums_t *t, double c)
 {
     double mean = t->sum / t->count, deviations = t->square - t->sum * mean,
@@ -280,7 +290,8 @@ static double closed_form(const sums_t *t, double c)
            (deviations > 0 && slack > 0 ? c * sqrt(deviations / (t->count * slack)) - mean : 0);
 }
 
-/* The level by the sample, from low upwards: with too many entries the closed form is too low. */
+/* The level L by the estimates, from low upwards: with too many entries the closed form is too low,
+ * so each step goes up, and entries are left out until none is. */
 static double predict(const sample_t *s, double c, double low)
 {
     double t = low, count = -1;
@@ -293,7 +304,8 @@ static double predict(const sample_t *s, double c, double low)
     }
 }
 
-/* Moves the ends of b to the entries of the sample inside that are next to low and high. */
+/* Moves the ends of b to entries of the sample inside b: the nearest at or below `low`, and the
+ * nearest at or above `high`. */
 VECTORIZED(snap_to_sample, (const sample_t *s, double low, double high, bracket_t *b),
            (s, low, high, b))
 {
@@ -307,7 +319,7 @@ VECTORIZED(snap_to_sample, (const sample_t *s, double low, double high, bracket_
     b->high = (real)above;
 }
 
-/* How many of the sample are strictly between low and high. */
+/* How many of the sample are strictly between the ends of b. */
 VECTORIZED_TO(spca_int, inside, (const sample_t *s, const bracket_t *b), (s, b))
 {
     double low = (double)b->low, high = (double)b->high;
@@ -316,7 +328,7 @@ VECTORIZED_TO(spca_int, inside, (const sample_t *s, const bracket_t *b), (s, b))
     return (spca_int)n;
 }
 
-/* One end of a bracket within b, the upper one if that is new. */
+/* A single level, low == high: the upper end of `near` if that is new in b, otherwise the lower. */
 static bracket_t one_level(bracket_t near, bracket_t b)
 {
     if (near.high < b.high)
@@ -326,18 +338,18 @@ static bracket_t one_level(bracket_t near, bracket_t b)
     return near;
 }
 
-/* Where to look next within b: a bracket with few entries, or if that would be bold a single level,
- * low == high.  anchored: the sample was calibrated by sums of its own set. */
+/* Where to look next within b: a bracket with few entries or, where that would be bold, a single
+ * level, low == high.  anchored: the sample was calibrated by sums of its own set. */
 static bracket_t choose(const sample_t *s, double c, int anchored, bracket_t b)
 {
     bracket_t near = b;
     double least = (double)b.low, most = (double)b.high, at = predict(s, c, least);
     if (s->weight == 1)
         snap_to_sample(s, at, at, &near);
-    else if (anchored) { /* what the sample adds to the sums is off by a small part of itself */
+    else if (anchored) { /* the estimates are off by a small share of what the sample adds */
         double margin = fabs(at - s->rest.level) / 4;
         snap_to_sample(s, at - margin, at + margin, &near);
-    } else /* the f of a sample, sqrt(weight) times smaller, is off by some 1/2 whatever it is */
+    } else /* f of the sample alone, which is sqrt(weight) times smaller, is off by about 1/2 */
         snap_to_sample(s, predict(s, c + 2 * sqrt(s->weight), least), most, &near);
     if (s->weight == 1 || inside(s, &near) * FEW <= s->size) return near;
     if (at == 0) return (bracket_t){0};
@@ -346,18 +358,18 @@ static bracket_t choose(const sample_t *s, double c, int anchored, bracket_t b)
     return one_level(near, b);
 }
 
-/* Ends with no entry strictly between b->low and b->high, or with high = 0 when even f(0) < c.
- * s: a sample of m.  SPCA_NONFINITE: not all sums are finite. */
+/* Narrows b until no magnitude is strictly between b->low and b->high; high = 0 where even f(0) <
+ * c.  s: a sample of m.  work (p).  SPCA_NONFINITE: some sum is not finite. */
 static spca_status locate(const magnitudes_t *m, double c, sample_t *s, real *work, bracket_t *b)
 {
     magnitudes_t set = *m;
-    sums_t outer = {0}; /* of the entries above the set */
+    sums_t outer = {0}; /* the sums of the entries above the set */
     int anchored = 0;
     *b = (bracket_t){.high = REAL_MAX};
     for (int attempt = 0;; attempt++) {
         int last = set.p <= BLOCK || attempt == ATTEMPTS;
         bracket_t near = last ? *b : choose(s, c, anchored, *b);
-        /* Beside the set, which is asked again unless L is among what is collected */
+        /* what is collected goes beside the set, which is needed again unless L is in between */
         real *out = set.x == work && 2 * set.p <= m->p ? work + set.p : work;
         sums_t t, between;
         spca_int n;
@@ -399,7 +411,7 @@ static spca_status locate(const magnitudes_t *m, double c, sample_t *s, real *wo
     return SPCA_OK;
 }
 
-/* NaN if an entry is not finite. */
+/* The largest magnitude; NaN if an entry is not finite. */
 VECTORIZED_TO(real, largest, (const magnitudes_t *m), (m))
 {
     real top[LANES] = {0}, bad[LANES] = {0}, a[BLOCK];
@@ -418,8 +430,8 @@ VECTORIZED_TO(real, largest, (const magnitudes_t *m), (m))
     return top[0] + bad[0];
 }
 
-/* The power of two that brings a far off `top` near 1, so that squares neither over- nor underflow.
- */
+/* The power of two that brings `top` near 1 where it is so large or small that squares might over-
+ * or underflow; otherwise 1. */
 static real scale_of(real top)
 {
     const int limit = sizeof(real) == sizeof(double) ? DBL_MAX_EXP : FLT_MAX_EXP;
@@ -431,7 +443,7 @@ static real scale_of(real top)
                                                   : 2 - limit);
 }
 
-/* How far L lies below b->high; norm = ||S(a, L)||. */
+/* How far L lies below b->high, by the closed form; *norm = ||S(a, L)||. */
 static double descent(const bracket_t *b, double c, double *norm)
 {
     const sums_t *t = &b->above;
@@ -469,7 +481,7 @@ spca_status SPCA(l1_level)(magnitudes_t *m, double c, real *work, bracket_t *b, 
     }
 }
 
-/* Count and summed excess of the magnitudes above level, in double. */
+/* *count = the number of |a_i| > level, *sum = sum of (|a_i| - level) over these, in double. */
 VECTORIZED(add_excess, (spca_int p, const real *a, double level, double *count, double *sum),
            (p, a, level, count, sum))
 {
@@ -511,6 +523,7 @@ static void excess_part(void *context, spca_int part)
                s->sum + part);
 }
 
+/* add_excess by parts, whose sums are added in order. */
 static void excess_over(spca_int p, const real *a, double level, spca_run run, double *count,
                         double *sum)
 {
@@ -524,9 +537,10 @@ static void excess_over(spca_int p, const real *a, double level, spca_run run, d
     }
 }
 
-/* From below the root, where sets of entries only shrink, each step but the last loses one; from
- * above it, one step leads below.  A bound below the rounding of the largest entry leaves nothing.
- * Where the bound is the sum but for rounding, the root from below may be no root from above.
+/* Newton's method: next = level + (sum - bound)/count.  From below the root, sets of entries only
+ * shrink, so each step but the last loses an entry; from above it, one step leads below.  A bound
+ * below the rounding of the largest entry leaves no entry.  Where the bound equals the sum but for
+ * rounding, the root from below may be none from above, which is why a level from below is final.
  */
 double SPCA(l1_ball_level)(spca_int p, const real *a, double bound, double start, spca_run run)
 {
@@ -546,9 +560,11 @@ double SPCA(l1_ball_level)(spca_int p, const real *a, double bound, double start
     }
 }
 
+/* By partition: the level is the pivot where the magnitudes above it do not exceed the bound, but
+ * those and its ties do. */
 real SPCA(l1_kept_level)(spca_int p, const real *a, double bound, real *work)
 {
-    double above = 0; /* of entries that are known to be kept */
+    double above = 0; /* the sum of entries that are known to be kept */
     for (spca_int i = 0; i < p; i++) work[i] = fabs(a[i]);
     while (p > 0) {
         real pivot = pivot_of(p, work);

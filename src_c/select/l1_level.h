@@ -3,7 +3,8 @@
 #define SPCA_L1_LEVEL_H
 #include "real.h"
 
-/* What is searched: |x|, or the positive part of x, times a power of two. */
+/* The magnitudes that are searched: |x| scale or, nonnegative, x_+ scale; scale is a power of two.
+ * nonnegative = 2: then NaN or an infinite entry below 0 makes a magnitude NaN. */
 typedef struct {
     spca_int p;
     const real *x;
@@ -12,12 +13,14 @@ typedef struct {
     spca_run run;
 } magnitudes_t;
 
-/* Of the entries >= level: the count, the sum and the sum of squares of their excess over level. */
+/* Over the magnitudes a_i >= level: their count, sum of (a_i - level), and square = sum of (a_i -
+ * level)^2. */
 typedef struct {
     double level, count, sum, square;
 } sums_t;
 
-/* low <= L < high, both entries unless 0 and REAL_MAX; the sums at high. */
+/* low <= L < high; each is one of the magnitudes, but low may be 0 and high REAL_MAX.  above: the
+ * sums at high. */
 typedef struct {
     real low, high;
     sums_t above;

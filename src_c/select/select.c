@@ -1,11 +1,12 @@
 /* select.c - the k largest entries in magnitude, ties to the lower index.
  *
- * Two entries of a sample enclose the k-th largest most likely; one pass counts the entries above
- * and collects those within; partition finds the k-th among them (Floyd & Rivest 1975, Comm. ACM
- * 18(3)). Where the k-th is not rare, a sample leaves many within; then a pass that only counts
- * comes first, and the sample gives no more than how far its level is from the k-th.  If the sample
- * misled, all entries are collected: the answer never depends on it. Of few entries, the largest of
- * groups of them bound the k-th from below. */
+ * Two entries of a sample enclose the k-th largest with high probability.  One pass counts the
+ * entries above and collects those within, and partition finds the k-th among these (Floyd & Rivest
+ * 1975, Comm. ACM 18(3)).  Where k is a large share of p, a sample leaves many entries within.
+ * Then a pass that only counts comes first, at a level of the sample, and the sample only tells how
+ * far that level is from the k-th largest.  If the sample misled, all entries are collected: the
+ * answer never depends on it.  Of few entries, the largest of groups of them bound the k-th from
+ * below. */
 #include "pivot.h"
 #include <assert.h>
 #include <string.h>
@@ -13,18 +14,20 @@
 enum {
     LANES = 64 / sizeof(real),
     BLOCK = 16 * LANES,
-    LEAST = 1024, /* sizes of the sample */
+    LEAST = 1024, /* the sample has at least so many entries, and at most */
     MOST = 4 * LEAST,
-    FEW = 32,                         /* ranks of a sample worth collecting */
-    ROOM = 1024,                      /* entries above a level that are kept with their places */
-    FIRST_BIT = 8 * sizeof(real) - 2, /* after the sign */
-    ROUGH_BITS = 4 + 10 * sizeof(real) / sizeof(float), /* of a level: exponent and some more */
-    /* numbers of which every bit is found sooner than they are parted: bits and lanes count */
+    FEW = 32,    /* an interval of so many ranks of the sample is worth collecting */
+    ROOM = 1024, /* entries above a level that are kept with their places */
+    FIRST_BIT = 8 * sizeof(real) - 2, /* the highest bit after the sign */
+    ROUGH_BITS = 4 + 10 * sizeof(real) /
+                         sizeof(float), /* bits of a rough level: the exponent and a few more */
+    /* so few numbers are counted bit by bit sooner than they are partitioned; time grows with bits,
+     * and falls with lanes */
     BY_BITS = 65536 / (sizeof(real) * sizeof(real)),
-    GROUPED = 32768 /* entries up to which the maxima of a block of groups bound few of them well */
+    GROUPED = 32768 /* up to so many entries, the maxima of BLOCK groups bound the k-th well */
 };
 
-/* a, b <- b, a */
+/* Exchanges a and b. */
 static inline void swap(real *a, real *b)
 {
     real t = *a;
@@ -32,8 +35,9 @@ static inline void swap(real *a, real *b)
     *b = t;
 }
 
-/* The largest number that at least k of a (n, not negative) reach, of those with zeros after so
- * many bits: these are as the numbers are, in order. */
+/* The largest number that at least k of a (n, not negative) reach, among numbers with zeros after
+ * their first `places` bits.  Numbers that are not negative have the order of their bits, so each
+ * bit from the first on is set where k numbers still reach the result. */
 VECTORIZED_TO(real, reached_by_bits, (spca_int n, const real *a, spca_int k, int places),
               (n, a, k, places))
 {
@@ -52,7 +56,7 @@ VECTORIZED_TO(real, reached_by_bits, (spca_int n, const real *a, spca_int k, int
     return value;
 }
 
-/* The k-th largest (k >= 1) of a (n), which is rearranged: Hoare's partition, descending. */
+/* The k-th largest (1 <= k <= n) of a, which is rearranged: Hoare's partition, descending. */
 static real kth(spca_int n, real *a, spca_int k)
 {
     spca_int low = 0, high = n - 1, target = k - 1;
@@ -76,7 +80,8 @@ static real kth(spca_int n, real *a, spca_int k)
     return a[target];
 }
 
-/* x[BLOCK] from start on; room[BLOCK] with NaN, which is in no interval, where x ends before. */
+/* BLOCK entries of x from start on.  Where x ends before, they are in room[BLOCK] with NaN after
+ * them, which is in no interval. */
 static inline const real *block(spca_int p, const real *x, spca_int start, real *room)
 {
     if (p - start >= BLOCK) return x + start;
@@ -84,8 +89,8 @@ static inline const real *block(spca_int p, const real *x, spca_int start, real 
     return room;
 }
 
-/* Adds how many of |x| are > level and == level to above and equal; stops early, at a multiple of
- * BLOCK, before there would be `enough` equal, and returns where. */
+/* Adds the number of |x| > level to *above and of |x| == level to *equal.  Ends at the block in
+ * which *equal would reach `enough`, without it, and returns where that begins. */
 VECTORIZED_TO(spca_int, count,
               (spca_int p, const real *x, real level, spca_int enough, spca_int *above,
                spca_int *equal),
@@ -113,7 +118,8 @@ VECTORIZED_TO(spca_int, count,
     return start;
 }
 
-/* Collects low < |x| < high into out, and adds how many are >= high to above. */
+/* Writes the |x| with low < |x| < high to out and returns how many; adds the number of |x| >= high
+ * to *above. */
 VECTORIZED_TO(spca_int, collect,
               (spca_int p, const real *x, real low, real high, real *out, spca_int *above),
               (p, x, low, high, out, above))
@@ -139,7 +145,7 @@ VECTORIZED_TO(spca_int, collect,
         for (int l = 0; l < LANES; l++) {
             if (!within[l]) continue;
             for (int i = l; i < min_int(BLOCK, p - start);
-                 i += LANES) { /* no branch: it is random */
+                 i += LANES) { /* without a branch, which nobody could predict */
                 real b = fabs(y[i]);
                 out[found] = b;
                 found += (b > low) & (b < high);
@@ -149,10 +155,12 @@ VECTORIZED_TO(spca_int, collect,
     return found;
 }
 
-/* Entries low <= high around the k-th largest most likely; not written where there is none.  sample
- * (MOST). */
+/* Entries *low <= *high of a sample that most likely enclose the k-th largest; an end that the
+ * sample does not have stays as it was.  sample (MOST). */
 static void enclose(spca_int p, const real *x, spca_int k, real *sample, real *low, real *high)
 {
+    /* ranks in a sample vary by the root of rank (1 - k/p): the margin is 4 plus three times that
+     */
     spca_int wanted = p / 64 < LEAST ? LEAST : min_int(p / 64, MOST);
     spca_int stride = (p + wanted - 1) / wanted, size = p / stride, above = 0, equal = 0;
     double share = (double)size / (double)p, rank = share * (double)k;
@@ -164,14 +172,16 @@ static void enclose(spca_int p, const real *x, spca_int k, real *sample, real *l
         rank = (double)(k - above) * share;
         margin = 4 + 2 * sqrt(fabs(rank));
         for (spca_int s = 0; s < size; s++) rank += sample[s] > level;
-        rank = fmin(fmax(rank, 1), (double)size); /* a sample that misleads may leave it outside */
+        rank = fmin(fmax(rank, 1),
+                    (double)size); /* a sample that misleads may leave the rank outside */
     }
     if (rank + margin <= (double)size) *low = kth(size, sample, (spca_int)(rank + margin));
     if (rank - margin >= 1) *high = kth(size, sample, (spca_int)(rank - margin));
 }
 
 /* A level that at least k of |x| reach: nearly the k-th largest of the maxima of at least 4k
- * groups. most (max(4k, BLOCK)). */
+ * groups, since each of the k groups has an entry that reaches it.  most (max(4k, BLOCK)): scratch.
+ */
 VECTORIZED_TO(real, reached_by, (spca_int p, const real *x, spca_int k, real *restrict most),
               (p, x, k, most))
 {
@@ -201,7 +211,8 @@ real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_i
     else if (p >= 8 * k)
         low = reached_by(p, x, k, work);
     within = collect(p, x, low, high, work, &above);
-    if (k <= above || k > above + within) { /* ties with an end, or the sample misled */
+    if (k <= above ||
+        k > above + within) { /* the k-th ties with an end of the interval, or the sample misled */
         level = k <= above ? high : low;
         count(p, x, level, p + 1, &more, &equal);
         if (k > more && k <= more + equal) {
@@ -212,7 +223,8 @@ real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_i
         within = collect(p, x, -1, (real)INFINITY, work, &above);
     }
     *ties = 0;
-    if (k > above + within) return -1; /* NaN are in no interval: all others are taken */
+    if (k > above + within)
+        return -1; /* NaN is in no interval, so all others are among the largest */
     level = kth(within, work, k - above);
     *ties = k - above;
     for (spca_int j = 0; j < within; j++) *ties -= work[j] > level;
@@ -238,7 +250,7 @@ VECTORIZED_TO(int, hits, (spca_int n, const real *x, real level, uint8_t *hit), 
     return any;
 }
 
-/* Where the first `ties` of |x| == level end. */
+/* The place after the first `ties` entries with |x| == level. */
 static spca_int end_of_ties(spca_int p, const real *x, real level, spca_int ties)
 {
     spca_int above = 0, equal = 0, j = count(p, x, level, ties, &above, &equal);
@@ -246,7 +258,8 @@ static spca_int end_of_ties(spca_int p, const real *x, real level, spca_int ties
     return j;
 }
 
-/* By the level of the k-th, then another pass. */
+/* select_largest by the level of the k-th largest, then another pass: all above the level, and the
+ * first of those at it. */
 static void select_by_level(spca_int p, const real *x, spca_int k, real *work, spca_int *index)
 {
     spca_int ties, end, found = 0;
@@ -263,8 +276,8 @@ static void select_by_level(spca_int p, const real *x, spca_int k, real *work, s
     }
 }
 
-/* The entries that reach the level, most often few more than k, with their places; of these the
- * largest.  A level that too many or too few reach costs time alone. */
+/* Keeps the entries that reach the level, most often few more than k, with their places, and takes
+ * the largest of them.  A level that too many or too few entries reach costs only time. */
 void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, real *work,
                            spca_int *index)
 {
@@ -274,13 +287,14 @@ void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, re
         spca_int length = min_int(BLOCK, p - start);
         uint8_t hit[BLOCK] = {0};
         if (!hits(length, x + start, level, hit)) continue;
-        if (n + length > ROOM) n = p + 1; /* too many */
+        if (n + length > ROOM) n = p + 1; /* more than there is room for */
         if (n > p) break;
         for (spca_int i = 0; i < length; i += 8) {
             uint64_t any;
             memcpy(&any, hit + i, 8);
             if (any == 0) continue;
-            for (spca_int j = i; j < min_int(i + 8, length); j++) { /* no branch: it is random */
+            for (spca_int j = i; j < min_int(i + 8, length);
+                 j++) { /* without a branch, which nobody could predict */
                 work[n] = fabs(x[start + j]);
                 place[n] = start + j;
                 n += hit[j];
@@ -295,7 +309,8 @@ void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, re
         level = kth(n, work, k);
         for (spca_int a = 0; a < n; a++) ties -= work[a] > level;
     }
-    for (spca_int a = 0; a < n && found < k; a++) { /* of ties the first */
+    for (spca_int a = 0; a < n && found < k;
+         a++) { /* the largest, and the first of those that tie */
         real size = fabs(x[place[a]]);
         spca_int tied = n > k && size == level;
         index[found] = place[a];
@@ -304,6 +319,7 @@ void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, re
     }
 }
 
+/* Where few are wanted of few entries, a rough level comes sooner than the k-th largest. */
 void SPCA(select_largest)(spca_int p, const real *x, spca_int k, real *work, spca_int *index)
 {
     if (k == 0) return;
@@ -313,7 +329,8 @@ void SPCA(select_largest)(spca_int p, const real *x, spca_int k, real *work, spc
         select_by_level(p, x, k, work, index);
 }
 
-/* norm_j = ||T_k(a_j)||, the norm of the k largest entries of row j. */
+/* norm_i = ||T_k(a_j)|| for j = row_i: the norm of the k entries of row j of A that are largest in
+ * magnitude. */
 void SPCA(largest_norms)(spca_int p, spca_int k, spca_int rows, const spca_int *row, const real *A,
                          real *work, spca_int *iwork, real *norm)
 {
@@ -326,7 +343,7 @@ void SPCA(largest_norms)(spca_int p, spca_int k, spca_int rows, const spca_int *
     }
 }
 
-/* All below a level becomes 0, and from end on what is at it. */
+/* x_j <- 0 where |x_j| is below the level and, from `end` on, where it is at the level. */
 VECTORIZED(keep_above, (spca_int p, spca_int end, real level, real *x), (p, end, level, x))
 {
     for (spca_int j = 0; j < end; j++) x[j] = fabs(x[j]) >= level ? x[j] : 0;

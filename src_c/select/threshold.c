@@ -1,19 +1,21 @@
-/* threshold.c - the soft threshold, and the one of bounded l1 norm.
+/* threshold.c - the soft threshold, and the soft threshold of bounded l1 norm.
  *
  * maximize w'a subject to ||w|| <= 1, ||w||_1 <= c: w = S(a, L)/||S(a, L)|| (l1_level.c).  When m
- * entries tie for the largest magnitude and c < sqrt(m), every w of the sign of a, supported on the
- * ties, with ||w||_1 = c and ||w|| <= 1 is optimal: returned is the one of unit norm whose first
- * entry is alpha and whose others are beta <= alpha. */
+ * entries tie for the largest magnitude and c < sqrt(m), every w that has the signs of a, is 0 but
+ * on the ties, and has ||w||_1 = c and ||w|| <= 1 is optimal.  The one of unit norm is returned
+ * whose first entry is alpha and whose others are beta <= alpha. */
 #include "l1_level.h"
 
-/* w_i = sign(a_i) (|a_i| - high + d)_+ factor, d <= high - low.  The 0 makes -0 into 0. */
+/* w_i = sign(a_i) (|a_i| - high + d)_+ factor, where b = |a_i| - high + d and d <= high - low.
+ * Adding 0 makes -0 into 0. */
 static inline real entry(real x, real b, real factor)
 {
     b = b > 0 ? b : 0;
     return copysign(b * factor, x) + 0;
 }
 
-/* w may be m->x.  A loop for each case, so that the compiler may use vectors. */
+/* All w_i by `entry`; w may be m->x.  Each case has a loop of its own, so that the compiler may use
+ * vectors. */
 VECTORIZED(assign_some, (const magnitudes_t *m, real high, real d, real factor, real *w),
            (m, high, d, factor, w))
 {
@@ -64,14 +66,17 @@ spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonn
     j = b.above.count;
     slack = j - bound * bound;
     *level = (b.above.level - d) / (double)m.scale;
-    if (b.high > 0 && b.above.sum == 0 && slack > 0) { /* j ties, too many */
+    if (b.high > 0 && b.above.sum == 0 &&
+        slack > 0) { /* all j entries above L tie, and one common value would be too small */
         double q = sqrt(slack / (j - 1));
         double alpha = (bound + (j - 1) * q) / j;
         double beta = (bound - 1) * (bound + 1) / ((j - 1) * (bound + q));
         spca_int first = 0;
-        while (!((nonnegative ? a[first] : fabs(a[first])) * m.scale >= b.high)) first++; /* NaN */
+        while (!((nonnegative ? a[first] : fabs(a[first])) * m.scale >= b.high))
+            first++; /* a NaN is passed over */
         real range = b.high - b.low, top_entry = (real)(a[first] > 0 ? alpha : -alpha);
-        assign(&m, b.high, range, (real)beta / range, w); /* w may be a */
+        assign(&m, b.high, range, (real)beta / range,
+               w); /* w may be a, so a_first is read before */
         w[first] = top_entry;
         *level = b.above.level / (double)m.scale;
     } else

@@ -1,38 +1,40 @@
 /* ascent.h - private: the loop that the power methods share.
  *
- * Each step takes the unit vector v to the feasible w that maximizes (A v)'w or a bound of that
+ * Each step takes the unit vector v to the feasible w that maximizes (A v)'w, or a bound of that
  * kind.  For positive semidefinite A the objective never decreases, since w'Aw >= v'Av + 2 (A v)'(w
- * - v).  Where A is indefinite it may fall; then A + shift I takes over, with shift doubled until
- * it no longer does.  Each product gives the objective of the vector it was applied to, so that the
- * result is the last vector whose objective is known. */
+ * - v).  Where A is indefinite it may fall.  Then A + shift I takes over, and shift is doubled
+ * until the objective no longer falls.  Each product gives the objective of the vector it was
+ * applied to, so the result is the last vector whose objective is known. */
 #ifndef SPCA_ASCENT_H
 #define SPCA_ASCENT_H
 #include "real.h"
 
-#define ROUNDING (64 * REAL_EPSILON) /* of an objective, relative to its terms */
+#define ROUNDING (64 * REAL_EPSILON) /* the rounding of an objective, relative to its terms */
 
+/* The state of an ascent; the arguments of the solvers are kept by pointers. */
 typedef struct {
-    operator_t A; /* with its shift */
+    operator_t A; /* its shift is raised here */
     spca_int max_iter;
     real tol;
     spca_stop stop;
     void *ctx;
-    spca_int *nnz, *index; /* v */
+    spca_int *nnz, *index; /* the vector v */
     real *value;
-    spca_int *next_index; /* the next vector, of count nonzeros */
+    spca_int *next_index; /* the next vector, of `count` nonzeros */
     real *next, *work, *objective;
     spca_int count;
-    real previous;     /* objective, of the vector before */
+    real previous;     /* the objective of the vector before */
     real noise, scale; /* what rounding does to the objective; what tol is relative to */
     real raise;        /* twice the first shift */
     int feasible;      /* whether v is feasible */
 } ascent_t;
 
-/* The product with v, its objective, and the next vector. */
+/* A step: the product with v, the objective of v, and the next vector.  It sets objective, noise,
+ * scale, raise, feasible, count and next. */
 typedef spca_status step_t(ascent_t *s, const void *solver);
 
-/* Whether the objective has gained no more than enough.  Where it fell by more than noise, shift <-
- * 2 shift + |raise|/2 instead. */
+/* Whether the ascent may end: the objective has gained no more than `enough`.  Where it fell by
+ * more than noise, it raises the shift instead: shift <- 2 shift + |raise|/2. */
 static inline int at_rest(operator_t *A, real gain, real noise, real enough, real raise)
 {
     if (gain < -noise) {
@@ -42,7 +44,7 @@ static inline int at_rest(operator_t *A, real gain, real noise, real enough, rea
     return gain <= enough;
 }
 
-/* objective = v'Av = quadratic - shift */
+/* The objective v'Av of unit v, where quadratic = v'(A + shift I)v, and what goes with it. */
 static inline void set_objective(ascent_t *s, real quadratic)
 {
     *s->objective = quadratic - s->A.shift;
@@ -51,6 +53,7 @@ static inline void set_objective(ascent_t *s, real quadratic)
     s->raise = s->previous;
 }
 
+/* Whether two vectors have the same support. */
 static inline int same_support(spca_int nnz, const spca_int *index, spca_int count,
                                const spca_int *next_index)
 {
@@ -59,7 +62,7 @@ static inline int same_support(spca_int nnz, const spca_int *index, spca_int cou
     return same;
 }
 
-/* v <- next */
+/* v <- next. */
 static inline void replace(spca_int count, const spca_int *next_index, const real *next,
                            spca_int *nnz, spca_int *index, real *value)
 {
@@ -70,6 +73,8 @@ static inline void replace(spca_int count, const spca_int *next_index, const rea
     }
 }
 
+/* Steps until the objective is at rest, at most max_iter of them after the first product.  While
+ * the support changes, only a gain below rounding ends it; tol counts once the support stays. */
 static inline spca_status ascend(ascent_t *s, step_t *step, const void *solver, spca_int *n_iter)
 {
     for (*n_iter = 0;; ++*n_iter) {

@@ -1,35 +1,43 @@
 /* search.c - k variables of a symmetric matrix in memory with a large leading eigenvalue.
  *
- * Of x = T_k(a_j)/||.||, a_j a column, x'Ax >= ||T_k(a_j)||^2/a_jj for semidefinite A: the columns
- * whose k largest entries have the largest norms start a race of truncated power.  All make a step,
- * the best of different supports go on, and the last of them run to their ends, of which the best
- * are improved by swaps.  In the first rounds a run may have more nonzeros than k, which tell weak
- * signals better.
+ * For x = T_k(a_j)/||.||, a_j a column, x'Ax >= ||T_k(a_j)||^2/a_jj where A is semidefinite.  So
+ * the columns whose k largest entries have the largest norms start a race of truncated power.  All
+ * of them make a step, the best of different supports go on, and the last of these run to their
+ * ends.  The best ends are improved by swaps.  In the first rounds a run may have more nonzeros
+ * than k, because these tell weak signals better.
  *
- * Of few variables a tree comes first (tree.c), from one start: where it proves the best, there is
- * no race.  It goes on after the race, unless its first node says that no proof is near. */
+ * Where variables are few, a tree comes first (tree.c), from one start: if it proves the best,
+ * there is no race.  It goes on after the race, unless its first nodes say that no proof is near.
+ */
 #include "real.h"
 #include "room.h"
 #include "tree.h"
 
-enum { LEADING = 4 /* variables, over k, of which a leading vector starts */, POWER_STEPS = 20 };
+/* LEADING: a leading vector of LEADING k variables starts the first run. */
+enum { LEADING = 4, POWER_STEPS = 20 };
 enum {
-    FIRST_NODES = 8 /* that are divided before the race */,
-    SWAPS = 64 /* at a time */,
+    /* FIRST_NODES: nodes that are divided before the race.  SWAPS: swaps of one call. */
+    FIRST_NODES = 8,
+    SWAPS = 64,
     QUICK_SWAPS = 400
 };
 
 /* ---- runs ----------------------------------------------------------------------------------- */
 
+/* Runs of truncated power, or ends of such runs.  `order` lists them, the best first once it is
+ * ranked. */
 typedef struct {
-    spca_int k, widest, count; /* k: nonzeros now */
-    spca_int *index;           /* (count x widest), ascending */
+    spca_int k, widest,
+        count;       /* nonzeros of a run now, and at most; how many runs there is room for */
+    spca_int *index; /* (count x widest): the support of each run, ascending */
     double *objective;
-    spca_int *n_iter, *runs; /* steps, and how many runs were the same */
-    spca_int *order, *spare; /* (count) which, the best first */
-    spca_int *table, size;   /* of supports; a power of two, at least twice the count */
+    spca_int *n_iter, *runs; /* steps of a run, and how many runs had its support */
+    spca_int *order, *spare; /* (count): which runs are left, and scratch */
+    spca_int *table,
+        size; /* a hash table of supports; its size is a power of two, at least twice the count */
 } runs_t;
 
+/* Room for r->count runs. */
 static void runs_room(runs_t *r, room_t *room)
 {
     for (r->size = 4; r->size < 2 * r->count; r->size *= 2) continue;
@@ -42,8 +50,8 @@ static void runs_room(runs_t *r, room_t *room)
     r->table = TAKE(room, r->size, spca_int);
 }
 
-/* The first n of order by decreasing objective; equal ones stay in turn.  Merges runs of 1, 2, 4..
- */
+/* Sorts the first n of order by decreasing objective; equal ones keep their order.  It merges lists
+ * of 1, 2, 4, ... runs. */
 static void rank(runs_t *r, spca_int n)
 {
     for (spca_int width = 1; width < n; width *= 2) {
@@ -62,6 +70,7 @@ static void rank(runs_t *r, spca_int n)
     }
 }
 
+/* Whether two supports of k variables are the same. */
 static int same(spca_int k, const spca_int *a, const spca_int *b)
 {
     for (spca_int i = 0; i < k; i++)
@@ -69,7 +78,8 @@ static int same(spca_int k, const spca_int *a, const spca_int *b)
     return 1;
 }
 
-/* The best `most` runs of different supports, among the first n of order; how many. */
+/* Moves the best runs of different supports among the first n of order, at most `most`, to its
+ * front, and returns how many.  Each gets the count of all runs with its support. */
 static spca_int different(runs_t *r, spca_int n, spca_int most)
 {
     spca_int found = 0, mask = r->size - 1;
@@ -94,33 +104,37 @@ static spca_int different(runs_t *r, spca_int n, spca_int most)
 
 /* ---- the race ------------------------------------------------------------------------------- */
 
-/* How many runs the race leaves at most, of so many starts. */
+/* The most runs that the race leaves, of so many starts. */
 static spca_int left_of(const spca_search_plan *plan, spca_int starts)
 {
     for (spca_int r = 0; r < plan->rounds; r++) starts = min_int(starts, plan->keep[r]);
     return starts;
 }
 
-/* Nonzeros of a run in a round: at least k, and no more than in the first. */
+/* Nonzeros of a run in a round: plan->width, but at least k, and no more than in the first round.
+ */
 static spca_int width_of(const spca_search_plan *plan, spca_int round, spca_int p, spca_int k)
 {
     spca_int widest = plan->rounds > 0 ? max_int(k, min_int(p, plan->width[0])) : k;
     return round > 0 ? max_int(k, min_int(widest, plan->width[round])) : widest;
 }
 
-/* Runs of which threads share the work: each part has scratch of its own, and no bit depends on who
- * has which. */
-enum { PARTS = 8, TURN = 2 /* runs of a part between questions to stop */, PARTED = 256 };
-enum { LINE = 64 }; /* bytes that come from memory for an entry, of which x'Ax reads half */
+/* Threads share the runs by parts.  Each part has scratch of its own, so no bit depends on who does
+ * which.  TURN: runs of a part between two looks at stop.  PARTED: fewer variables have one part.
+ */
+enum { PARTS = 8, TURN = 2, PARTED = 256 };
+enum { LINE = 64 }; /* for do_parts: bytes that memory brings for one entry of x'Ax */
 
+/* The scratch of the parts, and what each returned. */
 typedef struct {
-    spca_int p, k, parts; /* k: at most, of a run */
+    spca_int p, k, parts; /* k: the most nonzeros of a run */
     const real *A;
-    real *work; /* of each part: 3 p + k^2 + 2 k, and 2 k integers */
+    real *work; /* of each part 3 p + k^2 + 2 k reals, and 2 k integers */
     spca_int *iwork;
     spca_status status[PARTS];
 } parts_t;
 
+/* Room for the parts; their number depends on p alone. */
 static void parts_room(parts_t *s, spca_int p, spca_int k, room_t *room)
 {
     s->p = p;
@@ -130,11 +144,13 @@ static void parts_room(parts_t *s, spca_int p, spca_int k, room_t *room)
     s->iwork = TAKE(room, s->parts * 2 * k, spca_int);
 }
 
+/* The reals of a part. */
 static real *work_of(const parts_t *s, spca_int part)
 {
     return s->work + part * (3 * s->p + s->k * s->k + 2 * s->k);
 }
 
+/* More steps for the runs `first` to `end` of order, to k nonzeros. */
 typedef struct {
     parts_t *of;
     runs_t *runs;
@@ -143,14 +159,17 @@ typedef struct {
     double tol;
 } steps_t;
 
+/* The race of one call. */
 typedef struct {
-    spca_int starts, tried; /* tried: columns whose largest entries are sought again */
+    spca_int starts, tried; /* tried: the columns whose norms are computed, a quarter more than
+                               start where scores are known */
     runs_t runs;
     parts_t parts;
     real *value, *norm, *score;
-    spca_int *order; /* (p) */
+    spca_int *order; /* (p): columns, those that are tried first */
 } race_t;
 
+/* Cuts the work of a race, or only counts it. */
 static void race_room(race_t *race, spca_int p, spca_int k, int known, const spca_search_plan *plan,
                       room_t *room)
 {
@@ -165,7 +184,7 @@ static void race_room(race_t *race, spca_int p, spca_int k, int known, const spc
     parts_room(&race->parts, p, k, room);
 }
 
-/* The norms of the largest entries of some columns. */
+/* score_j = ||T_k(a_j)|| for the columns of a part. */
 static void norms_part(void *context, spca_int part)
 {
     race_t *race = context;
@@ -175,7 +194,8 @@ static void norms_part(void *context, spca_int part)
                         s->iwork + part * 2 * s->k, race->score + first);
 }
 
-/* x = T_k(a_j)/||.|| as a run, and the norm, of some columns j that start. */
+/* The first vector x = T_k(a_j)/||.|| of each run of a part, j = order_run, and norm_run =
+ * ||T_k(a_j)||. */
 static void first_part(void *context, spca_int part)
 {
     race_t *race = context;
@@ -191,7 +211,7 @@ static void first_part(void *context, spca_int part)
     }
 }
 
-/* x'Ax */
+/* x'Ax for x with k nonzeros, from one triangle of A. */
 static real form(spca_int p, spca_int k, const real *A, const spca_int *index, const real *value)
 {
     real sum = 0;
@@ -204,7 +224,7 @@ static real form(spca_int p, spca_int k, const real *A, const spca_int *index, c
     return sum;
 }
 
-/* The objectives of the runs that start. */
+/* The objectives x'Ax of the runs that start, of a part. */
 static void forms_part(void *context, spca_int part)
 {
     race_t *race = context;
@@ -218,7 +238,9 @@ static void forms_part(void *context, spca_int part)
     }
 }
 
-/* So many more steps of a run, to k nonzeros; its objective is -infinity where it fails. */
+/* Truncated power on one run: at most `steps` steps, the first of which truncates it to k nonzeros.
+ * Sets its objective, -infinity where the matrix maps its vector to zero; only SPCA_NONFINITE is
+ * returned. */
 static spca_status run_on(spca_int p, spca_int k, const real *A, runs_t *runs, real *value,
                           spca_int run, spca_int steps, double tol, real *work, spca_int *iwork)
 {
@@ -232,6 +254,7 @@ static spca_status run_on(spca_int p, spca_int k, const real *A, runs_t *runs, r
     return status == SPCA_NONFINITE ? status : SPCA_OK;
 }
 
+/* The runs of a part: every parts-th.  A run that has failed is left as it is. */
 static void steps_part(void *context, spca_int part)
 {
     steps_t *s = context;
@@ -246,7 +269,8 @@ static void steps_part(void *context, spca_int part)
     }
 }
 
-/* So many more steps of the runs of order, from one up to another, to k nonzeros. */
+/* Truncated power on the runs `first` to `end` of order, `steps` steps each, to k nonzeros; TURN
+ * runs of each part between two looks at stop. */
 static spca_status run_all(parts_t *of, runs_t *runs, real *value, spca_int k, spca_int first,
                            spca_int end, spca_int steps, double tol, spca_run run, spca_stop stop,
                            void *ctx)
@@ -264,8 +288,9 @@ static spca_status run_all(parts_t *of, runs_t *runs, real *value, spca_int k, s
     return status;
 }
 
-/* The columns that start, by their norms, which are computed anew of those that may be among them;
- * of all where none is known. */
+/* Chooses the columns that start: those with the largest ||T_k(a_j)||, ranked in runs->order.
+ * Norms that are not `known` are computed for all columns.  Known ones belong to a matrix much like
+ * A, so they are computed anew for the `tried` columns. */
 static spca_int choose(race_t *race, real *score, int known, spca_run run)
 {
     spca_int p = race->parts.p, starts = race->starts, tried = race->tried;
@@ -304,11 +329,13 @@ spca_status SPCA(race)(spca_int p, spca_int k, const real *A, real *score, int k
     runs_t *runs = &race.runs;
     spca_int n;
     spca_status status = SPCA_OK;
+    /* the columns that start, and their objectives (the first step) */
     race_room(&race, p, k, known, plan, &room);
     race.parts.A = A;
     n = choose(&race, score, known, plan->run);
     (void)do_parts(plan->run, (double)(n * runs->k) * (double)(runs->k * LINE), forms_part, &race,
                    race.parts.parts, NULL, NULL);
+    /* the rounds: steps, then the best of different supports */
     for (spca_int r = 0; r < plan->rounds; r++) {
         spca_int steps = plan->steps[r] - (r == 0), keep = plan->keep[r];
         if (n <= keep) continue;
@@ -318,6 +345,7 @@ spca_status SPCA(race)(spca_int p, spca_int k, const real *A, real *score, int k
         if (status < 0 && status != SPCA_STOPPED) return status;
         n = different(runs, n, keep);
     }
+    /* k nonzeros in the end, and different supports again */
     if (runs->k > k && status >= 0)
         status =
             run_all(&race.parts, runs, race.value, k, 0, n, 1, plan->tol, plan->run, stop, ctx);
@@ -337,6 +365,7 @@ spca_status SPCA(race)(spca_int p, spca_int k, const real *A, real *score, int k
 
 /* ---- the search ----------------------------------------------------------------------------- */
 
+/* The search of one call.  Its ends are supports of k variables. */
 typedef struct {
     spca_int p, k;
     const spca_search_plan *plan;
@@ -346,11 +375,12 @@ typedef struct {
     double *diagonal;
     runs_t ends;
     parts_t parts;
-    real *value, *work; /* (ends x k), of a run */
+    real *value, *work; /* (ends x k): the vector of each end; scratch of one run */
     spca_int *iwork;
-    spca_int n, used, nodes; /* ends, those written, and nodes that the tree may divide */
+    spca_int n, used, nodes; /* ends in `order`, places of ends in use, and nodes that the tree may
+                                still divide */
     spca_tree tree;
-    real *begin, *inside, *image; /* where a leading vector starts, A there, and its product */
+    real *begin, *inside, *image; /* of `lead`: a vector, A at its variables, and their product */
     spca_int *among;
     double *swap_work, *vector;
     spca_int *swap_iwork;
@@ -358,17 +388,19 @@ typedef struct {
     real *score, *quick;
     void *race_work;
 #ifndef SPCA_SINGLE
-    float *rough, *rough_score, *rough_value; /* A in single precision, or NULL */
+    float *rough, *rough_score,
+        *rough_value; /* A, scores and vectors in single precision, or NULL */
 #endif
 } search_t;
 
+/* Cuts the work of a search, or only counts it. */
 static void search_room(search_t *s, int known, room_t *room)
 {
     spca_int p = s->p, k = s->k, wide = min_int(p, LEADING * k), widest = wide > k ? wide : k;
     spca_int last = left_of(s->plan, min_int(p, s->plan->starts));
     s->nodes = s->plan->nodes;
     s->ends.k = s->ends.widest = k;
-    s->ends.count = last + 3; /* a start of our own, and twice the best of a tree */
+    s->ends.count = last + 3; /* the start of `lead`, and the best of the tree, twice */
     runs_room(&s->ends, room);
     s->value = TAKE(room, s->ends.count * k, real);
     parts_room(&s->parts, p, k, room);
@@ -401,7 +433,8 @@ static void search_room(search_t *s, int known, room_t *room)
     s->race_work = take(room, (spca_int)SPCA(race_work)(p, k, known, s->plan), 1);
 }
 
-/* The first end: from nearly the leading vector of the variables whose columns are largest. */
+/* The first end.  POWER_STEPS steps of the power method on the LEADING k columns of largest norm
+ * give a vector; truncated power runs from there to its end. */
 static spca_status lead(search_t *s)
 {
     spca_int p = s->p, k = s->k, wide = min_int(p, LEADING * k), nnz = wide, made = 0;
@@ -438,7 +471,7 @@ static spca_status lead(search_t *s)
     return SPCA_OK;
 }
 
-/* Swaps of variables of a run that are soon found, and its value. */
+/* Improves an end by swaps that are found quickly (quick_swap.c), with its vector and value. */
 static spca_status improve_quickly(search_t *s, spca_int run)
 {
     spca_int made;
@@ -448,7 +481,7 @@ static spca_status improve_quickly(search_t *s, spca_int run)
                              s->value + run * s->k, s->ends.objective + run, &made);
 }
 
-/* All swaps, until none raises the value. */
+/* Improves an end by swaps until none raises its value, which is an eigenvalue then. */
 static spca_status improve(search_t *s, spca_int run)
 {
     spca_int made = SWAPS, *index = s->ends.index + run * s->k;
@@ -465,7 +498,8 @@ static spca_status improve(search_t *s, spca_int run)
     return status;
 }
 
-/* The best of the tree as one more end, with as many steps as there are. */
+/* Adds the best support of the tree as one more end; it counts no run, and the steps of the best
+ * end. */
 static void add_best_of_tree(search_t *s)
 {
     spca_int run = s->used++;
@@ -476,7 +510,8 @@ static void add_best_of_tree(search_t *s)
     s->ends.order[s->n++] = run;
 }
 
-/* Divides nodes, as long as a proof is not far; whether that was all. */
+/* Divides at most `nodes` nodes of the tree, as long as a proof is not far, and sets *proved where
+ * none is left.  s->nodes = 0: the tree is given up. */
 static spca_status prove(search_t *s, spca_int nodes, int *proved)
 {
     spca_tree *tree = &s->tree;
@@ -489,13 +524,14 @@ static spca_status prove(search_t *s, spca_int nodes, int *proved)
         if (*proved) break;
         s->nodes--;
         if (upper - tree->value > s->plan->hopeless * fabs(tree->value) ||
-            tree->waiting > s->nodes) /* each that waits must be divided */
+            tree->waiting > s->nodes) /* each node that waits would have to be divided */
             s->nodes = 0;
     }
     if (tree->value > begun) add_best_of_tree(s);
     return status;
 }
 
+/* Begins the tree on N = -(A + A')/2, with the first end, improved, as its best support. */
 static spca_status begin_tree(search_t *s)
 {
     spca_int p = s->p;
@@ -512,7 +548,8 @@ static spca_status begin_tree(search_t *s)
     return status;
 }
 
-/* Where the race ends, each a run to its end. */
+/* Adds the ends of the race, each run to its end: where the race leaves k variables, truncated
+ * power goes on in the precision of A. */
 static spca_status race(search_t *s, int known, real *score, spca_int *starts)
 {
     spca_int first = s->used, count = 0, k = s->k, *index = s->ends.index + first * k;
@@ -534,7 +571,8 @@ static spca_status race(search_t *s, int known, real *score, spca_int *starts)
     if (status < 0 && status != SPCA_STOPPED) return status;
     for (spca_int run = first; run < first + count; run++) {
         s->ends.runs[run] = 1;
-        s->ends.objective[run] = (double)NAN; /* until it has run to its end */
+        s->ends.objective[run] =
+            (double)NAN; /* until it has run to its end; -infinity where that is not reached */
         s->ends.order[s->n++] = s->used++;
     }
     if (status >= 0)
@@ -545,7 +583,8 @@ static spca_status race(search_t *s, int known, real *score, spca_int *starts)
     return status;
 }
 
-/* The best first; of those that tie with it, the one whose variables come first. */
+/* Ranks the ends.  Of those that tie with the best, to the share plan->tie, the one whose variables
+ * come first is put first. */
 static void put_in_order(search_t *s)
 {
     spca_int first = 0, *order;
@@ -582,6 +621,7 @@ spca_status SPCA(search)(spca_int p, spca_int k, const real *A, real *score, int
     room_t room = {work, 0};
     spca_status status = SPCA_OK;
     int proved = 0;
+    /* 1. the start of `lead` and the first nodes of a tree */
     search_room(&s, known, &room);
     *counts = (spca_search_counts){0};
     for (spca_int j = 0; j < p; j++) s.diagonal[j] = (double)A[j * (p + 1)];
@@ -591,6 +631,7 @@ spca_status SPCA(search)(spca_int p, spca_int k, const real *A, real *score, int
     if (status >= 0 && s.nodes > 0) status = begin_tree(&s);
     if (status >= 0 && s.nodes > 0) status = prove(&s, FIRST_NODES, &proved);
     if (status < 0 && status != SPCA_STOPPED) return status;
+    /* 2. the race, quick swaps of the best ends, and all swaps of the best of these */
     if (status >= 0 && !proved) {
         spca_int before = s.n, first = s.used, tried, swapped;
         status = race(&s, known, score, &counts->starts);
@@ -598,13 +639,15 @@ spca_status SPCA(search)(spca_int p, spca_int k, const real *A, real *score, int
         counts->ends = s.n - before;
         s.n = different(&s.ends, s.n, s.n);
         tried = min_int(s.n, plan->tried);
-        for (spca_int i = 0; i < tried && status >= 0; i++) /* those before are improved */
+        for (spca_int i = 0; i < tried && status >= 0;
+             i++) /* the ends before the race are improved already */
             if (s.ends.order[i] >= first) status = improve_quickly(&s, s.ends.order[i]);
         if (status >= 0) s.n = different(&s.ends, s.n, s.n);
         swapped = min_int(s.n, plan->swapped);
         for (spca_int i = 0; i < swapped && status >= 0; i++) status = improve(&s, s.ends.order[i]);
         if (status < 0 && status != SPCA_STOPPED) return status;
     }
+    /* 3. the rest of the tree */
     put_in_order(&s);
     if (status >= 0 && !proved && s.nodes > 0 && s.n > 0) {
         spca_int best = s.ends.order[0];
@@ -613,6 +656,7 @@ spca_status SPCA(search)(spca_int p, spca_int k, const real *A, real *score, int
         if (status < 0 && status != SPCA_STOPPED) return status;
         put_in_order(&s);
     }
+    /* what is returned */
     counts->ends += counts->starts > 0 && plan->nodes > 0;
     counts->proved = proved;
     counts->nodes = s.tree.divided;

@@ -1,23 +1,23 @@
 /* truncated_power.c - the truncated power method.
  *
  * x <- T_k(A x)/||T_k(A x)|| (Yuan & Zhang 2013, algorithm 1).  For positive semidefinite A the
- * objective x'Ax never decreases (their proposition 1); Hotelling deflation can leave A indefinite,
- * and the authors advise the shift of ascent.h.
+ * objective x'Ax never decreases (their proposition 1).  Hotelling deflation can leave A
+ * indefinite; the authors advise the shift of ascent.h.  Over x >= 0 the same holds with the
+ * positive part of A x: both maximize y'x, y = A x, over the feasible vectors, and x'Ax is convex.
  *
- * Of a matrix in memory, the support S of x mostly stays.  Let y = A x of an earlier x there, and R
- * the largest norm of a row of A outside of S at S.  Then |(A z)_j| <= |y_j| + R ||z - x|| outside,
- * so that of z no more than A_SS z is needed where its entries are larger than that.
- *
- * Over x >= 0 the same holds with the positive part of A x: both maximize y'x, y = A x, over the
- * feasible vectors, and x'Ax is convex. */
+ * Of a matrix in memory, the support S of x stays the same in most steps.  Let y = A x for an
+ * earlier x with this support, and let R be the largest norm of A_jS over j outside of S.  Then
+ * outside of S |(A z)_j| <= |y_j| + R ||z - x|| for any z with this support.  So where the entries
+ * of A_SS z are all larger than that, S stays, and A_SS z is all that is needed of A z. */
 #include "ascent.h"
 
+/* What `step` is asked for. */
 typedef struct {
     spca_int k;
     int nonnegative;
 } sparsity_t;
 
-/* next = T_k(A x)/||T_k(A x)|| */
+/* next = T_k(A x)/||T_k(A x)||, or T_k of the positive part. */
 static spca_status step(ascent_t *s, const void *solver)
 {
     const sparsity_t *o = solver;
@@ -41,6 +41,7 @@ spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, int nonnegati
     ascent_t s = {*A,    max_iter, tol,  stop,     ctx,       nnz,          index,
                   value, iwork,    work, work + k, objective, .previous = 0};
     (void)to_unit(*nnz, value);
+    /* without a step to make it sparse, the start itself is truncated */
     if (max_iter == 0 && *nnz > k) {
         SPCA(select_largest)(*nnz, value, k, s.work, iwork);
         for (spca_int a = 0; a < k; a++) {
@@ -53,18 +54,21 @@ spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, int nonnegati
     return ascend(&s, step, &sparsity, n_iter);
 }
 
+/* The same method on a matrix in memory, and what is known of products (see the top). */
 typedef struct {
     spca_int p, k;
     const real *A;
-    real *y, *square;  /* (p) */
-    real *x, *inside;  /* (k), (k x k): the earlier x, and A_SS */
-    spca_int *support; /* (k): S */
+    real *y, *square;  /* (p): A x of the last full product, and the sums of A_jS^2 */
+    real *x, *inside;  /* (k): the earlier x; (k x k): A_SS */
+    spca_int *support; /* (k): S; outside = max |y_j| and reach = R, over j outside of S */
     real outside, reach;
-    int stays, bounded; /* whether S stayed at the last product; whether there are bounds */
-    spca_int left;      /* products after this one */
+    int stays, bounded; /* stays: whether S stayed at the last full product; bounded: whether x,
+                           outside and reach are known */
+    spca_int left;      /* products that may follow the one being made */
 } matrix_t;
 
-/* y = sum of w_a line_a, with the additions of products of an operator; and the sum of line_a^2. */
+/* y = sum of w_a line_a over the nnz lines at index, with the additions of dense.c; with `squares`,
+ * also square_i = sum of A_ai^2. */
 VECTORIZED(add_lines,
            (const matrix_t *o, spca_int nnz, const spca_int *index, const real *w, int squares),
            (o, nnz, index, w, squares))
@@ -92,7 +96,7 @@ VECTORIZED(add_lines,
     }
 }
 
-/* z = A_SS x, with the same additions. */
+/* z = A_SS x, with the additions of add_lines, so that z has the bits of a full product. */
 VECTORIZED(multiply_inside, (spca_int k, const real *inside, const real *x, real *restrict z),
            (k, inside, x, z))
 {
@@ -108,13 +112,14 @@ VECTORIZED(multiply_inside, (spca_int k, const real *inside, const real *x, real
         for (spca_int a = 0; a < k; a++) z[a] += x[b] * inside[b * k + a];
 }
 
-/* max |y_i|, or infinity where one is not finite. */
+/* max |y_i|, or infinity where some y_i is not finite. */
 VECTORIZED_TO(real, largest_of, (spca_int p, const real *y), (p, y))
 {
     return is_finite(p, y) ? largest_magnitude(p, y) : (real)INFINITY;
 }
 
-/* The values of y at the support, which become zero there, and the least of their magnitudes. */
+/* value_a = y at the support, where y becomes 0, so that what is left is outside; returns the least
+ * of their magnitudes. */
 static real take(spca_int k, const spca_int *index, real *y, real *value)
 {
     real least = (real)INFINITY;
@@ -126,7 +131,7 @@ static real take(spca_int k, const spca_int *index, real *y, real *value)
     return least;
 }
 
-/* A_SS, x and the bounds of products outside, after one that left S as it is. */
+/* Keeps A_SS, x and the bounds of products outside of S, after a product that left S as it is. */
 static void keep(matrix_t *o, spca_int k, const spca_int *index, const real *x, real outside)
 {
     for (spca_int a = 0; a < k; a++) o->square[index[a]] = 0;
@@ -140,7 +145,8 @@ static void keep(matrix_t *o, spca_int k, const spca_int *index, const real *x, 
     o->bounded = 1;
 }
 
-/* Whether the entries of A x at S, which are written to z, are larger than all others. */
+/* z = A_SS x; whether its entries are larger than any entry of A x outside of S can be, so that S
+ * stays. */
 static int remain(const matrix_t *o, const spca_int *index, const real *x, real *z)
 {
     real distance = 0, slack = (real)(2 * o->k + 16) * REAL_EPSILON, bound;
@@ -153,8 +159,8 @@ static int remain(const matrix_t *o, const spca_int *index, const real *x, real 
     return 1;
 }
 
-/* Whether the objective has risen by more than enough, which A_SS tells: then no other product is
- * needed of the last x. */
+/* At the last product: whether the objective has risen by more than `enough`, which A_SS tells.
+ * Then the ascent ends by max_iter, and no full product is needed. */
 static int rises(ascent_t *s, const matrix_t *o)
 {
     spca_int k = o->k;
@@ -172,7 +178,8 @@ static int rises(ascent_t *s, const matrix_t *o)
     return *s->objective - s->previous > fmax(s->tol * s->scale, s->noise);
 }
 
-/* next = T_k((A + shift I) x)/||.|| */
+/* next = T_k((A + shift I) x)/||.||: by A_SS x where S stays for sure, else by a full product.
+ * Where the entries at S are then larger than all others, S stays too. */
 static spca_status matrix_step(ascent_t *s, const void *solver)
 {
     matrix_t *o = *(matrix_t *const *)solver;
@@ -236,7 +243,9 @@ spca_status SPCA(truncated_power_of_matrix)(spca_int p, spca_int k, const real *
         work + 2 * p, work + 2 * p + k, objective, .previous = 0};
     o.x = s.work + p;
     o.inside = o.x + k;
-    o.stays = *nnz == k; /* as it is of a run that goes on */
+    o.stays =
+        *nnz ==
+        k; /* a start of k nonzeros is a run that goes on, whose support has most likely settled */
     (void)to_unit(*nnz, value);
     return ascend(&s, matrix_step, &solver, n_iter);
 }
