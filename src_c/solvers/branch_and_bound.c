@@ -33,32 +33,40 @@
 #include "real.h"
 
 enum { OUT = 0, CANDIDATE = 1, IN = 2 };
-enum { LEVELS = 4 /* thresholds tried */, HALVINGS = 4 /* of the excess of a bound */ };
-enum { WHOLE = 512 /* candidates of which matrices are factored */, PIVOTS = 4 };
-enum { TILE = 8 /* rows of which the largest entries are found at once */ };
-enum { TRIALS = 4 /* vectors by which a matrix may be seen to be indefinite */ };
+/* LEVELS: thresholds that are tried.  HALVINGS: of the excess of a bound. */
+enum { LEVELS = 4, HALVINGS = 4 };
+/* WHOLE: the most candidates whose matrices are factored.  PIVOTS: pivots that are subtracted
+ * together. */
+enum { WHOLE = 512, PIVOTS = 4 };
+/* TILE: rows whose largest entries are found together. */
+enum { TILE = 8 };
+/* TRIALS: steps by which a vector may show that a matrix is indefinite. */
+enum { TRIALS = 4 };
 
+/* A node: its candidates, the matrix H of step 2 and what is known of it. */
 typedef struct {
-    spca_int p, ld, m, count;     /* ld >= p, of TILEs; count candidates left */
-    spca_int *at;                 /* (p) which they are */
-    double *H, *z;                /* p x ld by rows, symmetric; diag Z */
-    double *r, *less, *f, *lessf; /* (p) r, r-, f, f- */
-    double *x;                    /* (p): of a large x'Hx, or zero */
-    double *top, *rest;           /* (k TILE), (p^2 + 2p) scratch */
-    double most;                  /* excess beyond which no bound is sought */
+    spca_int p, ld, m,
+        count;     /* ld: p rounded up to TILEs; m: members to be chosen; count: candidates left */
+    spca_int *at;  /* (p): which variables the candidates are */
+    double *H, *z; /* H (p x ld by rows), symmetric; z (p) = diag Z */
+    double *r, *less, *f, *lessf; /* (p): r, r-, f and f- of step 3 */
+    double *x;                    /* (p): a vector with a large x'Hx, or zero */
+    double *top, *rest;           /* scratch (k TILE) and (p^2 + 2p) */
+    double most;                  /* an excess beyond which no sharper bound is sought */
     spca_stop stop;
     void *ctx;
     int stopped;
 } node_t;
 
-/* Whether the caller stops, now or before: who has said so is not asked again. */
+/* Whether the caller has said stop, now or before; once it has, it is not asked again. */
 static int halted(node_t *node)
 {
     return node->stopped = node->stopped || asked_to_stop(node->stop, node->ctx);
 }
 
-/* Whether G (n x n, the upper triangle by rows, ld apart) is positive definite; destroyed.  Rows
- * beyond the pivots are read once for several of these, which are subtracted in turn. */
+/* Whether G (n x n; the upper triangle by rows, leading dimension ld) is positive definite, by
+ * Cholesky in place.  Rows beyond PIVOTS pivots are read once for all of these, which are
+ * subtracted in turn. */
 VECTORIZED_TO(int, definite, (spca_int n, spca_int ld, double *G), (n, ld, G))
 {
     for (spca_int i = 0; i < n; i += PIVOTS) {
@@ -83,8 +91,8 @@ VECTORIZED_TO(int, definite, (spca_int n, spca_int ld, double *G), (n, ld, G))
     return 1;
 }
 
-/* The s largest |H_lj| w_l of TILE columns j from the first, which are rows too: descending, of
- * each column beside the others. */
+/* top = the s largest |H_lj| w_l over l, descending, for TILE columns j from `first` (H is
+ * symmetric: they are rows too); column j has its own lane. */
 VECTORIZED(largest_of_tile, (const node_t *node, spca_int first, const double *w, spca_int s),
            (node, first, w, s))
 {
@@ -111,7 +119,7 @@ VECTORIZED(largest_of_tile, (const node_t *node, spca_int first, const double *w
     }
 }
 
-/* The sum of the s largest |x|. */
+/* The sum of the s largest of n >= s magnitudes |x_l|.  top (s): scratch. */
 static double sum_of_largest(spca_int n, const double *x, spca_int s, double *top)
 {
     spca_int have = 0;
@@ -128,7 +136,8 @@ static double sum_of_largest(spca_int n, const double *x, spca_int s, double *to
     return sum;
 }
 
-/* Z of step 1, in H; 0 where N_II is not definite, or the caller stopped. */
+/* Step 1: Z into the upper triangle of H, and z.  Returns 0 where N_II is not definite, or the
+ * caller stopped. */
 static int reduce(spca_int p, spca_int given, const double *N, const spca_int *in, double *R,
                   double *Y, node_t *node)
 {
@@ -153,7 +162,7 @@ static int reduce(spca_int p, spca_int given, const double *N, const spca_int *i
     return !node->stopped;
 }
 
-/* H of step 2, from the upper triangle of Z; rows with z_j <= 0 become zero. */
+/* Step 2: H from the upper triangle of Z; rows with z_j <= 0 become zero. */
 static void scale(node_t *node)
 {
     spca_int ld = node->ld, c = node->count;
@@ -171,7 +180,7 @@ static void scale(node_t *node)
     }
 }
 
-/* Drops candidate j; the last takes its place. */
+/* Drops candidate j; the last candidate takes its place in all arrays. */
 static void drop(node_t *node, spca_int j)
 {
     spca_int ld = node->ld, last = --node->count;
@@ -184,7 +193,7 @@ static void drop(node_t *node, spca_int j)
     for (spca_int l = 0; l < last; l++) node->H[l * ld + j] = node->H[j * ld + l];
 }
 
-/* y = S x with S = S(H_CC, rho), and x'Sx/x'x. */
+/* y = S x with S = S(H_CC, rho) and x = node->x; returns x'Sx/x'x, 0 for x = 0. */
 VECTORIZED_TO(double, multiply_thresholded, (const node_t *node, double rho, double *restrict y),
               (node, rho, y))
 {
@@ -207,8 +216,8 @@ VECTORIZED_TO(double, multiply_thresholded, (const node_t *node, double rho, dou
     return square > 0 ? form / square : 0;
 }
 
-/* Whether some x shows that lambda_1(S(H_CC, rho)) > level: the one of an earlier question, or that
- * after steps of the power method. */
+/* Whether some x shows that lambda_1(S(H_CC, rho)) > level: the x of an earlier question, or that
+ * after a few steps of the power method with S + level I. */
 static int exceeds(node_t *node, double level, double rho)
 {
     double *x = node->x, *y = node->rest;
@@ -225,7 +234,7 @@ static int exceeds(node_t *node, double level, double rho)
     return 0;
 }
 
-/* The upper triangle of diagonal I - S(H_CC, rho), c apart. */
+/* G = the upper triangle of diagonal I - S(H_CC, rho), by rows of c numbers. */
 VECTORIZED(subtract_thresholded, (const node_t *node, double diagonal, double rho, double *G),
            (node, diagonal, rho, G))
 {
@@ -242,7 +251,8 @@ VECTORIZED(subtract_thresholded, (const node_t *node, double diagonal, double rh
     }
 }
 
-/* Whether step 3 with some threshold shows that lambda_1(H_TT) <= bound. */
+/* Whether step 3 with some threshold shows that lambda_1(H_TT) <= bound: for rho = share/(m - 1),
+ * whether lambda_1(S(H_CC, rho)) <= bound - share. */
 static int within(node_t *node, double bound)
 {
     spca_int c = node->count, s = node->m - 1;
@@ -257,7 +267,7 @@ static int within(node_t *node, double bound)
     return 0;
 }
 
-/* Whether r-_l + |H_lj| r_j <= 1 for all l. */
+/* Step 4 with discs: whether r-_l + |H_lj| r_j <= 1 for all l. */
 static int discs_within(const node_t *node, spca_int j)
 {
     const double *row = node->H + j * node->ld, r = node->r[j];
@@ -266,7 +276,7 @@ static int discs_within(const node_t *node, spca_int j)
     return 1;
 }
 
-/* The candidate to branch on where none is infeasible: of largest f. */
+/* The candidate to branch on where none is infeasible: the one of largest f_j. */
 static spca_int branching(const node_t *node)
 {
     spca_int best = 0;
@@ -277,7 +287,7 @@ static spca_int branching(const node_t *node)
     return best;
 }
 
-/* r, r-, f and f- of all candidates. */
+/* r, r-, f and f- of all candidates, from the m - 1 largest entries of each row. */
 static void sum_rows(node_t *node)
 {
     spca_int c = node->count, s = node->m - 1;
@@ -299,7 +309,7 @@ static void sum_rows(node_t *node)
     }
 }
 
-/* The largest sum of s of the |H_jl| r_l of a row. */
+/* max over j of the sum of the m - 1 largest |H_jl| r_l; its root is a bound (discs). */
 static double weighted_disc(node_t *node)
 {
     spca_int s = node->m - 1;
@@ -313,8 +323,9 @@ static double weighted_disc(node_t *node)
     return most;
 }
 
-/* A bound on lambda_1(H_TT), after dropping all candidates that step 4 eliminates; none where no
- * more than m are left. */
+/* A bound on lambda_1(H_TT), after all candidates that step 4 eliminates are dropped; DBL_MAX where
+ * no more than m are left, or the caller stopped.  Each elimination makes the bounds smaller, so it
+ * is repeated until none is dropped. */
 static double bound_after_elimination(node_t *node)
 {
     for (;;) {
@@ -342,7 +353,8 @@ static double bound_after_elimination(node_t *node)
     }
 }
 
-/* A child: candidate `with` included, or, with < 0, none, or, all, every one. */
+/* Writes a child: with candidate `with` included or, for with < 0, none; `all`: every candidate is
+ * included. */
 static void write_child(const node_t *node, spca_int given, const spca_int *in, spca_int with,
                         int all, uint8_t *child)
 {
@@ -353,7 +365,7 @@ static void write_child(const node_t *node, spca_int given, const spca_int *in, 
     if (with >= 0) child[node->at[with]] = IN;
 }
 
-/* A candidate with z_j <= 0: N is not definite on I and j alone.  Or -1. */
+/* A candidate with z_j <= 0, where N is not definite on I and j alone; -1 where there is none. */
 static spca_int infeasible_candidate(const node_t *node)
 {
     for (spca_int j = 0; j < node->count; j++)
@@ -361,22 +373,27 @@ static spca_int infeasible_candidate(const node_t *node)
     return -1;
 }
 
-/* The children of one node; how many. */
+/* Writes the children of one node and returns how many.  known: whether Z is known, i.e. N_II is
+ * definite.  Each child has one more candidate included, which is then left out of the next ones:
+ * so the children have no support in common.  The last child (of `room`) has all that remains. */
 static spca_int divide(node_t *node, spca_int given, const spca_int *in, int known, spca_int room,
                        const spca_int *empty, uint8_t *pool, double *excess)
 {
     spca_int children = 0, m = node->m;
-    double sharp = DBL_MAX; /* a bound on lambda_1(H_TT) for all candidates left */
+    double sharp = DBL_MAX; /* a bound on lambda_1(H_TT) over all candidates that are left */
     for (;;) {
         uint8_t *child = pool + empty[children] * node->p;
         spca_int with = 0;
         int infeasible;
+        /* with one member to choose, only j with z_j <= 0 can make N indefinite */
         for (spca_int j = node->count - 1; known && m == 1 && j >= 0; j--)
             if (node->z[j] > 0) drop(node, j);
         if (known) with = infeasible_candidate(node);
         infeasible = with >= 0;
         excess[children] = DBL_MAX;
         if (node->count > m && !infeasible) {
+            /* no children where a bound is at most 1; else the smallest bound that is quickly
+             * found, halving its excess over 1 */
             double bound = bound_after_elimination(node), widest = 0;
             if (bound <= 1 || node->stopped) return children;
             if (node->count > m) {
@@ -400,12 +417,14 @@ static spca_int divide(node_t *node, spca_int given, const spca_int *in, int kno
             }
         }
         if (node->stopped) return children;
+        /* a single support */
         if (node->count <= m) {
             if (!infeasible && within(node, 1)) return children;
             write_child(node, given, in, -1, 1, child);
             excess[children] = -1;
             return children + 1;
         }
+        /* the last child, or one with `with` included */
         if (children == room - 1) {
             write_child(node, given, in, -1, 0, child);
             return room;

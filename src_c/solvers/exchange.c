@@ -1,24 +1,27 @@
-/* exchange.c - a variable in the place of another of a support, to raise its largest eigenvalue.
+/* exchange.c - exchanges a variable of a support for another, to raise its largest eigenvalue.
  *
- * Let A_SS = U diag(lambda) U', lambda_1 >= lambda_2 >= .., and M = level I - A_SS, not below 0.
- * With j in the place of i the eigenvalue exceeds the level where, by the Schur complement,
- * c'(M without i)^-1 c > level - a_jj, c = A_Sj without c_i.  Let u be the first eigenvector,
- * e = level - lambda_1, N the inverse of M on the others, s = u'c and t = N c.  Then that is
+ * Let A_SS = U diag(lambda) U', lambda_1 >= lambda_2 >= .., and M = level I - A_SS, which is
+ * semidefinite.  With variable j in the place of i, the eigenvalue exceeds the level where, by the
+ * Schur complement, c'(M without i)^-1 c > level - a_jj, c = A_Sj without c_i.  Let u be the first
+ * eigenvector, e = level - lambda_1, N the inverse of M on the other eigenvectors, s = u'c and t =
+ * N c.  Then that is
  *
  *     w (c't + a_jj - level) + N_ii s^2 - e t_i^2 - 2 u_i s t_i > 0,    w = e N_ii + u_i^2,
  *
- * where c_i is of no matter.  e t_i^2, which is small, is left out, and what rounding may hide is
- * added.
+ * where c_i does not matter.  e t_i^2, which is small, is left out, and what rounding may hide is
+ * added: then no exchange is overlooked.
  *
- * Most j need k products: by Cauchy-Schwarz |t_i| <= (N_ii c't)^(1/2), and with
- * c't <= F = (||c||^2 - s^2)/(level - lambda_2) it can hold for some i only if
+ * Most j need only k products: by Cauchy-Schwarz |t_i| <= (N_ii c't)^(1/2), and c't <= F = (||c||^2
+ * - s^2)/(level - lambda_2), so that it can hold for some i only if
  *
  *     F^(1/2) + |s| max_i (N_ii/w)^(1/2) > (level - a_jj)^(1/2). */
 #include "real.h"
 
+/* COLUMNS: columns of A at a time.  STEPS: of Newton's method, at most. */
 enum { COLUMNS = 64, STEPS = 100 };
 
-/* s_j = sum_i u_i c_ij and square_j = sum_i c_ij^2 of the columns start .. end - 1. */
+/* s_j = sum_i u_i c_ij and square_j = sum_i c_ij^2 for the columns start .. end - 1; c_i is row
+ * row_i of C. */
 VECTORIZED(along,
            (spca_int k, spca_int p, const real *C, const spca_int *row, const double *u,
             spca_int start, spca_int end, double *s, double *square),
@@ -50,7 +53,7 @@ VECTORIZED(invert,
     }
 }
 
-/* t = N c, and its last row c't, of the first of COLUMNS columns. */
+/* t = N c for `count` columns c (k x COLUMNS by rows); row k of t has the c't. */
 VECTORIZED(solve, (spca_int k, spca_int count, const double *N, const double *c, double *t),
            (k, count, N, c, t))
 {
@@ -68,19 +71,23 @@ VECTORIZED(solve, (spca_int k, spca_int count, const double *N, const double *c,
     }
 }
 
+/* A search for exchanges: who may leave (in order), and who may enter. */
 typedef struct {
-    spca_int k, p, n_leaving, count, held; /* count: variables in entering */
+    spca_int k, p, n_leaving, count,
+        held; /* held: columns that wait for `enter`; count: variables in `entering` */
     const spca_int *leaving;
     const real *C;
-    const spca_int *row; /* (k): of C, of each variable of the support */
+    const spca_int *row; /* (k): the row of C of each variable of the support */
     const double *diagonal, *eigenvalues, *U, *N, *width;
     double level, slack;
     spca_int place[COLUMNS], first;
-    double lead[COLUMNS]; /* s of the columns held */
+    double lead[COLUMNS]; /* s of the columns held; place: which they are; first: the first place in
+                             `leaving` that some may take */
     spca_int *entering;
 } search_t;
 
-/* Whether column a may enter for the b-th that may leave. */
+/* Whether column a (held) may enter for the b-th that may leave: the inequality at the top, where
+ * excess = c't + a_jj - level. */
 static int may_enter(const search_t *x, spca_int a, spca_int b, const double *t, double excess)
 {
     spca_int i = x->leaving[b];
@@ -88,7 +95,8 @@ static int may_enter(const search_t *x, spca_int a, spca_int b, const double *t,
     return x->width[b] * excess + own - 2 * x->U[i] * s * t[i * COLUMNS + a] > 0;
 }
 
-/* Enters the columns held that may come for the first so far, or for an earlier one. */
+/* Of the columns held, adds to `entering` those that may take the first place so far; where one may
+ * take an earlier place, that becomes the first. */
 static void enter(search_t *x, const double *c, double *t)
 {
     solve(x->k, x->held, x->N, c, t);
@@ -105,7 +113,7 @@ static void enter(search_t *x, const double *c, double *t)
     x->held = 0;
 }
 
-/* b = U'c of column j. */
+/* b (k) = U'c for column j; b has room for c behind. */
 static void rotate(const search_t *x, spca_int j, double *b)
 {
     spca_int k = x->k, m = 0;
@@ -127,9 +135,10 @@ static void rotate(const search_t *x, spca_int j, double *b)
     }
 }
 
-/* The largest eigenvalue with j in the place of i, if above `begin` >= level, else that: the root
- * of value - a_jj = q(value), q what the inequality bounds, which descends and is convex; Newton's
- * method from the left ascends to it.  b (2k): scratch. */
+/* The largest eigenvalue with j in the place of i if it is above `begin` >= level, else `begin`.
+ * It is the root of value - a_jj = q(value), where q is the sum at the top over w as a function of
+ * the level.  q falls and is convex, so Newton's method from the left ascends to the root.  b (2k):
+ * scratch. */
 static double exchanged(const search_t *x, spca_int i, spca_int j, double begin, double *b)
 {
     spca_int k = x->k;
@@ -161,7 +170,8 @@ static double exchanged(const search_t *x, spca_int i, spca_int j, double begin,
     return value;
 }
 
-/* The first of the places in turn that some column may come to, and these. */
+/* Finds the first of the places, in order, that some candidate may take, x->first (n_leaving:
+ * none), and the candidates that may take it.  steep: max_i (N_ii/w)^(1/2). */
 static spca_status look(search_t *x, double steep, spca_int count, const spca_int *candidate,
                         spca_stop stop, void *ctx, double *c)
 {
@@ -206,6 +216,7 @@ spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spc
     x.leaving = leaving, x.n_leaving = n_leaving;
     x.diagonal = diagonal, x.eigenvalues = eigenvalues;
     x.level = level, x.slack = slack;
+    /* N, w of each place, and the largest N_ii/w */
     invert(k, U, eigenvalues, level, N);
     for (spca_int b = 0; b < n_leaving; b++) {
         spca_int i = leaving[b];
@@ -213,6 +224,8 @@ spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spc
         steep = fmax(steep, sqrt(N[i * k + i] / width[b]));
     }
     *value = level;
+    /* place after place: the best of those that may enter, by its eigenvalue; rounding may leave
+     * none */
     for (*first = 0; *first < n_leaving; ++*first) {
         spca_status status = look(&x, steep, count, candidate, stop, ctx, c);
         if (status < 0) return status;
@@ -232,7 +245,8 @@ spca_status SPCA(exchange)(spca_int p, spca_int k, spca_int n_leaving, const spc
     return SPCA_OK;
 }
 
-/* Eigenvalues of A on a support, descending, and vectors U.  G (k x k), work (k^2 + 27 k). */
+/* The eigenvalues of A on a support, descending, and its eigenvectors, the columns of U.  G (k x
+ * k), work (k^2 + 27 k): scratch. */
 static spca_status decompose(spca_int p, spca_int k, const real *A, const spca_int *index,
                              double *G, double *work, blas_int *blas_work, double *eigenvalues,
                              double *U)
@@ -246,7 +260,8 @@ static spca_status decompose(spca_int p, spca_int k, const real *A, const spca_i
     return spca_eigen(k, G, work, blas_work, eigenvalues, U);
 }
 
-/* The places of a support by increasing |u|, then in order. */
+/* The places of a support by increasing |u|, ties in order: whose loading is small is tried first.
+ */
 static void by_weight(spca_int k, const double *u, spca_int *place)
 {
     for (spca_int a = 0; a < k; a++) {
@@ -256,7 +271,7 @@ static void by_weight(spca_int k, const double *u, spca_int *place)
     }
 }
 
-/* j in the place of index_i, which stay ascending. */
+/* Puts j in the place of index_i and keeps the support ascending. */
 static void put(spca_int k, spca_int i, spca_int j, spca_int *index)
 {
     for (; i > 0 && index[i - 1] > j; i--) index[i] = index[i - 1];
@@ -274,7 +289,8 @@ spca_status SPCA(swap)(spca_int p, spca_int k, const real *A, const double *diag
     spca_status status = decompose(p, k, A, index, G, more, blas_work, eigenvalues, U);
     *ended = 0;
     for (*made = 0; status >= 0; ++*made) {
-        double least = fabs(eigenvalues[k - 1]), new; /* of indefinite A more than the largest */
+        double least = fabs(eigenvalues[k - 1]),
+               new; /* where A is indefinite, the smallest may have a larger magnitude */
         double level = eigenvalues[0] + rise * fmax(fabs(eigenvalues[0]), least);
         spca_int count = 0, left;
         *value = eigenvalues[0];
@@ -296,7 +312,8 @@ spca_status SPCA(swap)(spca_int p, spca_int k, const real *A, const double *diag
         put(k, leaving[place], entering, index);
         status = decompose(p, k, A, index, G, more, blas_work, eigenvalues, U);
         if (status < 0 || eigenvalues[0] > level) continue;
-        for (place = 0; index[place] != entering; place++) continue; /* rounding: as it was */
+        for (place = 0; index[place] != entering; place++)
+            continue; /* no more than rounding: undo it */
         put(k, place, left, index);
         break;
     }

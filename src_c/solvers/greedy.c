@@ -14,9 +14,9 @@
  * w of W. */
 #include "secular.h"
 
-enum { TILE = 64 }; /* candidates whose products are formed together */
+enum { TILE = 64 }; /* candidates whose products are made together */
 
-/* y = sum_i x_i C_i. */
+/* y = sum_i x_i C_i over the k rows of C, for the columns start to end. */
 VECTORIZED(combine,
            (spca_int k, spca_int p, const real *C, const double *x, spca_int start, spca_int end,
             double *y),
@@ -27,7 +27,8 @@ VECTORIZED(combine,
         for (spca_int j = start; j < end; j++) y[j] += x[i] * (double)C[i * p + j];
 }
 
-/* Tiles by rows: out_l = sum_i M_il in_i, or M_li where transposed; M has leading dimension ld. */
+/* For TILE columns (tiles by rows): out_l = sum_i M_il in_i, l < w and i < k, or with M_li where
+ * `transposed`; M has leading dimension ld. */
 VECTORIZED(turn,
            (spca_int k, spca_int w, const double *M, spca_int ld, int transposed, const double *in,
             double *out),
@@ -44,8 +45,10 @@ VECTORIZED(turn,
     }
 }
 
-/* The largest eigenvalue that some candidate reaches beside the first eigenvector alone:
- * [first lead; lead corner]. */
+/* The largest eigenvalue that some candidate reaches beside the first eigenvector alone, which is a
+ * lower bound of the best: that of
+ *     first  lead
+ *     lead   corner. */
 static double best_of_pairs(spca_int count, const spca_int *candidate, double first,
                             const double *lead, const double *diagonal)
 {
@@ -56,6 +59,7 @@ static double best_of_pairs(spca_int count, const spca_int *candidate, double fi
         size = size > corner ? size : corner;
     }
     unit = spca_unit_of(size);
+    /* candidates that are not surpassed, TILE at a time */
     for (spca_int a = 0; a < count; a++) {
         double corner = diagonal[candidate[a]] * unit, beside = lead[candidate[a]] * unit;
         double half = (first * unit - corner) / 2, value;
@@ -65,8 +69,9 @@ static double best_of_pairs(spca_int count, const spca_int *candidate, double fi
     return best / unit;
 }
 
-/* Whether the eigenvalue stays below best, as if all eigenvalues but the first were the second:
- * where the secular function, which falls, is negative there. */
+/* Whether a candidate's eigenvalue stays below `best`.  It is bounded as if all eigenvalues but the
+ * first were the second; that bound is below `best` where the secular function, which falls, is
+ * negative there. */
 static int surpassed(const double *eigenvalues, double lead, double norm, double corner,
                      double best)
 {
@@ -88,6 +93,7 @@ spca_status SPCA(bordered_eigenvalues)(spca_int p, spca_int k, spca_int w, spca_
     double *lead = work, *c = lead + p, *q = c + k * TILE, *b = q + t * TILE, *d = b + w * TILE;
     double *border = d + w * TILE, *rest = border + w, best = -HUGE_VAL;
     spca_int place[TILE], held = 0;
+    /* a lower bound of the best, from the first eigenvector */
     for (spca_int start = 0; norm && start < p; start += 8 * TILE) {
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         combine(k, p, C, W, start, min_int(p, start + 8 * TILE), lead);
@@ -119,7 +125,7 @@ spca_status SPCA(bordered_eigenvalues)(spca_int p, spca_int k, spca_int w, spca_
                 border[l] = bl - eigenvalues[l] * dl;
             }
             if (t > 0) {
-                if (!(sigma > least)) { /* nothing that S does not have already */
+                if (!(sigma > least)) { /* the candidate adds no direction */
                     *out = eigenvalues[0];
                     continue;
                 }

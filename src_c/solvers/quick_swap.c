@@ -1,30 +1,32 @@
-/* quick_swap.c - swaps of a support by what its vector tells, without eigenvalues of others.
+/* quick_swap.c - swaps of variables that the vector of a support tells, without eigenvalues of
+ * others.
  *
- * Let x be a unit vector on the support, l = x'Ax and y = Ax.  Of vectors in the span of x without
- * its entry i, and of e_j, the best has the larger eigenvalue of
+ * Let x be a unit vector on the support, l = x'Ax and y = Ax.  In the span of e_j and of x without
+ * its entry i, the largest eigenvalue is that of
  *
  *     ( a  g   )        a = (l - 2 x_i y_i + x_i^2 a_ii)/(1 - x_i^2),
  *     ( g  a_jj),       g = (y_j - x_i a_ij)/(1 - x_i^2)^(1/2),
  *
- * so that the support with j in the place of i has at least that: a pass over the rows of A on the
+ * so the support with j in the place of i has at least that.  One pass over the rows of A on the
  * support tells it for all i and j.  The best pair is swapped, x is raised by steps of the power
  * method on the new support, and so on.  exchange.c finds what is left. */
 #include "pivot.h"
 
-enum { STEPS = 5 /* of the power method, after a swap */, BLOCK = 128 };
+/* STEPS: of the power method, after a swap.  BLOCK: variables that are bounded together. */
+enum { STEPS = 5, BLOCK = 128 };
 #define LEFT_OUT (-REAL_MAX / 4)
-#define LEAST ((real)1e-3) /* that x has besides an entry that may leave: less is rounding */
+#define LEAST ((real)1e-3) /* 1 - x_i^2 must be more than this for i to leave: less is rounding */
 
-/* What enters in the place of i. */
+/* One place i, and what `best_entrant` needs of it. */
 typedef struct {
     spca_int p;
-    const real *y, *row, *own; /* own: a_jj, or LEFT_OUT on the support */
+    const real *y, *row, *own; /* y = A x, row = A_i; own: a_jj, or LEFT_OUT on the support */
     real x, a, rest;           /* x_i, a, and 1 - x_i^2 */
 } place_t;
 
-/* The variable of the largest bound above top, which it becomes; where there is none, none is
- * written.  That a bound is above top, (y_j - x_i a_ij)^2 > (top - a) (top - a_jj) (1 - x_i^2)
- * tells without a root, for a whole block at once. */
+/* Finds the variable j with the largest eigenvalue above *top, and sets *top to it; where there is
+ * none, nothing is written.  Whether it is above the level, (y_j - x_i a_ij)^2 > (level - a) (level
+ * - a_jj) (1 - x_i^2), is told without a root, for a whole block at once. */
 VECTORIZED(best_entrant, (const place_t *o, real *top, spca_int *entrant), (o, top, entrant))
 {
     real x = o->x, a = o->a, scale = 1 / sqrt(o->rest);
@@ -51,6 +53,8 @@ VECTORIZED(best_entrant, (const place_t *o, real *top, spca_int *entrant), (o, t
     }
 }
 
+/* The support index, with x there and own as above; inside = A_SS, image = A_SS x, kept: a copy of
+ * x, and value = x'Ax. */
 typedef struct {
     spca_int p, k, *index;
     const real *A;
@@ -58,7 +62,7 @@ typedef struct {
     real value;
 } swaps_t;
 
-/* A between the a-th variable and the others. */
+/* Row and column a of A_SS. */
 static void gather(swaps_t *s, spca_int a)
 {
     const real *row = s->A + s->index[a] * s->p;
@@ -66,7 +70,7 @@ static void gather(swaps_t *s, spca_int a)
         s->inside[a * s->k + b] = s->inside[b * s->k + a] = row[s->index[b]];
 }
 
-/* image = A_SS x, with x'A_SS x. */
+/* image = A_SS x; returns x'A_SS x. */
 VECTORIZED_TO(real, multiply_inside, (const swaps_t *s), (s))
 {
     spca_int k = s->k;
@@ -81,7 +85,8 @@ VECTORIZED_TO(real, multiply_inside, (const swaps_t *s), (s))
     return value;
 }
 
-/* x after some steps of the power method on the support, as long as they raise x'Ax. */
+/* Steps of the power method on the support, as long as they raise x'Ax, at most STEPS; value and
+ * image are of the last x. */
 static void raise_value(swaps_t *s)
 {
     spca_int k = s->k;
@@ -102,7 +107,7 @@ static void raise_value(swaps_t *s)
     }
 }
 
-/* y = A x */
+/* y = A x, p entries. */
 VECTORIZED(multiply, (const swaps_t *s), (s))
 {
     real *restrict y = s->y;
@@ -114,13 +119,13 @@ VECTORIZED(multiply, (const swaps_t *s), (s))
     }
 }
 
-/* a_ii */
+/* a_ii. */
 static real of_itself(const swaps_t *s, spca_int i)
 {
     return s->A[i * (s->p + 1)];
 }
 
-/* a of a place: x'Ax/x'x of x without its entry there. */
+/* a of a place: x'Ax/x'x for x without its entry there. */
 static real without(const swaps_t *s, spca_int place)
 {
     spca_int i = s->index[place];
@@ -128,8 +133,9 @@ static real without(const swaps_t *s, spca_int place)
     return (s->value - 2 * x * s->y[i] + x * x * of_itself(s, i)) / (1 - x * x);
 }
 
-/* The place of the best pair, and who enters there; k where none is above the level, *top.  Where
- * least is lost comes first, as few others are above what is reached then. */
+/* The place of the pair with the largest bound above *top, and who enters there; k where there is
+ * none.  The place with the least loading comes first, because few others are above what is reached
+ * then. */
 static spca_int best_pair(const swaps_t *s, real *top, spca_int *entrant)
 {
     spca_int k = s->k, found = k, first = 0;
@@ -147,14 +153,15 @@ static spca_int best_pair(const swaps_t *s, real *top, spca_int *entrant)
     return found;
 }
 
-/* The best vector of the span, whose entry in the place is that of j. */
+/* Makes the swap: x becomes the best vector of the span, whose eigenvalue is `value`, with j in the
+ * place. */
 static void enter(swaps_t *s, spca_int place, spca_int j, real value)
 {
     spca_int i = s->index[place];
     real left = s->x[place], rest = sqrt(1 - left * left);
     real g = (s->y[j] - left * s->A[i * s->p + j]) / rest, across = value - s->own[j];
     real down = value - without(s, place);
-    int mostly_new = down > across; /* then (g, down) is known to more digits than (across, g) */
+    int mostly_new = down > across; /* then (g, down) has more digits than (across, g) */
     s->own[i] = of_itself(s, i);
     s->own[j] = LEFT_OUT;
     s->index[place] = j;
@@ -164,7 +171,7 @@ static void enter(swaps_t *s, spca_int place, spca_int j, real value)
     gather(s, place);
 }
 
-/* The variables in ascending order, with their entries. */
+/* Sorts the support, with its entries. */
 static void sort(swaps_t *s)
 {
     for (spca_int a = 1; a < s->k; a++) {
@@ -208,7 +215,7 @@ spca_status SPCA(quick_swaps)(spca_int p, spca_int k, const real *A, real rise, 
         enter(&s, place, j, top);
         raise_value(&s);
         ++*made;
-        if (!(s.value > before)) break; /* rounding */
+        if (!(s.value > before)) break; /* nothing but rounding is left */
     }
     sort(&s);
     *objective = (double)s.value;

@@ -1,36 +1,37 @@
-/* secular.c - the largest eigenvalue of a diagonal matrix that is bordered, or held to a subspace.
+/* secular.c - the largest eigenvalue of a diagonal matrix that is bordered, or restricted to a
+ * subspace.
  *
  * Bordered, with eigenvalues lambda_1 >= lambda_2 >= ... on the diagonal:
  *
  *     diag(lambda)  e
  *     e'            alpha
  *
- * has the largest eigenvalue lambda_1 + tau, tau >= 0 the largest root of (Golub 1973, SIAM Review
- * 15, 318-334)
+ * has the largest eigenvalue lambda_1 + tau, where tau >= 0 is the largest root of (Golub 1973,
+ * SIAM Review 15, 318-334)
  *
  *     tau + lambda_1 - alpha = sum_l e_l^2/(tau + lambda_1 - lambda_l),
  *
- * or 0 if all are negative.  On the subspace w'z = 0 it is lambda_2 + tau with
+ * or 0 if all roots are negative.  On the subspace w'z = 0 it is lambda_2 + tau with
  *
  *     w_1^2/(lambda_1 - lambda_2 - tau) = sum_{l > 1} w_l^2/(tau + lambda_2 - lambda_l).
  *
- * The right hand side psi is 1 over a weighted harmonic mean of affine functions, so 1/psi is
- * concave, and the hyperbola s/(tau + q) that meets psi and its slope at any one point lies nowhere
- * above it.  The left hand side ascends; hence where the hyperbola meets it is a lower bound of the
- * root, and these bounds ascend to the root quadratically; next to a lambda_l even their logarithms
- * do.
- */
+ * Call the right hand side psi(tau).  1/psi is concave, since psi is 1 over a weighted harmonic
+ * mean of affine functions.  So the hyperbola s/(tau + q) that meets psi and its slope at some
+ * point is nowhere above psi.  The left hand side ascends, hence it meets the hyperbola at a lower
+ * bound of the root.  These bounds ascend to the root quadratically; next to a lambda_l even their
+ * logarithms do. */
 #include "secular.h"
 
-static const double NONE = 1e-290; /* squares, of numbers near 1, that count as 0 */
+static const double NONE = 1e-290; /* squares of numbers near 1 that are no larger count as 0 */
 
+/* The left hand side of an equation above. */
 typedef struct {
     int leaving;
-    double offset;      /* joining: tau + offset */
-    double head, width; /* leaving: head/(width - tau) */
+    double offset;      /* bordered (joining): it is tau + offset */
+    double head, width; /* on a subspace (leaving): it is head/(width - tau) */
 } side_t;
 
-/* The larger root of left(tau) = s/(tau + q). */
+/* The larger root tau of left(tau) = s/(tau + q), without cancellation. */
 static double meeting(const side_t *left, double s, double q)
 {
     if (left->leaving) return (s * left->width - left->head * q) / (s + left->head);
@@ -39,8 +40,8 @@ static double meeting(const side_t *left, double s, double q)
     return half > 0 ? (s - left->offset * q) / (half + root) : root - half;
 }
 
-/* The root tau >= 0, or 0; gap ascending from 0 at least, square above NONE, all of them near 1 or
- * below. */
+/* The root tau >= 0 of left(tau) = sum_l square_l/(tau + gap_l), or 0.  gap ascends from 0 or more,
+ * squares are above NONE, and all of them are near 1 or below. */
 static double secular_root(const side_t *left, spca_int count, const double *gap,
                            const double *square)
 {
@@ -50,7 +51,7 @@ static double secular_root(const side_t *left, spca_int count, const double *gap
     high = meeting(left, total, gap[0]);
     if (!(high > 0)) return 0;
     low = fmax(meeting(left, square[0], gap[0]), meeting(left, total, gap[count - 1]));
-    low = fmin(fmax(low, 0), high); /* above 0 where gap[0] is 0 */
+    low = fmin(fmax(low, 0), high); /* it is above 0 where gap[0] is 0 */
     while (high - low > DBL_EPSILON) {
         double sum = 0, slope = 0, next;
 #pragma omp simd reduction(+ : sum, slope)
@@ -93,6 +94,8 @@ double spca_bordered_eigenvalue(spca_int w, const double *eigenvalues, const dou
     return eigenvalues[0] + secular_root(&left, count, gap, square) / unit;
 }
 
+/* x_i = 0 is w'z = 0 for row w of W.  Rows are scaled near 1; a row whose first entry counts as 0
+ * leaves lambda_1 as it is. */
 spca_status spca_deleted_eigenvalues(spca_int k, spca_int w, const double *eigenvalues,
                                      const double *W, spca_stop stop, void *ctx, double *work,
                                      double *value)

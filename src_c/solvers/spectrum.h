@@ -1,26 +1,28 @@
 /* spectrum.h - private: the largest eigenvalues of a symmetric matrix, and the nearest matrix that
- * is semidefinite and of trace 1, for dspca.c and shaped.c.  Of matrices by columns upper triangles
- * are read and written. */
+ * is semidefinite and has trace 1, for dspca.c and shaped.c.  Matrices are by columns; only upper
+ * triangles are read and written. */
 #ifndef SPCA_SPECTRUM_H
 #define SPCA_SPECTRUM_H
 #include "real.h"
 
+/* Room for eigenvectors (p x p), values (p), and scratch. */
 typedef struct {
     spca_int p;
     double *vectors, *values, *work;
     blas_int *iwork;
 } spectrum_t;
 
-/* The count largest eigenvalues of S (destroyed), ascending, and their vectors where asked for. */
+/* The `count` largest eigenvalues of S (destroyed), ascending, into e->values, and their vectors if
+ * `vectors`. */
 static inline spca_status leading_part(spectrum_t *e, int vectors, spca_int count, double *S)
 {
     return spca_leading_eigenpairs(e->p, count, S, e->work, e->iwork, e->values,
                                    vectors ? e->vectors : NULL);
 }
 
-/* A bound on the largest eigenvalue of S (destroyed).  The eigenvalues computed are those of S + E
- * with ||E|| a modest multiple of epsilon ||S||; p epsilon ||S||_F is far more than is ever seen.
- */
+/* An upper bound on the largest eigenvalue of S (destroyed).  The computed eigenvalues are those of
+ * S + E, where ||E|| is a modest multiple of epsilon ||S||; p epsilon ||S||_F is far more than is
+ * ever seen. */
 static inline spca_status eigenvalue_bound(spectrum_t *e, double *S, double *bound)
 {
     double square = 0;
@@ -34,8 +36,8 @@ static inline spca_status eigenvalue_bound(spectrum_t *e, double *S, double *bou
     return status;
 }
 
-/* The level c with sum of (values - c)_+ = 1, and how many exceed it; rank = count where more
- * values may be needed. */
+/* The level c with sum of (values - c)_+ = 1 over `count` ascending values; *rank: how many exceed
+ * it.  *rank = count means that more values may be needed. */
 static inline double trace_level(spca_int count, const double *ascending, spca_int *rank)
 {
     double sum = 0, level = 0;
@@ -50,7 +52,7 @@ static inline double trace_level(spca_int count, const double *ascending, spca_i
     return level;
 }
 
-/* M = sum of (values - level) vv' over the rank largest of count eigenvalues. */
+/* M = sum of (value - level) vv' over the `rank` largest of `count` eigenvalues. */
 static inline spca_status composed(spectrum_t *e, spca_int count, double level, spca_int rank,
                                    double *M)
 {

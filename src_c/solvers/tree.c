@@ -1,13 +1,14 @@
-/* tree.c - branch and bound of a matrix in memory, within some nodes (branch_and_bound.c).
+/* tree.c - branch and bound of a matrix in memory, with a limit of nodes (branch_and_bound.c).
  *
- * Nodes wait in a heap: the largest bound comes first, of equal ones the newest.  The first node is
- * bounded before it is divided: its one child is all that its bounds leave. */
+ * Nodes wait in a heap.  The largest bound comes first; of equal ones, the newest.  The first node
+ * is bounded before it is divided: it gets one child, all that its bounds leave. */
 #include "tree.h"
 #include "real.h"
 
-enum { CHILDREN = 8 /* of a node; the last stands for all that remain */ };
+/* CHILDREN of a node, at most; the last one stands for all that remains. */
+enum { CHILDREN = 8 };
 enum { CANDIDATE = 1, IN = 2 };
-static const double RISE = 1e-12; /* share by which a value must exceed another to be better */
+static const double RISE = 1e-12; /* a value is better if it exceeds another by this share */
 
 void spca_tree_room(spca_tree *tree, room_t *room)
 {
@@ -24,7 +25,9 @@ void spca_tree_room(spca_tree *tree, room_t *room)
     tree->blas_work = TAKE(room, 12 * k, blas_int);
 }
 
-/* N is definite on the supports that do not beat the level, but for rounding. */
+/* Sets the diagonal of N = level I - A so that N is definite on every support that does not beat
+ * the value, but for rounding.  The margin is more than the rounding that branch_and_bound.c argues
+ * for. */
 static void set_level(spca_tree *tree)
 {
     spca_int p = tree->p;
@@ -55,6 +58,7 @@ void spca_tree_offer(spca_tree *tree, const spca_int *index, double value)
     set_level(tree);
 }
 
+/* Whether node a is divided before b. */
 static int comes_first(spca_node a, spca_node b)
 {
     return a.bound > b.bound || (a.bound == b.bound && a.turn > b.turn);
@@ -82,6 +86,7 @@ static spca_node pop(spca_tree *tree)
     return first;
 }
 
+/* Whether some node that waits may have a better support. */
 static int is_open(const spca_tree *tree)
 {
     return tree->waiting > 0 && tree->heap[0].bound > tree->level;
@@ -92,7 +97,8 @@ double spca_tree_upper(const spca_tree *tree)
     return is_open(tree) ? tree->heap[0].bound : tree->level;
 }
 
-/* Offers the single support of a row; where that has fewer variables, with the first others. */
+/* Offers the support of a node that has only one.  Where it has fewer than k variables, the first
+ * others are added, which lowers no eigenvalue. */
 static spca_status try_support(spca_tree *tree, const uint8_t *row)
 {
     spca_int p = tree->p, k = tree->k, count = 0, found = 0, *index = tree->iwork;
@@ -112,6 +118,8 @@ static spca_status try_support(spca_tree *tree, const uint8_t *row)
     return status;
 }
 
+/* A child that is a single support is offered, others wait.  Where a bound is sure to exceed the
+ * level by more than `hope`, it is of no use, and no sharper one is sought. */
 spca_status spca_tree_divide(spca_tree *tree, spca_int count, spca_stop stop, void *ctx)
 {
     for (count = min_int(count, tree->most - tree->divided); count > 0 && is_open(tree); count--) {

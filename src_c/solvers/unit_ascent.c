@@ -1,6 +1,7 @@
-/* unit_ascent.c - x <- the step of A x over its norm (units.c), until the objective rises no more.
+/* unit_ascent.c - x <- the step of units.c from A x, over its norm, until the objective rises no
+ * more.
  *
- * The vectors that are compared are those that a step has made; the best is returned. */
+ * Only vectors that a step has made are compared; the best of them is returned. */
 #include "real.h"
 
 static double norm_of(spca_int p, const double *x)
@@ -10,7 +11,8 @@ static double norm_of(spca_int p, const double *x)
     return sqrt(square);
 }
 
-/* x <- x or -x, of which the signs leave more, over its norm; 0 where nothing is left. */
+/* x <- x or -x, whichever has the larger norm without entries of a wrong sign; returns that norm.
+ * other (p): scratch. */
 static double orient(const spca_supports *o, double *x, double *other)
 {
     double size, rest;
@@ -23,7 +25,7 @@ static double orient(const spca_supports *o, double *x, double *other)
     return o->signs ? fmax(size, rest) : size;
 }
 
-/* y = A x, and x'y. */
+/* y = A x, and *quadratic = x'y. */
 static spca_status product(const operator_t *A, const double *x, spca_stop stop, void *ctx,
                            real *work, spca_int *index, double *y, double *quadratic)
 {

@@ -1,38 +1,41 @@
 /* unit_orthogonal.c - the step of an l1 bound among units, orthogonal to earlier loadings.
  *
- * It maximizes a'w over ||w|| <= 1, sum_u ||w_u|| <= c of the units that are not included, the
- * signs, and Q'w = 0.  With b = a - Q mu without wrong signs, s_u = max(1 - l/||b_u||, 0) b_u, and
- * s_u = b_u of the included ones, the dual is to minimize over mu and the level l >= 0
+ * It maximizes a'w over ||w|| <= 1, sum of ||w_u|| <= c over units that are not included, the
+ * signs, and Q'w = 0.  Let b = a - Q mu without entries of a wrong sign, s_u = max(1 - l/||b_u||,
+ * 0) b_u, and s_u = b_u for included units.  The dual is to minimize over mu and the level l >= 0
  *
  *     h = ||s|| + c l,    dh/dmu = -Q'w,    w = s/||s||,
  *
- * where l is known for each mu (units.c).  With e = b_u/||b_u|| on the m free units that are not
- * zero, D = (1 - l/||b_u||) I + l/||b_u|| ee' there, and cost = e'w,
+ * where units.c knows l for each mu.  Let e = b_u/||b_u|| on the m free units that are not zero, D
+ * = (1 - l/||b_u||) I + l/||b_u|| ee' there, and cost = e'w.  Then
  *
  *     h_mumu = Q'(D - ww')Q/||s||,  h_mul = Q'(e - cost w)/||s||,  h_ll = (m - cost^2)/||s||,
  *
- * and mu is sought by Newton steps on h_mumu - h_mul h_mul'/h_ll, or h_mumu at level 0, damped as
- * in scotlass.c. */
+ * and mu is sought by Newton steps on h_mumu - h_mul h_mul'/h_ll, or on h_mumu at level 0, damped
+ * as in scotlass.c. */
 #include "real.h"
 
 enum { STEPS = 200 };
 static const double EXACT = 64 * DBL_EPSILON;
-static const double FAR = 1e6; /* steps where h is flat, in units of a */
+static const double FAR =
+    1e6; /* the longest step, in units of the largest |a_j|, where h is flat */
 
-/* s (p) of one mu (t), its support, h, and Q'w with its largest entry. */
+/* A point of the dual: mu (t), its s (p) and support, h, and left = Q'w (t) with its largest entry;
+ * size = ||s||. */
 typedef struct {
     double *mu, *s, *left, value, largest, size;
     uint8_t *kept;
 } point_t;
 
+/* The problem, and scratch. */
 typedef struct {
     const spca_rule *rule; /* the step without Q */
     const double *a, *Q;   /* (p), (p x t) */
     spca_int t, *iwork;
-    double *b, *norms, *sizes, *along, *work; /* (p), (units), (units), (t, units), (unit_work) */
+    double *b, *norms, *sizes, *along, *work; /* (p), (units), (units), (t x units), (unit_work) */
 } dual_t;
 
-/* b = a - Q mu, of the signs that are allowed. */
+/* b = a - Q mu, without entries of a wrong sign. */
 static void subtract_span(const dual_t *d, const double *mu, double *b)
 {
     spca_int p = d->rule->of.p;
@@ -42,6 +45,7 @@ static void subtract_span(const dual_t *d, const double *mu, double *b)
     spca_project_units(&d->rule->of, b);
 }
 
+/* s, h, Q'w and the support of x->mu. */
 static void evaluate(const dual_t *d, point_t *x)
 {
     spca_int p = d->rule->of.p;
@@ -64,8 +68,8 @@ static void evaluate(const dual_t *d, point_t *x)
     }
 }
 
-/* H = ||s|| times the second derivatives of h, the level following mu (t x t), by its lower
- * triangle; z (t) is scratch. */
+/* H (t x t, its lower triangle) = ||s|| times the second derivatives of h, where the level follows
+ * mu.  z (t): scratch. */
 static void curvature(const dual_t *d, const point_t *x, double *z, double *H)
 {
     const spca_supports *o = &d->rule->of;
@@ -132,7 +136,7 @@ int spca_solve_damped(spca_int t, double damping, double *H, double *x)
     return 1;
 }
 
-/* A damped Newton step; whether it leads down, and not too far. */
+/* A damped Newton step from x and its slope; returns whether it leads down, and not too far. */
 static int newton(const dual_t *d, const point_t *x, double damping, double *z, double *H,
                   double *step, double *slope)
 {
@@ -176,6 +180,7 @@ void spca_orthogonal_unit_step(const spca_rule *rule, double *a, double *work, d
         x.mu[l] = 0;
         for (spca_int j = 0; j < p; j++) x.mu[l] += rule->Q[l * p + j] * a[j];
     }
+    /* begins at mu = Q'a */
     evaluate(&d, &x);
     for (int i = 0; i < STEPS && x.largest > EXACT && damping <= 1e8 && x.size > 0; i++) {
         if (!newton(&d, &x, damping, z, H, step, &slope)) {
@@ -187,7 +192,7 @@ void spca_orthogonal_unit_step(const spca_rule *rule, double *a, double *work, d
         if (new.value <= x.value - slope / 4 || new.largest <= x.largest / 2) {
             better = new, new = x, x = better;
             damping = fmax(damping / 10, 1e-12);
-        } else if (x.largest <= enough) { /* rounding is all that is left */
+        } else if (x.largest <= enough) { /* nothing but rounding is left */
             break;
         } else
             damping *= 10;

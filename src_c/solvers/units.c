@@ -1,21 +1,25 @@
-/* units.c - steps and power iterations among supports of whole units and of given signs.
+/* units.c - steps of power iterations among supports of whole units and of given signs.
  *
- * Units are groups of variables, or the variables.  From y = A x a step removes the entries of a
- * wrong sign and of units that are excluded.  Then, with n_u the norm of unit u and I the units
- * that are included,
- *   truncation  keeps I and the units of largest norms up to a cardinality: where sizes differ,
- *               those of largest sum of n_u^2 that have room;
- *   l0, l1      keep I and the units with n_u over sqrt(gamma x'Ax), or gamma sqrt(x'Ax), for l1
- *               diminished by that (Journee, Nesterov, Richtarik & Sepulchre 2010, by units);
- *   l1 bound    diminishes the norms beside I until they sum to at most c times the norm of all.
- * Each maximizes y's, or that less the penalty, so that for semidefinite A the objective rises. */
+ * A unit is a group of variables, or a single variable.  From y = A x, a step removes the entries
+ * of a wrong sign and of units that are excluded.  Then, with n_u the norm of unit u and I the
+ * included units, each rule does as follows:
+ *     truncation  keeps I and the units of largest norms up to a cardinality; where sizes differ,
+ *                 those of largest sum of n_u^2 that have room;
+ *     l0, l1      keep I and the units with n_u > sqrt(gamma x'Ax), or n_u > gamma sqrt(x'Ax); l1
+ *                 diminishes n_u by that (Journee, Nesterov, Richtarik & Sepulchre 2010, by units);
+ *     l1 bound    diminishes the norms beside I until they sum to at most c times the norm of all.
+ * Each maximizes y's over such s, or that less the penalty, so for semidefinite A the objective
+ * rises. */
 #include "real.h"
 
-enum { FEW = 24 }; /* units up to which the exact way costs no more than to look for what is sure */
-enum { CELLS = 1 << 18 }; /* units times room up to which the exact way is taken */
+/* So few units are packed exactly at once, which costs no more than to look for what is sure. */
+enum { FEW = 24 };
+/* The exact way is taken up to so many units times room. */
+enum { CELLS = 1 << 18 };
 
 /* ---- sorting: pairs of a key and a place, by falling keys, ties by place --------------------- */
 
+/* Whether pair a (key, place) comes before b. */
 static int comes_first(const double *a, const double *b)
 {
     return a[0] != b[0] ? a[0] > b[0] : a[1] < b[1];
@@ -30,6 +34,7 @@ static void swap_pairs(double *a, double *b)
     b[1] = place;
 }
 
+/* Heap sort: the pair at `at` sinks to its place among n. */
 static void sink(double *pair, spca_int at, spca_int n)
 {
     for (spca_int child; (child = 2 * at + 1) < n; at = child) {
@@ -50,7 +55,8 @@ static void sort(spca_int n, double *pair)
 
 /* ---- which units are kept ------------------------------------------------------------------- */
 
-/* Of n units those of largest total value that have room: the best value of each room (Bellman). */
+/* Keeps the units, among n, of largest total value whose sizes fit in `room`: the best value of
+ * each room, unit after unit (Bellman).  best (room + 1), taken (n x (room + 1)): scratch. */
 static void fill_exactly(spca_int n, const spca_int *unit, const double *value,
                          const spca_int *size, spca_int room, double *best, uint8_t *taken,
                          uint8_t *kept)
@@ -72,7 +78,8 @@ static void fill_exactly(spca_int n, const spca_int *unit, const double *value,
         }
 }
 
-/* One after another, each if it has room: their total value. */
+/* Keeps units one after another, in the order of the pairs, each if it has room; returns their
+ * total value. */
 static double fill_in_turn(spca_int n, const double *pair, const double *value,
                            const spca_int *size, spca_int room, uint8_t *kept)
 {
@@ -87,10 +94,11 @@ static double fill_in_turn(spca_int n, const double *pair, const double *value,
     return total;
 }
 
-/* Of n units those of largest total value that have room: exactly, or, of many, by value over size
- * or by value, whichever is better.  With the last one in part, the sum by value over size is no
- * less than any (Dantzig 1957).  A unit whose change costs that sum more than what it is above the
- * better way is in or out for sure. */
+/* Keeps units, among n, of large total value that fit in `room`.  Few are packed exactly.  Many are
+ * packed by value over size, or by value, whichever is better.  With the last unit in part, the sum
+ * by value over size is an upper bound (Dantzig 1957).  A unit whose change costs that bound more
+ * than its excess over the better way is in or out for sure; the others are packed exactly where
+ * they are few enough. */
 static void pack(spca_int n, spca_int *unit, const double *value, const spca_int *size,
                  spca_int room, double *pair, double *best, uint8_t *taken, uint8_t *kept)
 {
@@ -100,7 +108,8 @@ static void pack(spca_int n, spca_int *unit, const double *value, const spca_int
         fill_exactly(n, unit, value, size, room, best, taken, kept);
         return;
     }
-    for (int way = 1; way >= 0; way--) { /* by value, then over size, whose order stays */
+    for (int way = 1; way >= 0;
+         way--) { /* by value, then by value over size, whose order is needed below */
         for (spca_int i = 0; i < n; i++) {
             pair[2 * i] = value[unit[i]] / (way ? 1 : (double)size[unit[i]]);
             pair[2 * i + 1] = (double)unit[i];
@@ -108,6 +117,7 @@ static void pack(spca_int n, spca_int *unit, const double *value, const spca_int
         sort(n, pair);
         ways[way] = fill_in_turn(n, pair, value, size, room, kept);
     }
+    /* Dantzig's bound: the value over size where the room ends */
     for (spca_int i = 0; i < n && last < 0; i++) {
         spca_int u = (spca_int)pair[2 * i + 1];
         if ((double)size[u] > space)
@@ -122,6 +132,7 @@ static void pack(spca_int n, spca_int *unit, const double *value, const spca_int
         return;
     }
     most += space * last;
+    /* units that are in for sure take their room */
     slack = most - fmax(ways[0], ways[1]) + 1e-12 * most;
     for (spca_int i = 0; i < n; i++) {
         spca_int u = unit[i];
@@ -130,6 +141,7 @@ static void pack(spca_int n, spca_int *unit, const double *value, const spca_int
         else
             left++;
     }
+    /* the others, exactly; else the better way */
     if (left * (room + 1) <= CELLS) {
         left = 0;
         for (spca_int i = 0; i < n; i++) {
@@ -195,10 +207,11 @@ void spca_project_units(const spca_supports *o, double *x)
         if (!o->allowed[o->unit[j]] || (o->signs && x[j] * o->signs[j] < 0)) x[j] = 0;
 }
 
-/* By how much to diminish the norms beside those included until their sum is at most the bound
- * times the norm of all.  Of the m largest, of sum s, mean s/m and squares about it v, and with the
- * squares beside: m^2 (s/m - l)^2 = bound^2 (v + m (s/m - l)^2 + square).  Where they tie v is 0,
- * and l their norm: it would not be by their sum of squares, of which rounding leaves 1e-8. */
+/* The level l by which to diminish the norms beside I, so that their sum is at most the bound times
+ * the norm of all.  Let the m largest have the sum s and the squares v about their mean s/m, and
+ * `square` be the sum of the squares of I.  Then m^2 (s/m - l)^2 = bound^2 (v + m (s/m - l)^2 +
+ * square).  v is summed about the mean: where the norms tie it is exactly 0, and l their norm,
+ * while a difference of sums of squares would leave 1e-8. */
 static double level_of(const spca_supports *o, const double *norm, double bound, double *pair)
 {
     double square = 0, s = 0, q = 0;
@@ -229,7 +242,8 @@ static double level_of(const spca_supports *o, const double *norm, double bound,
     return 0;
 }
 
-/* share_u: what is left of the norm of each unit, where kept. */
+/* share_u: the share of the norm of each unit that is left, and which units are kept, for a penalty
+ * or a bound. */
 static void threshold(const spca_rule *rule, double quadratic, double *norm, double *share,
                       double *pair, uint8_t *kept)
 {
@@ -254,7 +268,7 @@ static void threshold(const spca_rule *rule, double quadratic, double *norm, dou
         }
     }
     if (rule->step == SPCA_UNITS_BOUND && over == 0 && beside == 0 && first >= 0)
-        kept[first] = 1; /* norms tie beyond the bound */
+        kept[first] = 1; /* all norms tie and the bound leaves none: the first one */
 }
 
 spca_int spca_step_work(const spca_rule *rule)
@@ -280,7 +294,8 @@ void spca_unit_step(const spca_rule *rule, double quadratic, double *x, double *
             size = fmax(size, norm[u]);
             left = fmax(left, kept[u] ? norm[u] : 0);
         }
-        if (size > 0 && !(left > 0)) { /* only units without room have entries */
+        if (size > 0 &&
+            !(left > 0)) { /* only units that have no room have entries: any others do */
             for (spca_int u = 0; u < o->units; u++) norm[u] = o->size[u] <= rule->count;
             spca_largest_units(o, norm, rule->count, share, iwork, kept);
             for (spca_int j = 0; j < o->p; j++) x[j] = o->signs && o->signs[j] < 0 ? -1 : 1;
