@@ -1,24 +1,28 @@
 /* joint.c - several sparse loadings that explain much together.
  *
  * A move changes one of the best loadings known, or begins anew; then each loading in turn ascends
- * given the others (joint_column.c), until none gains.  Moves: loadings are sought again from
- * single variables; some variables of a support are replaced; some loadings are rotated within
- * their span and truncated, after which one may be sought again, so that another has what both had;
- * loadings of two members of the population are combined.  The first ones begin from loadings
- * sought in turn, from the leading subspace after varimax, and from random rotations of it. */
+ * given the others (joint_column.c), until none gains.  These are the moves:
+ *     - loadings are sought again from single variables;
+ *     - some variables of a support are replaced;
+ *     - some loadings are rotated within their span and truncated, after which one may be sought
+ *       again, so that another has what both had;
+ *     - the loadings of two members of the population are combined.
+ * The first moves begin from loadings sought in turn, from the leading subspace after varimax, and
+ * from random rotations of it. */
 #include "joint.h"
 
-#define RISE 1e-7         /* of what is explained, for which loadings are others */
-#define BEHIND 2e-2       /* share below the best from which an ascent is given up */
-#define SLOW 1e-3         /* share that a sweep gains, below which its step goes on */
-#define DRIFT 1e-7        /* squared sines by which others moved, nothing to a loading */
-#define OVERHEAD 3000     /* multiplications in whose time a loading ascends, besides its own */
-#define HOPE 20           /* times the gain of a sweep, that later ones may gain together */
+#define RISE 1e-7         /* share of what is explained by which loadings count as different */
+#define BEHIND 2e-2       /* share below the best from which on an ascent is given up */
+#define SLOW 1e-3         /* share that a sweep must gain, or its step goes on (joint_further) */
+#define DRIFT 1e-7        /* a loading is skipped where the others moved by less (squared sines) */
+#define OVERHEAD 3000     /* multiplications that take as long as an ascent beside its products */
+#define HOPE 20           /* later sweeps may gain so many times what this one did */
 #define FIRST_PENALTY 0.1 /* over the mean variance of the loadings */
 #define LAST_PENALTY 5
 #define GROWTH 1.7
 enum { SWEEPS = 60, LAST_SWEEPS = 3, FIRST_MOVES = 15, GREEDY_STARTS = 16, APART_STARTS = 64 };
 
+/* The loadings at a place of the population. */
 static loadings_t member(const joint_search_t *s, spca_int place)
 {
     spca_int r = s->o.r, room = s->o.room;
@@ -34,6 +38,7 @@ static void copy_all(const joint_search_t *s, loadings_t from, loadings_t to)
     for (spca_int t = 0; t < s->o.r; t++) joint_copy(&s->o, &from, t, &to, t);
 }
 
+/* The image A v of loading t. */
 static void renew_image(joint_search_t *s, spca_int t)
 {
     joint_t *o = &s->o;
@@ -43,7 +48,7 @@ static void renew_image(joint_search_t *s, spca_int t)
 
 /* ---- ascent --------------------------------------------------------------------------------- */
 
-/* Loading t ascends given the others; what all explain. */
+/* Raises loading t given the others; returns what all explain. */
 static double ascend_one(joint_search_t *s, spca_int t, int thorough)
 {
     joint_t *o = &s->o;
@@ -51,7 +56,8 @@ static double ascend_one(joint_search_t *s, spca_int t, int thorough)
     double *x = o->V.value + t * o->room, value;
     SPCA(joint_given)(o, t);
     value = *nnz > 0 ? SPCA(joint_ascend)(o, o->size[t], thorough, nnz, index, x) : -1;
-    if (value <= 0) { /* in the span of the others: anew from the best variable alone */
+    if (value <= 0) { /* it lies in the span of the others: begin with the variable that alone has
+                         the largest quotient */
         double most = -1;
         for (spca_int i = 0; i < o->p; i++) {
             double alone = o->left[i] > JOINT_SPAN ? o->variance[i] / o->left[i] : 0;
@@ -68,7 +74,8 @@ static double ascend_one(joint_search_t *s, spca_int t, int thorough)
     return o->rest + value;
 }
 
-/* A penalty on what the constraint forbids, as a share of the mean variance. */
+/* Sets the penalty on what the constraint forbids, as a share of the mean variance of the loadings.
+ */
 static void penalize(joint_search_t *s, double share)
 {
     joint_t *o = &s->o;
@@ -80,7 +87,8 @@ static void penalize(joint_search_t *s, double share)
     o->penalty = share * o->scale;
 }
 
-/* All ascend in turn while the penalty grows, and then to what meets the constraint. */
+/* Raises all loadings in turn while the penalty grows, and then moves them to where they meet the
+ * constraint; *explained = -1 where that fails. */
 static spca_status ascend_constrained(joint_search_t *s, double bar, double share,
                                       double *explained)
 {
@@ -104,7 +112,7 @@ static spca_status ascend_constrained(joint_search_t *s, double bar, double shar
     return empty ? SPCA_OK : SPCA(joint_settle)(o, bar, explained);
 }
 
-/* The given loadings ascend where they nearly meet the constraint; else all do by penalties. */
+/* Raises the given loadings where they nearly meet the constraint; else all ascend by penalties. */
 static spca_status settle_given(joint_search_t *s, double *explained)
 {
     joint_t *o = &s->o;
@@ -118,7 +126,7 @@ static spca_status settle_given(joint_search_t *s, double *explained)
     return ascend_constrained(s, 0, FIRST_PENALTY, explained);
 }
 
-/* Whether the loadings have the supports of a member, in any order. */
+/* Whether the loadings have the supports of a member of the population, in any order. */
 static int known(const joint_search_t *s)
 {
     const joint_t *o = &s->o;
@@ -136,7 +144,8 @@ static int known(const joint_search_t *s)
     return 0;
 }
 
-/* Loading t has ascended: how far it went since the sweep began counts for the others. */
+/* Loading t has ascended: adds how far it went since the sweep began (the squared sine) to the
+ * drift of the others. */
 static void tell_others(joint_t *o, spca_int t)
 {
     const spca_int *index = o->V.index + t * o->room, n = o->V.nnz[t];
@@ -150,8 +159,9 @@ static void tell_others(joint_t *o, spca_int t)
     o->drift[t] = 0;
 }
 
-/* All ascend in turn until none gains, then with exchanges, and so on until these gain nothing;
- * given up where that stays behind the bar.  What they explain; -1: they became a member's. */
+/* Raises all loadings in turn until none gains, then with exchanges, and so on until these gain
+ * nothing.  It gives up where that stays behind the bar.  *explained = -1 where the loadings became
+ * a member's. */
 static spca_status ascend_all(joint_search_t *s, double bar, double *explained)
 {
     joint_t *o = &s->o;
@@ -193,14 +203,15 @@ static spca_status ascend_all(joint_search_t *s, double bar, double *explained)
     return SPCA_OK;
 }
 
-/* Whether the loadings become a member, in their place by what they explain. */
+/* Adds the loadings to the population, in their place by what they explain, unless a member
+ * explains the same; returns whether they are the best. */
 static int join(joint_search_t *s, double explained)
 {
     spca_int place = *s->held;
     for (spca_int a = 0; a < *s->held; a++)
         if (fabs(s->explained[a] - explained) <= RISE * s->explained[0]) {
             if (!(explained > s->explained[a])) return 0;
-            copy_all(s, s->o.V, member(s, a)); /* the same but for its last digits */
+            copy_all(s, s->o.V, member(s, a)); /* the same loadings, but for their last digits */
             s->explained[a] = explained;
             return 0;
         }
@@ -218,13 +229,13 @@ static int join(joint_search_t *s, double explained)
 
 /* ---- moves ---------------------------------------------------------------------------------- */
 
-/* What each variable promises to a loading: the squared norm of its largest covariances, beside its
- * variance. */
+/* promise_i, computed once: the squared norm of the largest covariances of variable i, over its
+ * squared variance. */
 static void promise(joint_search_t *s)
 {
     joint_t *o = &s->o;
     for (spca_int i = 0; i < o->p; i++)
-        if (s->promise[i] > 0) return; /* known */
+        if (s->promise[i] > 0) return; /* they are known */
     for (spca_int i = 0; i < o->p; i++) {
         double *x = o->entry, square = 0;
         spca_int n;
@@ -236,8 +247,8 @@ static void promise(joint_search_t *s)
     o->spent += 4 * (double)o->p * (double)o->p;
 }
 
-/* A variable by chance: the more likely, the larger its variance beside the others, if these are
- * given, and, without a constraint, what it promises. */
+/* A random variable.  It is the more likely, the larger its variance; beside: the larger its
+ * variance given the others and, without a constraint, its promise. */
 static spca_int drawn(joint_search_t *s, int beside)
 {
     joint_t *o = &s->o;
@@ -258,8 +269,9 @@ static spca_int drawn(joint_search_t *s, int beside)
     return o->p - 1;
 }
 
-/* The first `count` loadings of the order are sought again, one after another, from some single
- * variables; under a constraint apart from the others, and from random vectors too. */
+/* Seeks the first `count` loadings of the order again, one after another, each from `starts` random
+ * variables, and keeps the best.  Under a constraint it is sought apart from the others, and from
+ * random vectors, too. */
 static void regrow(joint_search_t *s, spca_int count, spca_int starts)
 {
     joint_t *o = &s->o;
@@ -298,7 +310,7 @@ static void regrow(joint_search_t *s, spca_int count, spca_int starts)
     }
 }
 
-/* A third of the variables of some loadings, or fewer, become others. */
+/* Replaces up to a third of the variables of some loadings by random ones. */
 static void replace_some(joint_search_t *s)
 {
     joint_t *o = &s->o;
@@ -319,7 +331,7 @@ static void replace_some(joint_search_t *s)
     }
 }
 
-/* Some loadings become rotations of themselves, after a product with A, truncated. */
+/* Two or three loadings become random rotations of their images, truncated. */
 static void rotate(joint_search_t *s)
 {
     joint_t *o = &s->o;
@@ -337,12 +349,13 @@ static void rotate(joint_search_t *s)
     }
 }
 
-/* The loadings that a move begins from. */
+/* Makes the loadings that move number `number` begins from. */
 static spca_status move(joint_search_t *s, spca_int number)
 {
     joint_t *o = &s->o;
     spca_int r = o->r, l = min_int(o->p, 2 * r), held = *s->held, which, parent, count;
-    spca_int more = o->constraint ? 0 : 1; /* of variables replaced: they gain most often */
+    spca_int more =
+        o->constraint ? 0 : 1; /* one more chance for replaced variables, which gain most often */
     o->apart = 0;
     if (number == 0) {
         spca_status status = SPCA(joint_subspace)(s, l, o->image);
@@ -398,7 +411,8 @@ spca_int SPCA(joint_iwork)(spca_int p, spca_int r, spca_int room)
     return 3 * p + 7 * r + (3 * r + 4) * room + r * (r + 1) / 2;
 }
 
-/* A small one for loadings that begin anew, else any. */
+/* The first penalty of a move: small for loadings that begin anew, else FIRST_PENALTY times 1, 3, 9
+ * or 27. */
 static double first_penalty(joint_search_t *s)
 {
     double share = FIRST_PENALTY;
@@ -406,7 +420,7 @@ static double first_penalty(joint_search_t *s)
     return share;
 }
 
-/* Divides what the caller has. */
+/* Cuts the caller's scratch into arrays. */
 static void divide(joint_search_t *s, double *work, spca_int *iwork)
 {
     joint_t *o = &s->o;

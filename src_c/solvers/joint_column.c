@@ -1,19 +1,23 @@
 /* joint_column.c - one sparse loading given others, by truncated power, and exchanges
  * (joint_exchange.c).
  *
- * For rho = x'Nx/x'Mx the matrix B = N + rho QQ' is semidefinite, so the unit vector y of so many
- * nonzeros that is nearest Bx has y'By >= x'Bx = rho x'x, that is y'Ny/y'My >= rho (Mackey 2008;
- * Yuan & Zhang 2013).  On its support the quotient is then raised by conjugate directions: the best
- * combination of x, its residual and the step before (Knyazev 2001, LOBPCG). */
+ * For rho = x'Nx/x'Mx the matrix B = N + rho QQ' is semidefinite.  So the unit vector y, with as
+ * many nonzeros as are allowed, that is nearest Bx has y'By >= x'Bx = rho x'x, i.e. y'Ny/y'My >=
+ * rho (Mackey 2008; Yuan & Zhang 2013).  On its support the quotient is then raised by conjugate
+ * directions: the best combination of x, its residual and the step before (Knyazev 2001, LOBPCG).
+ */
 #include "joint.h"
 
-#define LEAST_RISE 1e-12 /* of a step that is worth another, at last */
-#define SMALL_RISE 1e-8  /* and before */
-#define AHEAD 3          /* times the rise of a step, that later ones may add */
-#define APART 1e-11      /* of a squared norm, which is nothing beside others */
-#define NOTHING 1e-24    /* of a squared norm, beside 1 */
-#define SIGNED_SPAN 1e-2 /* loadings of given signs explain ever more as they near each other */
-enum { DENSE = 4 };      /* share of variables in use, above which all are multiplied */
+#define LEAST_RISE 1e-12 /* share that a step must rise to be worth another, at last, */
+#define SMALL_RISE 1e-8  /* and while supports are tried */
+#define AHEAD 3          /* later steps may add so many times the rise of this one */
+#define APART 1e-11      /* share of a squared norm that counts as nothing */
+#define NOTHING 1e-24    /* a squared norm that counts as nothing beside 1 */
+/* the least squared sine of the angle to the others, since loadings of given signs explain ever
+ * more as they near each other */
+#define SIGNED_SPAN 1e-2
+/* where more than 1/DENSE of the variables are in use, all are multiplied */
+enum { DENSE = 4 };
 enum { NEWTON = 60, CLIMBS = 8, LAST_STEPS = 30, SWAPS = 40 };
 
 INLINE double dot(spca_int n, const double *x, const double *y)
@@ -30,6 +34,7 @@ INLINE double dot(spca_int n, const double *x, const double *y)
     return (s0 + s1) + (s2 + s3);
 }
 
+/* y += a x, n entries. */
 VECTORIZED(add_multiple, (spca_int n, double a, const double *x, double *restrict y), (n, a, x, y))
 {
     for (spca_int i = 0; i < n; i++) y[i] += a * x[i];
@@ -96,7 +101,8 @@ double SPCA(joint_product)(const joint_t *o, const loadings_t *V, spca_int s, sp
     return sum;
 }
 
-/* One more row of Q and of AQ: those of loading t less what the earlier rows span. */
+/* Appends to Q the part of loading t that the rows of Q do not span, normalized, and to F its
+ * image; nothing where that part is nearly zero. */
 static void orthogonalize(joint_t *o, spca_int t)
 {
     spca_int p = o->p, m = o->m, n = o->V.nnz[t];
@@ -129,7 +135,8 @@ static void orthogonalize(joint_t *o, spca_int t)
     o->m++;
 }
 
-/* The others, times C, and penalties on the products with them. */
+/* Under a constraint: Q = C times the others, F = penalty/2 Q, and rest, less the penalties between
+ * the others. */
 static void penalize(joint_t *o, spca_int t)
 {
     spca_int p = o->p, room = o->room;
@@ -203,7 +210,7 @@ void SPCA(joint_apart)(joint_t *o, spca_int t)
     o->spent += (double)(o->m * (3 * o->m + 4) * p);
 }
 
-/* F of AQ, and the diagonals, where Q has entries. */
+/* F <- AQ - QC/2, rest = Tr C, and the diagonals of N and M, where Q has entries. */
 VECTORIZED(take_within, (joint_t * o), (o))
 {
     spca_int p = o->p, n = o->n_used, m = o->m;
@@ -251,14 +258,15 @@ void SPCA(joint_given)(joint_t *o, spca_int t)
     o->spent += (double)(o->m * (o->m + 8) * (p + 4 * o->n_used)) / 4;
 }
 
-/* The pencil on a support, and vectors there. */
+/* The pencil (N, M) on a support of n variables, and vectors there. */
 typedef struct {
     spca_int n, m;
-    double projected, span;       /* squared sine of the angle to the others, at least */
-    double *G, *q, *f;            /* (n x n), (m x n) */
-    double *x[3], *Nx[3], *Mx[3]; /* (n): x, residual, the step before */
+    double projected, span;       /* span: the least squared sine of the angle to the others */
+    double *G, *q, *f;            /* A (n x n), Q and F (m x n) on the support */
+    double *x[3], *Nx[3], *Mx[3]; /* (n): x, its residual, and the step before */
 } local_t;
 
+/* y = G x, G (n x n) symmetric. */
 INLINE void multiply(spca_int n, const double *G, const double *x, double *restrict y)
 {
     spca_int b = 0;
@@ -269,6 +277,7 @@ INLINE void multiply(spca_int n, const double *G, const double *x, double *restr
         for (spca_int a = 0; a < n; a++) y[a] += x[b] * G[b * n + a];
 }
 
+/* The pencil on a support, in the scratch o->fit. */
 INLINE local_t local_of(joint_t *o, spca_int n, const spca_int *index)
 {
     local_t s = {.n = n, .m = o->m, .projected = o->projected, .span = JOINT_SPAN, .G = o->fit};
@@ -293,7 +302,8 @@ INLINE local_t local_of(joint_t *o, spca_int n, const spca_int *index)
     return s;
 }
 
-/* Rows of q orthonormal, f = Gq - Cq/2, C = qGq'. */
+/* For joint_apart, on the support: rows of q become orthonormal, f = Gq - Cq/2, C = qGq', and x is
+ * projected away from them. */
 static void keep_apart(joint_t *o, local_t *s)
 {
     spca_int n = s->n, count = s->m;
@@ -323,7 +333,7 @@ static void keep_apart(joint_t *o, local_t *s)
     o->spent += (double)(s->m * n * (n + 3 * s->m));
 }
 
-/* Nx and Mx of the vector in place a. */
+/* Nx and Mx for the vector in place a. */
 INLINE void apply(const local_t *s, int a)
 {
     spca_int n = s->n;
@@ -341,10 +351,9 @@ INLINE void apply(const local_t *s, int a)
     }
 }
 
-/* The largest eigenvalue of N (n x n), n at most 3, and a vector u; -1: none was found.  By
- * Newton's method for the characteristic polynomial, from above, which is monotone; u is a product
- * of rows.
- */
+/* The largest eigenvalue of N (n x n, n <= 3) and a vector u of it; -1: none was found.  For n = 3,
+ * Newton's method on the characteristic polynomial descends from above the root, and u is a cross
+ * product of rows of N less the eigenvalue. */
 static double leading(int n, const double *N, double *u)
 {
     double mean = 0, square = 0, most = 0, x, det, B[9];
@@ -379,7 +388,7 @@ static double leading(int n, const double *N, double *u)
         most = size;
         for (int b = 0; b < 3; b++) u[b] = v[b];
     }
-    if (!(most > 1e-20 * square * square)) { /* two equal ones */
+    if (!(most > 1e-20 * square * square)) { /* two equal eigenvalues */
         double copy[9], work[21], values[3], U[9];
         for (int a = 0; a < 9; a++) copy[a] = N[a];
         if (spca_small_eigen(n, copy, work, values, U) < 0) return -1;
@@ -391,12 +400,14 @@ static double leading(int n, const double *N, double *u)
     return x;
 }
 
-/* The combination of the first `count` vectors with the largest quotient, which is returned. */
+/* c: the combination of the first `count` vectors x with the largest quotient, which is returned;
+ * -1 where there is none. */
 INLINE double combine(const local_t *s, int count, double *c)
 {
     double N[9], M[9], L[9], U[3], best = -1;
     int used[3], n = 0;
-    for (int a = 0; a < count; a++) { /* L = Cholesky factor of M, dependent vectors left out */
+    for (int a = 0; a < count;
+         a++) { /* L: the Cholesky factor of M; dependent vectors are left out */
         double left = M[a * 3 + a] = dot(s->n, s->x[a], s->Mx[a]), whole = left;
         double row[3] = {0};
         for (int b = 0; b < n; b++) {
@@ -415,7 +426,7 @@ INLINE double combine(const local_t *s, int count, double *c)
     if (n == 0) return best;
     for (int a = 0; a < n; a++)
         for (int b = 0; b < n; b++) N[a * n + b] = dot(s->n, s->x[used[a]], s->Nx[used[b]]);
-    for (int pass = 0; pass < 2; pass++) /* L^-1 N L^-T */
+    for (int pass = 0; pass < 2; pass++) /* N <- L^-1 N L^-T */
         for (int b = 0; b < n; b++)
             for (int a = 0; a < n; a++) {
                 double *e = pass ? N + b * n + a : N + a * n + b;
@@ -435,8 +446,7 @@ INLINE double combine(const local_t *s, int count, double *c)
     return best;
 }
 
-/* The best unit x on a support, near that of the largest quotient, which is returned; -1: none.
- * Ends sooner where it seems to stay below a level. */
+/* joint_fitted without regard to signs. */
 VECTORIZED_TO(double, fitted_freely,
               (joint_t * o, spca_int n, const spca_int *index, int steps, double level, double *x),
               (o, n, index, steps, level, x))
@@ -453,7 +463,7 @@ VECTORIZED_TO(double, fitted_freely,
         value = combine(&s, count, c);
         if (value < 0) return -1;
         first = c[0];
-        for (spca_int i = 0; i < n; i++) { /* the new x, and the step to it */
+        for (spca_int i = 0; i < n; i++) { /* the new x, the step to it, and its residual */
             double d = 0, dN = 0, dM = 0;
             for (int a = 1; a < count; a++) {
                 d += c[a] * s.x[a][i];
@@ -481,7 +491,8 @@ VECTORIZED_TO(double, fitted_freely,
     return value;
 }
 
-/* Without the variables whose entries have wrong signs. */
+/* Where signs are given, variables whose entries have wrong signs are left out, and the rest is
+ * fitted again, until none is. */
 double SPCA(joint_fitted)(joint_t *o, spca_int n, const spca_int *index, int steps, double level,
                           double *x)
 {
@@ -526,7 +537,8 @@ void SPCA(joint_apply)(joint_t *o, double rho, spca_int nnz, const spca_int *ind
     o->spent += (double)((nnz + o->m + 8) * p);
 }
 
-/* Whether nothing is missing in a support: whole units, what is included, and as many as may be. */
+/* Whether nothing is missing in a support: it has whole units, all that is included and, without
+ * units, as many variables as it may. */
 static int complete(joint_t *o, spca_int size, spca_int nnz, const spca_int *index)
 {
     const spca_supports *of = o->of;
@@ -541,7 +553,8 @@ static int complete(joint_t *o, spca_int size, spca_int nnz, const spca_int *ind
     return 1;
 }
 
-/* Truncated power from x of this quotient; the new one. */
+/* Truncated power from x, whose quotient is `value`; at most `most` steps.  Returns the new
+ * quotient. */
 static double climb(joint_t *o, double value, int most, spca_int size, spca_int *nnz,
                     spca_int *index, double *x)
 {
@@ -564,8 +577,8 @@ static double climb(joint_t *o, double value, int most, spca_int size, spca_int 
     return value;
 }
 
-/* x with the rest of a support; no nonzeros where its units have no room beside what is included.
- */
+/* Completes the support of x and fits it; returns the quotient.  No nonzeros are left, and -1 is
+ * returned, where the units of x have no room beside what is included. */
 static double completed(joint_t *o, spca_int size, spca_int *nnz, spca_int *index, double *x)
 {
     double square = 0;

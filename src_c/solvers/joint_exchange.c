@@ -1,19 +1,22 @@
-/* joint_exchange.c - variables, or units, of one sparse loading exchanged, given others.
+/* joint_exchange.c - exchanges variables, or units, of one sparse loading, given others.
  *
- * With another variable i in the place of a, the quotient is at least that of the best combination
- * of e_i and of x without its entry a, the larger root of a quadratic. */
+ * With variable i in the place of a, the quotient is at least that of the best combination of e_i
+ * and of x without its entry a, the larger root of a quadratic equation. */
 #include "joint.h"
 
-#define NEAR 3e-2 /* share by which the value of an exchange may be above what two vectors tell */
-enum { UNITS_TRIED = 16 }; /* exchanges of units */
+#define NEAR                                                                                       \
+    3e-2 /* an exchange may raise the quotient by this share more than two vectors tell            \
+          */
+enum { UNITS_TRIED = 16 }; /* exchanges of units that are tried */
 
+/* An exchange; leaving is a place of the support, or a unit. */
 typedef struct {
     double rise;
     spca_int leaving, entering;
 } exchange_t;
 
-/* What variables may raise the quotient by in the place of another: the larger root of
- * (d + rise mu)(D_i + rise m_i) = u_i^2, u = w - x_a K_a. */
+/* rise_i: what variable i may raise the quotient by in the place of another: the larger root of (d
+ * + rise mu)(D_i + rise m_i) = u_i^2, u = w - x_a K_a, D_i = value m_i - variance_i. */
 VECTORIZED(rises,
            (spca_int p, double xa, double d, double mu, double value, const double *variance,
             const double *left, const double *score, const double *K, double *restrict rise),
@@ -26,7 +29,8 @@ VECTORIZED(rises,
     }
 }
 
-/* Row K_i = A_i - sum_q Q_qi F_q + (F_qi - value Q_qi) Q_q of N - value M outside of i. */
+/* o->row = row K_i of N - value M, without its diagonal entry: A_i - sum_q (Q_qi F_q + (F_qi -
+ * value Q_qi) Q_q). */
 static void row_of(joint_t *o, spca_int i, double value)
 {
     spca_int p = o->p, one = i;
@@ -39,7 +43,7 @@ static void row_of(joint_t *o, spca_int i, double value)
     }
 }
 
-/* The most promising exchanges, by decreasing rise. */
+/* Finds the most promising exchanges of variables, by decreasing rise; returns how many. */
 static int promising(joint_t *o, double value, spca_int n, const spca_int *index, const double *x,
                      exchange_t *best)
 {
@@ -78,13 +82,13 @@ static int promising(joint_t *o, double value, spca_int n, const spca_int *index
     return count;
 }
 
-/* Units that may take the place of others, those first of large products for those of small norms.
- */
+/* Finds exchanges of units: those of large products first, in the place of those of small norms;
+ * returns how many. */
 static int promising_units(joint_t *o, double value, spca_int size, spca_int n,
                            const spca_int *index, const double *x, exchange_t *best)
 {
     const spca_supports *of = o->of;
-    double *own = o->unit_work; /* (units) */
+    double *own = o->unit_work; /* (units): squared norms of x */
     spca_int room = size;
     int count = 0;
     SPCA(joint_apply)(o, value, n, index, x);
@@ -109,7 +113,8 @@ static int promising_units(joint_t *o, double value, spca_int size, spca_int n,
     return count;
 }
 
-/* The best of the exchanges of units that are tried; the quotient after it, or as it was. */
+/* Makes the best of the exchanges of units that are tried; returns the quotient after it, or as it
+ * was. */
 static double exchanged_units(joint_t *o, double value, spca_int size, spca_int *nnz,
                               spca_int *index, double *x)
 {
@@ -145,7 +150,8 @@ static double exchanged_units(joint_t *o, double value, spca_int size, spca_int 
     return value;
 }
 
-/* The best of the exchanges that are tried; the quotient after it, or as it was. */
+/* Makes the best of the exchanges of variables that are tried; returns the quotient after it, or as
+ * it was. */
 static double exchanged(joint_t *o, double value, spca_int n, spca_int *index, double *x)
 {
     exchange_t tried[JOINT_TRIED];

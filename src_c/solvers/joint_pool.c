@@ -1,15 +1,18 @@
-/* joint_pool.c - loadings that are combined: those before a sweep and after it, or of two members.
+/* joint_pool.c - loadings that are combined: those before and after a sweep, or those of two
+ * members.
  *
- * Of the 2r columns of this pool, some of which may be empty, G = V'V and H = V'AV tell what any r
- * of them explain. */
+ * V has 2r columns then, some of which may be empty.  G = V'V and H = V'AV (2r x 2r) tell what any
+ * r of them explain. */
 #include "joint.h"
 
-#define RISE 1e-7   /* of what is explained, for which a column is exchanged */
+#define RISE 1e-7   /* share of what is explained that an exchange must add */
 #define TINY 1e-12  /* share that a longer step must gain */
-#define LONGEST 1e3 /* step */
-#define APART 1e-2  /* what must be left of a squared loading beside those it is combined with */
+#define LONGEST 1e3 /* the longest step */
+/* the share of a squared loading that must be left beside those it is combined with */
+#define APART 1e-2
 enum { EXCHANGES = 60 };
 
+/* G and H of the pool. */
 static void multiply_pool(joint_search_t *s)
 {
     joint_t *o = &s->o;
@@ -24,11 +27,12 @@ static void multiply_pool(joint_search_t *s)
         }
 }
 
-/* Tr(G^-1 H), both r x r and overwritten; -1 where a column is nearly in the span of others. */
+/* Tr(G^-1 H), G and H = W (r x r, overwritten); -1 where a column is nearly in the span of others.
+ */
 static double trace_of(spca_int r, double *G, double *W)
 {
     double sum = 0;
-    for (spca_int a = 0; a < r; a++) { /* G = LL', in place */
+    for (spca_int a = 0; a < r; a++) { /* G <- L, G = LL' */
         double whole = G[a * r + a], left = whole;
         for (spca_int b = 0; b < a; b++) {
             double l = G[a * r + b];
@@ -39,7 +43,7 @@ static double trace_of(spca_int r, double *G, double *W)
         if (!(left > APART * whole)) return -1;
         G[a * r + a] = sqrt(left);
     }
-    for (spca_int c = 0; c < r; c++) /* W = L^-1 H, then the diagonal of W L^-T */
+    for (spca_int c = 0; c < r; c++) /* W <- L^-1 H, then the diagonal of W L^-T */
         for (spca_int a = 0; a < r; a++) {
             for (spca_int b = 0; b < a; b++) W[a * r + c] -= G[a * r + b] * W[b * r + c];
             W[a * r + c] /= G[a * r + a];
@@ -54,7 +58,7 @@ static double trace_of(spca_int r, double *G, double *W)
     return sum;
 }
 
-/* What loadings explain of which G = V'V and H = V'AV: under a constraint, less the penalty. */
+/* What loadings with G = V'V and H = V'AV explain; under a constraint, less the penalty. */
 static double value_of(const joint_t *o, double *G, double *H)
 {
     double sum = 0;
@@ -71,7 +75,7 @@ static double value_of(const joint_t *o, double *G, double *H)
     return sum;
 }
 
-/* What the columns `order` of the pool explain. */
+/* What r columns of the pool, `order`, explain. */
 static double pool_explains(joint_search_t *s, const spca_int *order)
 {
     spca_int r = s->o.r, n = 2 * r;
@@ -84,7 +88,7 @@ static double pool_explains(joint_search_t *s, const spca_int *order)
     return value_of(&s->o, G, H);
 }
 
-/* What V + step D explains, of which the pool has V and D. */
+/* What V + step D explains; the pool has V and D. */
 static double extrapolated(joint_search_t *s, double step)
 {
     spca_int r = s->o.r, n = 2 * r;
@@ -104,7 +108,8 @@ double SPCA(joint_further)(joint_search_t *s, double explained)
     joint_t *o = &s->o;
     spca_int r = o->r, room = o->room, p = o->p;
     double step = 0, most = explained;
-    for (spca_int t = 0; t < r; t++) { /* D in place of the loadings before */
+    for (spca_int t = 0; t < r; t++) { /* D takes the place of the loadings before, where the
+                                          support is the same; else that is empty */
         const spca_int *index = o->V.index + t * room, *earlier = o->V.index + (r + t) * room;
         const double *x = o->V.value + t * room;
         double *d = o->V.value + (r + t) * room, inner = 0;
@@ -121,6 +126,7 @@ double SPCA(joint_further)(joint_search_t *s, double explained)
             *image = o->image[t * p + i] - (inner < 0 ? -*image : *image);
         }
     }
+    /* the step is doubled as long as that gains */
     multiply_pool(s);
     for (double next = 1; next < LONGEST; next *= 2) {
         double value = extrapolated(s, next);
@@ -146,8 +152,8 @@ double SPCA(joint_further)(joint_search_t *s, double explained)
     return most;
 }
 
-/* The best exchange of one column of the choice for another of the pool, while there is one.
- */
+/* Makes the best exchange of one column of the choice for another of the pool, as long as there is
+ * one. */
 static void exchange_columns(joint_search_t *s, spca_int *choice)
 {
     spca_int r = s->o.r, n = 2 * r;
@@ -189,7 +195,8 @@ void SPCA(joint_combine)(joint_search_t *s, loadings_t other)
     joint_permute(s, r);
     for (spca_int t = 0; t < r; t++) choice[t] = t + (joint_below(s, 2) ? r : 0);
     exchange_columns(s, choice);
-    for (int later = 0; later < 2; later++) /* those of the other first: their places stay */
+    for (int later = 0; later < 2;
+         later++) /* columns of the other member first; then columns of V that change places */
         for (spca_int t = 0; t < r; t++)
             if ((choice[t] < r) == later && choice[t] != t)
                 joint_copy(o, &o->V, choice[t], &o->V, t);

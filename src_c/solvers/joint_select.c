@@ -1,7 +1,9 @@
-/* joint_select.c - the largest support of a vector: variables, or units (units.c). */
+/* joint_select.c - the support on which a vector is largest: of variables, or of units (units.c).
+ */
 #include "joint.h"
 
-/* Of units: those of largest norms, of the one of y and -y of which signs leave more. */
+/* Units of largest norms, of y or -y, whichever the signs leave more of.  A score falls a little
+ * with its place, so that the first of nearly equal ones is larger. */
 static spca_int select_units(joint_t *o, spca_int size, const double *y, spca_int *index, double *x)
 {
     const spca_supports *of = o->of;
@@ -23,7 +25,7 @@ static spca_int select_units(joint_t *o, spca_int size, const double *y, spca_in
     return found;
 }
 
-/* The k-th largest of n scores, the k largest first then. */
+/* The k-th largest of n scores w; the k largest are put first. */
 static double reorder(double *w, spca_int n, spca_int k)
 {
     spca_int low = 0, high = n - 1;
@@ -49,19 +51,23 @@ static double reorder(double *w, spca_int n, spca_int k)
     return w[k - 1];
 }
 
+/* score_i = |y_i|, a little less for later variables, so that the first of nearly equal ones is
+ * larger. */
 VECTORIZED(scores, (spca_int p, double tie, const double *y, double *restrict score),
            (p, tie, y, score))
 {
     for (spca_int i = 0; i < p; i++) score[i] = fabs(y[i]) * (1 - tie * (double)i);
 }
 
+/* Scores above the level are collected; when there are 2 size of them, the size largest stay and
+ * raise the level. */
 spca_int SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x)
 {
     spca_int p = o->p, n = 0, found = 0, equal = size;
     double *w = o->row, *score = o->gain, level = -1;
     if (o->of) return select_units(o, size, y, index, x);
     scores(p, JOINT_TIES / (double)p, y, score);
-    if (o->n_near == size) { /* at least so large is the last of the largest */
+    if (o->n_near == size) { /* the smallest score of `near` is a level that `size` scores reach */
         level = score[o->near[0]];
         for (spca_int a = 1; a < size; a++) level = fmin(level, score[o->near[a]]);
         level = level > 0 ? level * (1 - JOINT_TIES / (double)(2 * p)) : -1;

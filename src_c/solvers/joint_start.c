@@ -1,8 +1,8 @@
-/* joint_start.c - loadings that a joint search begins from: of the leading subspace of A, after
- * varimax or turned at random, and truncated. */
+/* joint_start.c - loadings that a joint search begins from: those of the leading subspace of A,
+ * turned by varimax or at random, and truncated. */
 #include "joint.h"
 
-enum { PASSES = 6 }; /* of subspace iteration */
+enum { PASSES = 6 }; /* passes of subspace iteration */
 
 void SPCA(joint_truncate)(joint_search_t *s, spca_int t, const double *y)
 {
@@ -35,7 +35,7 @@ void SPCA(joint_rotation)(joint_search_t *s, spca_int n, double *R)
     }
 }
 
-/* Y (l x p) = U A */
+/* Y (l x p) = U A. */
 VECTORIZED(multiply, (spca_int p, spca_int l, const real *A, const double *U, double *restrict Y),
            (p, l, A, U, Y))
 {
@@ -49,6 +49,7 @@ VECTORIZED(multiply, (spca_int p, spca_int l, const real *A, const double *U, do
     }
 }
 
+/* x'y. */
 static double product(spca_int p, const double *x, const double *y)
 {
     double sum[4] = {0};
@@ -59,7 +60,7 @@ static double product(spca_int p, const double *x, const double *y)
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Orthonormal rows; zero where earlier ones span one. */
+/* Makes the l rows of U orthonormal; a row that earlier ones span becomes zero. */
 static void orthonormalize(spca_int p, spca_int l, double *U)
 {
     for (spca_int a = 0; a < l; a++) {

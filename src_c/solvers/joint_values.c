@@ -1,34 +1,37 @@
 /* joint_values.c - loadings under a constraint: values on their supports, and exchanges there.
  *
- * Maximize Tr V'AV where v_t'v_t = 1, and v_s'C v_t = 0 of every two loadings, C = I (orthogonal)
- * or A (uncorrelated), over the entries of the supports.  With J the derivatives of these
- * equations, a step along the part of the gradient that J leaves (conjugate directions, Polak &
- * Ribiere 1969) is as long as the second derivatives of the Lagrangian tell; then steps -J'(JJ')^-1
- * e of least norm bring the errors e to zero (Gauss-Newton).  One that does not raise the variance
- * is halved.
+ * Over the entries of the supports, maximize Tr V'AV where v_t'v_t = 1, and v_s'C v_t = 0 for every
+ * two loadings, C = I (orthogonal) or A (uncorrelated).  Let J be the derivatives of these
+ * equations.  A step goes along the part of the gradient that J leaves (conjugate directions, Polak
+ * & Ribiere 1969), as far as the second derivatives of the Lagrangian tell.  Then steps -J'(JJ')^-1
+ * e of least norm bring the errors e to zero (Gauss-Newton).  A step that does not raise the
+ * variance is halved.
  *
- * An exchange of units, or one that finds room, is tried where a quotient of first and second
+ * An exchange of units, or a unit that finds room, is tried where a quotient of first and second
  * derivatives promises most. */
 #include "joint.h"
 
-#define EXACT 2e-15 /* error of an equation that holds */
-#define HOLDS 1e-13 /* the same where rounding leaves no less */
-#define PIVOT 1e-11 /* share of a diagonal entry of JJ', below which an equation is another's */
-#define LONGEST 0.5 /* step */
-#define NEAR 3e-3   /* share below the best, from which no exchanges are tried */
+#define EXACT 2e-15 /* an equation with no larger error holds */
+#define HOLDS 1e-13 /* also, where rounding leaves no less */
+/* an equation is entailed by others where less than this share of its diagonal entry of JJ' is left
+ */
+#define PIVOT 1e-11
+#define LONGEST 0.5 /* the longest step */
+#define NEAR 3e-3   /* no exchanges are tried from this share below the best on */
 #define STILL 1e-12 /* share that a step must gain to be followed by others */
 #define RISE 1e-8   /* share by which an exchange raises the variance */
-#define TINY 1e-13  /* entry that is zero */
+#define TINY 1e-13  /* an entry that counts as zero */
 enum { CORRECTIONS = 30, CHORDS = 6, HALVINGS = 8 };
 enum { ROUGH = 6, STEPS = 60, TRIED = 16, TRIAL = 3, PASSES = 60 };
 
+/* The number of the equation of loadings s and t. */
 static spca_int pair_of(spca_int s, spca_int t)
 {
     return s < t ? t * (t + 1) / 2 + s : s * (s + 1) / 2 + t;
 }
 
-/* Which variables the loadings have: o->used, and the places of their nonzeros there; of few, A
- * between them. */
+/* Finds which variables the loadings have, o->used (n_used), and the place of each nonzero there;
+ * where they are few, copies A between them. */
 static void unite(joint_t *o)
 {
     spca_int n = 0;
@@ -52,7 +55,7 @@ static void unite(joint_t *o)
     o->spent += 2 * (double)n * (double)n;
 }
 
-/* W and Y (r x n_used): loadings of these entries, and A times these. */
+/* W (r x n_used) = the loadings with entries z, and Y = A times these, at the variables in use. */
 static void spread(joint_t *o, const double *z, double *W, double *Y)
 {
     spca_int n = o->n_used;
@@ -73,7 +76,7 @@ static void spread(joint_t *o, const double *z, double *W, double *Y)
     }
 }
 
-/* The sum over the nonzeros of loading t of x times g (n_used). */
+/* sum of x_a g_j over the nonzeros a of loading t, j its place in g (n_used). */
 static double along(const joint_t *o, spca_int t, const double *x, const double *g)
 {
     const spca_int *place = o->place + t * o->room;
@@ -82,18 +85,20 @@ static double along(const joint_t *o, spca_int t, const double *x, const double 
     return sum;
 }
 
-/* C times loadings, of W and Y, and what it is multiplied by. */
+/* C times the loadings, but for the weight: W or Y. */
 static const double *constrained(const joint_t *o, const double *W, const double *Y)
 {
     return o->constraint == JOINT_UNCORRELATED ? Y : W;
 }
 
+/* What that is to be multiplied by. */
 static double weight(const joint_t *o)
 {
     return o->constraint == JOINT_UNCORRELATED ? 1 / o->scale : 1;
 }
 
-/* The errors of the equations at z, for which W and Y are then; the largest magnitude. */
+/* The errors e of the equations at z, for which Q and F become W and Y (spread); returns the
+ * largest magnitude. */
 static double errors(joint_t *o, const double *z)
 {
     const double *G = constrained(o, o->Q, o->F);
@@ -109,7 +114,8 @@ static double errors(joint_t *o, const double *z)
     return most;
 }
 
-/* The derivative of the equation of s and t by entry a of loading t. */
+/* The derivative of the equation of s and t by entry a of loading t; G = constrained(), w =
+ * weight(). */
 static double derivative(const joint_t *o, const double *G, double w, spca_int s, spca_int t,
                          spca_int a)
 {
@@ -117,7 +123,7 @@ static double derivative(const joint_t *o, const double *G, double w, spca_int s
     return s == t ? 2 * o->Q[t * o->n_used + j] : w * G[s * o->n_used + j];
 }
 
-/* JJ' = LL' in place; an equation that others entail has the pivot 0. */
+/* K = L, JJ' = LL'.  An equation that others entail gets the pivot 0, and is left out. */
 static void factor(joint_t *o)
 {
     spca_int r = o->r, m = r * (r + 1) / 2;
@@ -153,7 +159,7 @@ static void factor(joint_t *o)
     o->spent += (double)(m * m * (m + 40)) / 3;
 }
 
-/* b <- (JJ')^-1 b */
+/* b <- (JJ')^-1 b. */
 static void solve(const joint_t *o, double *b)
 {
     spca_int m = o->r * (o->r + 1) / 2;
@@ -168,7 +174,7 @@ static void solve(const joint_t *o, double *b)
     }
 }
 
-/* x -= J'b; the squared norm of J'b. */
+/* x -= J'b; returns ||J'b||^2. */
 static double subtract_derivatives(const joint_t *o, const double *b, double *x)
 {
     const double *G = constrained(o, o->Q, o->F);
@@ -184,7 +190,7 @@ static double subtract_derivatives(const joint_t *o, const double *b, double *x)
     return square;
 }
 
-/* The part of x that J leaves; b: the multipliers of the rest. */
+/* x <- the part of x that J leaves, x - J'b; b: the multipliers of the rest. */
 static void project(const joint_t *o, double *x, double *b)
 {
     const double *G = constrained(o, o->Q, o->F);
@@ -201,8 +207,8 @@ static void project(const joint_t *o, double *x, double *b)
     (void)subtract_derivatives(o, b, x);
 }
 
-/* z <- a solution of the equations near it, unless there is none near.  JJ' may be of a point not
- * far away, at first. */
+/* Moves z to a solution of the equations near it; returns 0 where there is none near.  factored: K
+ * may be of a point not far away, which is used as long as errors fall fast. */
 static int corrected(joint_t *o, double *z, int factored)
 {
     double before = (double)INFINITY;
@@ -222,7 +228,7 @@ static int corrected(joint_t *o, double *z, int factored)
     return 0;
 }
 
-/* Tr V'AV at z, for which Q and F are. */
+/* Tr V'AV at z, for which Q and F are set. */
 static double variance_at(const joint_t *o, const double *z)
 {
     double sum = 0;
@@ -230,7 +236,7 @@ static double variance_at(const joint_t *o, const double *z)
     return sum;
 }
 
-/* D'HD/2, H the second derivatives of the Lagrangian with these multipliers. */
+/* D'HD/2, where H has the second derivatives of the Lagrangian with the multipliers b. */
 static double curvature(joint_t *o, const double *D, const double *b)
 {
     double *W = o->image, *Y = W + o->r * o->p, w = weight(o), sum = 0;
@@ -245,6 +251,7 @@ static double curvature(joint_t *o, const double *D, const double *b)
     return sum;
 }
 
+/* The inner product of two sets of entries. */
 static double inner(const joint_t *o, const double *x, const double *y)
 {
     double sum = 0;
@@ -253,7 +260,7 @@ static double inner(const joint_t *o, const double *x, const double *y)
     return sum;
 }
 
-/* z + step D, on the equations, into o->moved; what that explains, or -1. */
+/* o->moved = z + step D, moved to the equations; returns what that explains, or -1. */
 static double moved(joint_t *o, const double *z, double step, const double *D)
 {
     for (spca_int t = 0; t < o->r; t++)
@@ -262,13 +269,15 @@ static double moved(joint_t *o, const double *z, double step, const double *D)
     return corrected(o, o->moved, 1) ? variance_at(o, o->moved) : -1;
 }
 
+/* to = from, the entries of all loadings. */
 static void set(const joint_t *o, const double *from, double *to)
 {
     for (spca_int t = 0; t < o->r; t++)
         for (spca_int a = t * o->room; a < t * o->room + o->V.nnz[t]; a++) to[a] = from[a];
 }
 
-/* Conjugate steps from values on the equations, for which Q and F are, and after which they are. */
+/* At most `steps` conjugate steps from o->V, which solves the equations and explains `value`;
+ * returns what it explains then.  Q and F are those of o->V before and after. */
 static double climb(joint_t *o, double value, int steps)
 {
     double *z = o->V.value, *P = o->gradient, *D = o->direction, *b = o->multiplier;
@@ -288,6 +297,7 @@ static double climb(joint_t *o, double value, int steps)
             project(o, D, o->error);
             share = fmax(0, (square - inner(o, P, o->earlier)) / before);
         }
+        /* the conjugate direction, or, where it does not rise, the gradient alone */
         for (int fresh = 0; fresh < 2 && !(new > value); fresh++) {
             if (fresh && share == 0) break;
             if (fresh) share = 0;
@@ -318,9 +328,10 @@ static double climb(joint_t *o, double value, int steps)
 
 /* ---- exchanges ------------------------------------------------------------------------------- */
 
+/* An exchange of units of one loading, and what it promises. */
 typedef struct {
     double gain;
-    spca_int loading, leaving, entering; /* units; leaving < 0: none */
+    spca_int loading, leaving, entering; /* units; leaving < 0: none leaves */
 } exchange_t;
 
 static spca_int units_of(const joint_t *o)
@@ -338,6 +349,7 @@ static spca_int size_of(const joint_t *o, spca_int u)
     return o->of ? o->of->size[u] : 1;
 }
 
+/* Puts an exchange in its place among the TRIED best; returns how many there are. */
 static int keep_best(exchange_t *best, int count, exchange_t new)
 {
     int b;
@@ -348,7 +360,9 @@ static int keep_best(exchange_t *best, int count, exchange_t new)
     return count;
 }
 
-/* The most promising exchanges, by falling gain. */
+/* Finds the most promising exchanges, by falling gain; returns how many.  With y = half the
+ * gradient of the Lagrangian at loading t and m its multiplier, an entry at i gains y_i^2/(m -
+ * a_ii), and an entry x_i costs x_i^2 (m - a_ii). */
 static int promising(joint_t *o, exchange_t *best)
 {
     spca_int p = o->p, r = o->r, units = units_of(o);
@@ -401,7 +415,8 @@ static int promising(joint_t *o, exchange_t *best)
     return count;
 }
 
-/* Loading t with one unit for another, of entries zero at first; 0: no room, or nothing is left. */
+/* Loading t with one unit for another, whose entries are zero at first; returns 0 where there is no
+ * room, or nothing is left. */
 static int put(joint_t *o, exchange_t one)
 {
     spca_int t = one.loading, n = o->V.nnz[t], found = 0, *index = o->V.index + t * o->room;
@@ -426,6 +441,7 @@ static int put(joint_t *o, exchange_t one)
     return square > 0;
 }
 
+/* Copies all loadings from place `from` to place `to`. */
 static void copy_loadings(joint_t *o, spca_int from, spca_int to)
 {
     for (spca_int t = 0; t < o->r; t++) {
@@ -437,7 +453,8 @@ static void copy_loadings(joint_t *o, spca_int from, spca_int to)
     }
 }
 
-/* The loadings on the equations, of values to which some steps lead; -1: there are none near. */
+/* Moves the loadings to the equations and makes some steps from there; returns what they explain,
+ * -1 where there are no solutions near. */
 static double feasible_ascent(joint_t *o, int steps)
 {
     unite(o);
@@ -445,6 +462,7 @@ static double feasible_ascent(joint_t *o, int steps)
     return climb(o, variance_at(o, o->V.value), steps);
 }
 
+/* Exchanges of units as long as one of those that are tried raises the variance. */
 static spca_status exchange(joint_t *o, double *value)
 {
     spca_int r = o->r;
