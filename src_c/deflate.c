@@ -1,18 +1,18 @@
-/* deflate.c - rank-one deflation in place, touching only what the support of x reaches (Mackey
+/* deflate.c - rank-one deflation in place, which touches only what the support of x reaches (Mackey
  * 2008).
  *
  * The orthogonalized forms are the same updates with q = (I - QQ')x/||.|| in place of x.  A is full
- * and symmetric, so a column is a row: every loop runs along a line. */
+ * and symmetric, so a column is a row, and every loop runs along a line of memory. */
 #include "real.h"
 
-/* w = A x */
+/* w = A x. */
 static void symmetric_product(spca_int p, spca_int ld, vector_t x, const real *A, real *w)
 {
     for (spca_int j = 0; j < p; j++) w[j] = 0;
     for (spca_int a = 0; a < x.nnz; a++) axpy(p, x.value[a], A + x.index[a] * ld, w);
 }
 
-/* x'A x = sum over the k x k block */
+/* lambda = x'A x is a sum over the k x k block of the support. */
 spca_status SPCA(deflate_hotelling)(spca_int ld, vector_t x, real *A)
 {
     real lambda = 0;
@@ -24,8 +24,8 @@ spca_status SPCA(deflate_hotelling)(spca_int ld, vector_t x, real *A)
     return SPCA_OK;
 }
 
-/* A - x w' - w x' + lambda x x' = A - (x z' + z x'),  w = A x, lambda = x'w, z = w - lambda x/2;
- * the sum is taken before it is subtracted, so that both triangles round alike. */
+/* A - x w' - w x' + lambda x x' = A - (x z' + z x'),  w = A x, lambda = x'w, z = w - lambda x/2.
+ * The sum is taken before it is subtracted, so that both triangles round alike. */
 spca_status SPCA(deflate_projection)(spca_int p, spca_int ld, vector_t x, real *A, real *work)
 {
     real *z = work, *dense = work + p;
@@ -44,7 +44,8 @@ spca_status SPCA(deflate_projection)(spca_int p, spca_int ld, vector_t x, real *
     return SPCA_OK;
 }
 
-/* A - w w'/lambda, entry by entry the same in both triangles; as it is where lambda is rounding */
+/* A - w w'/lambda, w = A x, with the same entries in both triangles; A stays where lambda is
+ * rounding. */
 spca_status SPCA(deflate_schur)(spca_int p, spca_int ld, vector_t x, real *A, real *work)
 {
     real *w = work, lambda, largest = 0;
@@ -60,7 +61,7 @@ spca_status SPCA(deflate_schur)(spca_int p, spca_int ld, vector_t x, real *A, re
     return SPCA_OK;
 }
 
-/* u = (X - 1 mean') x */
+/* u = (X - 1 mean') x. */
 static void scores(spca_int n, spca_int ld, int row_major, const real *mean, vector_t x,
                    const real *X, real *u)
 {
@@ -80,7 +81,7 @@ spca_status SPCA(deflate_data_projection)(spca_int n, spca_int ld, int row_major
     return SPCA_OK;
 }
 
-/* The largest |x_ij - mean_j|, with lines of the storage as they lie. */
+/* max |x_ij - mean_j|, in the order of memory. */
 static real largest_deviation(spca_int n, spca_int p, spca_int ld, int row_major, const real *mean,
                               const real *X)
 {

@@ -1,11 +1,11 @@
-/* direct.c - components for callers who hold plain arrays: an operator is made on the stack, and
- * vectors are dense.  Other Cython packages get these by _core.pxd.
+/* direct.c - components for callers who hold plain arrays.  An operator is made on the stack, and
+ * vectors are dense.  Other Cython packages get these functions by _core.pxd.
  *
  * A power of two brings the entries near 1, as linalg/scaling.py does for the Python functions. */
 #include "real.h"
 #include "room.h"
 
-/* h with 4^h near the largest; 0 where that is 0 or not finite. */
+/* h with 4^h near the largest entry; 0 where that is 0 or not finite. */
 static int half_exponent(real largest)
 {
     int e = 0;
@@ -13,7 +13,7 @@ static int half_exponent(real largest)
     return e / 2;
 }
 
-/* max |x_ij| */
+/* max |x_ij|. */
 VECTORIZED_TO(real, largest_entry, (spca_int lines, spca_int length, spca_int ld, const real *X),
               (lines, length, ld, X))
 {
@@ -23,7 +23,7 @@ VECTORIZED_TO(real, largest_entry, (spca_int lines, spca_int length, spca_int ld
     return largest;
 }
 
-/* Its values times 4^h are A's. */
+/* An operator of A: its values times 4^h are those that A has. */
 static operator_t of_covariance(spca_int p, const real *A, spca_int ld, int *h)
 {
     operator_t op = {.n = p,
@@ -40,7 +40,7 @@ static operator_t of_covariance(spca_int p, const real *A, spca_int ld, int *h)
     return op;
 }
 
-/* Its values times 16^h are A's. */
+/* An operator of data: its values times 16^h are those of F'F/(n - 1). */
 static operator_t of_data(spca_int n, spca_int p, const real *X, spca_int ld, int row_major,
                           const real *mean, const real *weight, int *h)
 {
@@ -80,7 +80,8 @@ spca_int SPCA(gather)(spca_int p, const real *x, spca_int *index, real *value)
     return nnz;
 }
 
-/* x, with its entry of largest magnitude, the first if tied, positive. */
+/* x (p) <- the vector with these nonzeros, its entry of largest magnitude, the first if tied,
+ * positive. */
 static void scatter(spca_int p, spca_int nnz, const spca_int *index, const real *value, real *x)
 {
     spca_int top = 0;
@@ -92,7 +93,8 @@ static void scatter(spca_int p, spca_int nnz, const spca_int *index, const real 
     for (spca_int a = 0; a < nnz; a++) x[index[a]] = sign * value[a];
 }
 
-/* The nonzeros of x, which must be finite and not all zero. */
+/* The nonzeros of x; SPCA_NONFINITE or SPCA_ZERO_VECTOR where they are not finite or there are
+ * none. */
 static spca_status nonzeros(spca_int p, const real *x, spca_int *nnz, spca_int *index, real *value)
 {
     *nnz = SPCA(gather)(p, x, index, value);
@@ -100,7 +102,8 @@ static spca_status nonzeros(spca_int p, const real *x, spca_int *nnz, spca_int *
     return *nnz == 0 ? SPCA_ZERO_VECTOR : SPCA_OK;
 }
 
-/* An ascent from x: with at most k nonzeros or, where k is 0, within a bound of the l1 norm. */
+/* An ascent from x: truncated power to at most k nonzeros or, where k is 0, pmd within the bound.
+ * The objective is in the caller's units, 2^exponent times that of A. */
 static spca_status ascend(const operator_t *A, int exponent, spca_int k, double bound,
                           int nonnegative, spca_int max_iter, real tol, spca_stop stop, void *ctx,
                           real *x, real *work, spca_int *iwork, real *objective, spca_int *n_iter)
@@ -119,7 +122,7 @@ static spca_status ascend(const operator_t *A, int exponent, spca_int k, double 
     return status;
 }
 
-/* G = W'W factor of W (m x k by columns), without the tiles of matrix_product, which take 125 KB of
+/* G = W'W factor for W (m x k by columns), without matrix_product, whose tiles take 125 KB of
  * stack. */
 VECTORIZED(multiply, (spca_int m, spca_int k, const real *W, real factor, real *G),
            (m, k, W, factor, G))
@@ -129,7 +132,7 @@ VECTORIZED(multiply, (spca_int m, spca_int k, const real *W, real factor, real *
             G[a + b * k] = G[b + a * k] = factor * strands_dot(m, W + a * m, W + b * m);
 }
 
-/* G = A[index, index] */
+/* G (k x k) = A[index, index]. */
 static spca_status block_of(const operator_t *A, spca_int k, const spca_int *index, real *work,
                             real *G)
 {
@@ -142,6 +145,7 @@ static spca_status block_of(const operator_t *A, spca_int k, const spca_int *ind
     return is_finite(k * k, G) ? SPCA_OK : SPCA_NONFINITE;
 }
 
+/* x <- the leading eigenvector of A on the support of x, and *objective, its eigenvalue. */
 static spca_status refit(const operator_t *A, real *x, real *work, spca_int *iwork, real *objective)
 {
     spca_int *index = iwork, k;
@@ -156,7 +160,7 @@ static spca_status refit(const operator_t *A, real *x, real *work, spca_int *iwo
     return status;
 }
 
-/* v over its norm, at any scale, and 1 over that norm; whether it is not zero. */
+/* q = v/||v|| at any scale, and *inverse = 1/||v||; returns whether v is not zero. */
 static int over_norm(spca_int p, const real *v, real *q, real *inverse)
 {
     int e = 0;
@@ -171,17 +175,18 @@ static int over_norm(spca_int p, const real *v, real *q, real *inverse)
 /* Rounding is counted in units of this, so that squares keep their digits. */
 #define GRAIN (REAL_EPSILON * REAL_EPSILON)
 
-/* sum_j += (share a x_j)^2; a x_j may overflow. */
+/* sum_j += (share a x_j)^2; the order of products matters, since a x_j may overflow. */
 INLINE void add_squares(spca_int p, real share, real a, const real *x, real *sum)
 {
     for (spca_int j = 0; j < p; j++) sum[j] += share * (a * x[j]) * (share * (a * x[j]));
 }
 
-/* Whether q = v + V w, of those of t earlier columns that have a part in Q, is more than rounding.
- * Roundings add up as their squares do, and 16 times the root is no less than their sum for up to
- * 256 columns: `doubt` has those of v and of multiples of Q, to which come those of V and then of
- * coefficients.  Entries within 4 times the root become zero where they are more than the rest;
- * else they stay, since a column that depends on v would miss them. */
+/* Decides what of q = v + V w is more than rounding; V w is over those of the t earlier columns
+ * that have a part in Q.  Returns whether any entry is.  Roundings add up as their squares do, and
+ * 16 times the root of these is no less than their sum for up to 256 columns.  `doubt` has the
+ * squares for v and for multiples of Q; those for V and then for the coefficients are added here.
+ * Entries within 4 times the root become zero where they are more than the rest.  Otherwise they
+ * stay, since a column that depends on v would miss them. */
 INLINE int settle(spca_int p, spca_int t, const real *V, const real *Q, const real *w, real share,
                   real *doubt, real *q)
 {
@@ -207,11 +212,11 @@ INLINE int settle(spca_int p, spca_int t, const real *V, const real *Q, const re
     return any;
 }
 
-/* Gram-Schmidt, twice is enough (Parlett 1980, The Symmetric Eigenvalue Problem, section 6.9);
- * what may be rounding alone is taken for zero, and then q is made orthogonal once more.
- * A part is a sum of columns of V, whose multipliers w are kept with their signs: bounds made of
- * bounds of earlier parts would grow by a factor with each column.  There is room for this triangle
- * in work (p r), because the last column needs none and no column has a part after p that have. */
+/* Gram-Schmidt, twice is enough (Parlett 1980, The Symmetric Eigenvalue Problem, section 6.9).
+ * What may be rounding alone becomes zero, and then q is made orthogonal once more.  A part is a
+ * sum of columns of V, whose multipliers w are kept with their signs, because bounds made of bounds
+ * of earlier parts would grow by a factor with each column.  work (p r) has room for this triangle:
+ * the last column needs none, and no column has a part after p that have one. */
 VECTORIZED_TO(spca_status, parts_of,
               (spca_int p, spca_int r, const real *V, real epsilon, real *work, real *Q),
               (p, r, V, epsilon, work, Q))
@@ -256,6 +261,7 @@ spca_status SPCA(orthogonal_parts)(spca_int p, spca_int r, const real *V, real e
     return parts_of(p, r, V, epsilon, work, Q);
 }
 
+/* variance_t = q_t'A q_t for the orthogonal parts q_t of V; 0 where there is no part. */
 static spca_status explained(const operator_t *A, spca_int r, const real *V, real *work,
                              real *variance)
 {
@@ -266,8 +272,9 @@ static spca_status explained(const operator_t *A, spca_int r, const real *V, rea
     for (spca_int t = 0; t < r && status >= 0; t++) {
         real *q = Q + t * p;
         vector_t dense = {p, NULL, q};
-        if (largest_magnitude(p, q) == 0) continue;            /* in the span of the earlier */
-        (void)SPCA(forward)(A, dense, NULL, NULL, scratch, f); /* dense, and nobody stops it */
+        if (largest_magnitude(p, q) == 0) continue; /* in the span of earlier columns */
+        (void)SPCA(forward)(A, dense, NULL, NULL, scratch,
+                            f); /* of a dense array, and without stop, it cannot fail */
         variance[t] =
             A->symmetric_form ? strands_dot(p, q, f) : A->factor * strands_dot(A->m, f, f);
         if (!is_finite(1, variance + t)) status = SPCA_NONFINITE;
@@ -275,26 +282,29 @@ static spca_status explained(const operator_t *A, spca_int r, const real *V, rea
     return status;
 }
 
-/* ---- several components: a support is searched, the best values on it found, and the component
- * removed from a copy of A, until there are as many, or nothing is left but rounding.  A search
- * from one start multiplies data as they are where that is less than to form A, n p^2/2 for some
- * 10 n p a component, or n < p ---- */
+/* ---- several components: a support is searched, the best values on it are found, and the
+ * component is removed from a copy of A, until there are as many as asked for, or nothing is left
+ * but rounding.  A search from one start multiplies the data themselves where that is less work
+ * than to form A, which takes n p^2/2 against about 10 n p for a component, or where n < p ---- */
 
+/* Whether A is not formed, so that components are removed from a copy of the data. */
 static int unformed(spca_int n, spca_int p, spca_int r, const spca_search_plan *plan)
 {
     return plan->starts == 0 && n > 0 && (n < p || p > 10 + 20 * r);
 }
 
 typedef struct {
-    spca_int n, p, k; /* n = 0: of a matrix */
+    spca_int n, p, k; /* n: rows of the copied data; 0 where it is a matrix */
     const spca_search_plan *plan;
-    operator_t left;                             /* of data, what is left of A */
-    real *B, *G, *score, *vector, *value, *work; /* B: its matrix (p x p), or data (n x p) */
+    operator_t left; /* with copied data: the operator of what is left of A */
+    real *B, *G, *score, *vector, *value,
+        *work; /* B: what is left of A (p x p), or of the data (n x p) */
     spca_int *index, *iwork, *runs;
     double *objective;
     void *search_work;
 } components_t;
 
+/* Cuts the work, or only counts it. */
 static void components_room(components_t *c, spca_int n, spca_int r, room_t *room)
 {
     spca_int p = c->p, k = c->k, ends = c->plan->starts ? c->plan->ends : 1;
@@ -323,6 +333,7 @@ size_t SPCA(components_work)(spca_int n, spca_int p, spca_int k, spca_int r,
     return room.used;
 }
 
+/* sum_j = sum_i x_ij^2 (n x p by rows). */
 VECTORIZED(sums_of_squares, (spca_int n, spca_int p, const real *X, real *restrict sum),
            (n, p, X, sum))
 {
@@ -331,7 +342,7 @@ VECTORIZED(sums_of_squares, (spca_int n, spca_int p, const real *X, real *restri
         for (spca_int j = 0; j < p; j++) sum[j] += X[i * p + j] * X[i * p + j];
 }
 
-/* The largest variance that is left, and where it is. */
+/* The largest variance that is left, of variable *at. */
 static real top_variance(const components_t *c, spca_int *at)
 {
     spca_int p = c->p, step = c->n ? 1 : p + 1;
@@ -343,7 +354,7 @@ static real top_variance(const components_t *c, spca_int *at)
     return (c->n ? c->left.factor : 1) * variance[*at * step];
 }
 
-/* The support of the next component, in c->index; how many variables. */
+/* The support of the next component: *nnz variables in c->index. */
 static spca_status support(components_t *c, spca_int top, spca_stop stop, void *ctx, spca_int *nnz)
 {
     spca_search_counts counts;
@@ -367,6 +378,7 @@ static spca_status support(components_t *c, spca_int top, spca_stop stop, void *
     return status;
 }
 
+/* Removes a component from the copy. */
 static spca_status remove(components_t *c, spca_deflation deflation, vector_t x)
 {
     if (c->n && deflation == SPCA_SCHUR)
@@ -377,7 +389,7 @@ static spca_status remove(components_t *c, spca_deflation deflation, vector_t x)
     return SPCA(deflate_projection)(c->p, c->p, x, c->B, c->work);
 }
 
-/* X = (data - mean) weight, in rows. */
+/* X (n x p by rows) = range (data - mean) weight. */
 VECTORIZED(copy_data, (const operator_t *A, real *restrict X), (A, X))
 {
     spca_int down = A->row_major ? A->ld : 1, across = A->row_major ? 1 : A->ld;
@@ -390,7 +402,7 @@ VECTORIZED(copy_data, (const operator_t *A, real *restrict X), (A, X))
     }
 }
 
-/* A copy of A, or of its data, to remove components from. */
+/* Copies A, or its data, to remove components from. */
 static spca_status copied(components_t *c, const operator_t *A, int as_data)
 {
     spca_int p = c->p, n = as_data ? A->n : p;
@@ -424,6 +436,7 @@ static spca_status components(const operator_t *A, spca_int n, spca_int r, spca_
     for (spca_int t = 0; t < r; t++) variance[t] = 0;
     status = copied(&c, A, unformed(n, p, r, plan) && deflation != SPCA_HOTELLING);
     if (status < 0) return status;
+    /* each component: its support, its values there, and what is left without it */
     for (; *count < r; ++*count) {
         real most = top_variance(&c, &top);
         if (*count == 0) floor = 4 * REAL_EPSILON * (real)k * most;

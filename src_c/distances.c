@@ -1,22 +1,22 @@
 /* distances.c - differences between samples, variable by variable, for sparse clustering.
  *
- * T holds the data by columns, t_j of length n; pairs i < i' are in the order of
+ * T holds the data by columns t_j of length n; pairs i < i' are in the order of
  * scipy.spatial.distance.pdist.  Column j of the matrix D of Witten and Tibshirani (2010, JASA 105,
- * 713-726, section 4) is d(t_ij, t_i'j) over the pairs, with d(x, y) = |x - y| or (x - y)^2. Both
- * products with D form it anew as they go, n^2/2 differences a column:
+ * 713-726, section 4) is d(t_ij, t_i'j) over the pairs, with d(x, y) = |x - y| or (x - y)^2.  Both
+ * products with D form it anew as they go, n^2/2 differences for a column:
  *
  *     D w     one i at a time, GROUP columns together, vectorized over i';
  *     D'u     LANES columns together, vectorized over them, so that each u is read once for all.
  *
- * For squares D'u is a matrix product, and not made here.  Sums are made in an order that the width
- * of vectors does not change, over the pairs in two levels, so that rounding adds up to some 2n
- * units at most.  D w is kept in double, since there may be many columns.
- */
+ * For squares D'u is a matrix product, which is made elsewhere.  Sums have an order that the width
+ * of vectors does not change: over the pairs in two levels, so that rounding adds up to about 2n
+ * units at most.  D w is kept in double, since there may be many columns. */
 #include "real.h"
 
-enum { GROUP = 8, LANES = SPCA_LANES, PAIRS = SPCA_PART / 8 }; /* of a part */
+/* GROUP: columns of T together.  PAIRS: pairs of a part. */
+enum { GROUP = 8, LANES = SPCA_LANES, PAIRS = SPCA_PART / 8 };
 
-/* d_m += sum_l w_l |t_l[m] - from_l|, or of the squares */
+/* d_m += sum_l w_l |t_l[m] - from_l| over GROUP columns, or with the squares. */
 VECTORIZED(add_differences,
            (spca_int count, const real *const *t, const real *from, const real *w, int squared,
             double *restrict d),
@@ -39,6 +39,7 @@ VECTORIZED(add_differences,
         }
 }
 
+/* The arguments of either product. */
 typedef struct {
     spca_int n, b;
     const real *T, *w, *u;
@@ -47,13 +48,13 @@ typedef struct {
     double *out;
 } pairs_t;
 
-/* Sample i and all later ones, of samples from i to i1: the pairs before those of i. */
+/* The number of pairs before those of sample i with later samples. */
 static spca_int pairs_before(spca_int n, spca_int i)
 {
     return i * n - i * (i + 1) / 2;
 }
 
-/* The first sample before which there are so many pairs. */
+/* By bisection: the first sample before which there are so many pairs. */
 static spca_int sample_after(spca_int n, spca_int pairs)
 {
     spca_int low = 0, high = n - 1;
@@ -67,7 +68,7 @@ static spca_int sample_after(spca_int n, spca_int pairs)
     return low;
 }
 
-/* Some samples, of all variables: their pairs stay in cache. */
+/* The pairs of a part, for all variables; the sums stay in cache. */
 static void distances_part(void *context, spca_int part)
 {
     const pairs_t *s = context;
@@ -98,7 +99,7 @@ spca_status SPCA(add_distances)(spca_int n, spca_int b, const real *T, const rea
                     pairs_before(n, n) / PAIRS + 1, stop, ctx);
 }
 
-/* sum_l += sum_m u_m |x_ml - from_l| */
+/* sum_l += sum_m u_m |x_ml - from_l| for LANES columns. */
 VECTORIZED(add_products,
            (spca_int count, const real *u, const real *x, const real *from, double *sum),
            (count, u, x, from, sum))
@@ -109,7 +110,7 @@ VECTORIZED(add_products,
     for (int l = 0; l < LANES; l++) sum[l] += (double)part[l];
 }
 
-/* LANES variables. */
+/* y_j for the LANES variables of a part; work has them by rows. */
 static void products_part(void *context, spca_int part)
 {
     const pairs_t *s = context;

@@ -1,21 +1,21 @@
-/* ascent.c - orthomax rotations of many rows: all pairs of columns turned at once.
+/* ascent.c - orthomax rotations of many rows: all pairs of columns are turned at once.
  *
- * A planar rotation of the pair (a, b) by phi changes the criterion by
- * Re((exp(-4i phi) - 1)(D + iN))/4 (rotate.c); so N_ab is its derivative and -4 D_ab its second
- * derivative, and one read of the rows, which are rotated in tiles and summed (moments.c), gives N
- * and D of all pairs.  They are the gradient on the orthogonal group and the diagonal of the
- * Hessian, hence a step of the limited-memory BFGS method (Nocedal & Wright 2006, Numerical
- * Optimization, algorithm 7.4) from the inverse Hessian 1/(4|D + iN|): angles phi_ab, made one
- * after the other as planar rotations, which is a retraction.  In simple structure the Hessian is
- * close to its diagonal, and from a good start three or four reads suffice.
+ * A planar rotation of the pair (a, b) by phi changes the criterion by Re((exp(-4i phi) - 1)(D +
+ * iN))/4 (rotate.c).  So N_ab is its derivative, and -4 D_ab its second derivative.  One read of
+ * the rows, which are rotated in tiles and summed (moments.c), gives N and D of all pairs: the
+ * gradient on the orthogonal group and the diagonal of the Hessian.  Hence a step of the
+ * limited-memory BFGS method (Nocedal & Wright 2006, Numerical Optimization, algorithm 7.4) from
+ * the inverse Hessian 1/(4|D + iN|).  It gives angles phi_ab, which are made one after the other as
+ * planar rotations; that is a retraction.  In simple structure the Hessian is close to its
+ * diagonal, and from a good start three or four reads suffice.
  *
  * The start is the rotation of the rows of largest norm, which decide a sum of fourth powers.  If
  * it is not better than no rotation, or if a step does not ascend, a sweep of planar rotations over
- * the rows, which always ascends, takes its place.
+ * the rows takes its place; that always ascends.
  *
  * Steps are found in single precision for double too, in tiles whose sums are added in double; the
- * rows are only read.  At rest, the rows are rotated, and that all pairs of the rotated rows rest
- * is decided with the rounding of N, NOISE times the energy of the pair, counted against it; where
+ * rows are only read.  At rest, the rows are rotated.  Whether all pairs of the rotated rows rest
+ * is decided with the rounding of N, NOISE times the energy of the pair, counted against it.  Where
  * that leaves a doubt, all sums are in double from then on.  Columns so far below the others that
  * their fourth powers would be lost are left to sweeps, which scale each pair. */
 #include "ascent.h"
@@ -25,7 +25,7 @@
 #define MEMORY 8
 #define SUBSET_SWEEPS 40
 #define NOISE 0x1p-23
-#define FAINT 0x1p-80 /* fourth powers, where the largest entry is near 1 */
+#define FAINT 0x1p-80 /* fourth powers below this, where the largest entry is near 1, are lost */
 
 /* How many rows the start is found from. */
 static spca_int subset_rows(spca_int p, spca_int r)
@@ -33,14 +33,15 @@ static spca_int subset_rows(spca_int p, spca_int r)
     return min_int(p / 20, 400 * r) > 20 * r ? min_int(p / 20, 400 * r) : 20 * r;
 }
 
-/* s, of every s-th tile, so that 40 candidates stand for one row of the subset. */
+/* Rows of the start come from every s-th tile: s, so that 40 candidates stand for one row that is
+ * taken. */
 static spca_int tile_stride(spca_int p, spca_int r)
 {
     spca_int stride = p / (40 * subset_rows(p, r));
     return stride > 1 ? stride : 1;
 }
 
-/* Rows of every s-th tile, at most. */
+/* The most rows that every s-th tile has together. */
 static spca_int candidates(spca_int p, spca_int r)
 {
     return (p / SPCA_TILE / tile_stride(p, r) + 1) * SPCA_TILE;
@@ -48,7 +49,7 @@ static spca_int candidates(spca_int p, spca_int r)
 
 /* ---- passes --------------------------------------------------------------------------------- */
 
-/* x'y */
+/* x'y. */
 static double inner(spca_int n, const double *restrict x, const double *restrict y)
 {
     double sum = 0;
@@ -57,14 +58,14 @@ static double inner(spca_int n, const double *restrict x, const double *restrict
     return sum;
 }
 
-/* C = A'B, all r x r. */
+/* C = A'B, all r x r by columns. */
 static void cross(spca_int r, const double *A, const double *B, double *C)
 {
     for (spca_int b = 0; b < r; b++)
         for (spca_int a = 0; a < r; a++) C[b * r + a] = inner(r, A + a * r, B + b * r);
 }
 
-/* Criterion, N, D and energy of all pairs at R. */
+/* A pass: the criterion, and N, D and energy of all pairs, for the rotation R. */
 static spca_status evaluate(state_t *s, pass_t pass, const double *R)
 {
     spca_int r = s->r, q = 0;
@@ -96,11 +97,11 @@ static spca_status evaluate(state_t *s, pass_t pass, const double *R)
             s->level += 2 * sab;
         }
     }
-    return s->level <= DBL_MAX ? SPCA_OK : SPCA_NONFINITE; /* and |f| is below p times that */
+    return s->level <= DBL_MAX ? SPCA_OK : SPCA_NONFINITE; /* |f| is below p times that */
 }
 
-/* A power of two that brings the largest entry among every stride-th tile near 1; 0 where there is
- * none or all are subnormal. */
+/* The power of two that brings the largest entry among every stride-th tile near 1; 0 where there
+ * is none, or all are subnormal. */
 static double unit(const state_t *s, spca_int stride)
 {
     real top = 0;
@@ -113,8 +114,9 @@ static double unit(const state_t *s, spca_int stride)
     return top > 0 && exponent > least ? ldexp(1.0, -exponent) : 0;
 }
 
-/* Rows of large norm into subset (by columns): how many.  They are the largest among every
- * stride-th tile; of more that tie, as when all are equal, every second, third, ... is taken. */
+/* Copies rows of large norm to subset (by columns); returns how many.  They are the largest among
+ * every stride-th tile; where more of them tie, as when all are equal, every second, third, ... of
+ * these is taken. */
 static spca_int gather(const state_t *s, spca_int stride, spca_int room, float *norm, float *work,
                        spca_int *index, real *subset)
 {
@@ -142,8 +144,8 @@ static spca_int gather(const state_t *s, spca_int stride, spca_int room, float *
 /* ---- steps ---------------------------------------------------------------------------------- */
 
 typedef struct {
-    int surely, maybe; /* all pairs rest: whatever the rounding; but for rounding */
-    int saddle;        /* the pairs that do not rest are at minima */
+    int surely, maybe; /* whether all pairs rest, whatever the rounding; and but for rounding */
+    int saddle;        /* whether all pairs that do not rest are at minima */
 } rest_t;
 
 /* Whether all pairs rest, with the rounding of N for and against it. */
@@ -162,13 +164,13 @@ static rest_t pairs_at_rest(const state_t *s, pass_t pass, double tol)
     return rest;
 }
 
-/* 4 |D + iN|, bounded from below: the second derivative at the maximum over one pair. */
+/* 4 |D + iN|, bounded from below: minus the second derivative at the maximum over one pair. */
 static double stiffness(const state_t *s, spca_int q)
 {
     return 4 * fmax(hypot(s->D[q], s->N[q]), 1e-3 * s->energy[q]);
 }
 
-/* sum N^2/(2 stiffness): what a step by the diagonal of the Hessian would gain. */
+/* sum of N^2/(2 stiffness): what a step by the diagonal of the Hessian would gain. */
 static double expected_gain(const state_t *s)
 {
     double sum = 0;
@@ -177,7 +179,8 @@ static double expected_gain(const state_t *s)
     return sum / 2;
 }
 
-/* Angles of the next step: `kept` differences of angles and gradients lie in the rings X and V. */
+/* The angles of the next step, by the two loops of BFGS; `kept` differences of angles and gradients
+ * are in the rings X and V.  The largest angle is at most 1/2. */
 static void direction(const state_t *s, spca_int kept, spca_int newest, const double *X,
                       const double *V, double *angle)
 {
@@ -206,7 +209,7 @@ static void direction(const state_t *s, spca_int kept, spca_int newest, const do
         for (spca_int q = 0; q < n; q++) angle[q] *= 0.5 / largest;
 }
 
-/* R <- R times the planar rotations by angle_ab. */
+/* R <- R times the planar rotations by angle_ab, pair after pair. */
 static void turn_all(spca_int r, const double *angle, double *R)
 {
     for (spca_int a = 0; a < r; a++)
@@ -216,21 +219,23 @@ static void turn_all(spca_int r, const double *angle, double *R)
 
 /* ---- the iteration -------------------------------------------------------------------------- */
 
+/* A search for the rotation. */
 typedef struct {
     state_t s;
     float *norm, *work;
     spca_int *index;
     real *subset;
-    double *before, *slope, *angle; /* R and N before the step, and its angles */
-    double *X, *V;                  /* rings of differences of angles and of -N */
-    spca_int kept, newest;          /* of the rings */
+    double *before, *slope, *angle; /* R and N before the step, and the angles of the step */
+    double *X, *V;                  /* rings of differences of angles, and of -N */
+    spca_int kept, newest;          /* how many differences there are, and where the newest is */
     double gamma, tol, *R;
     spca_int max_iter, *n_iter;
-    pass_t pass, usual; /* of the sums as they stand, and of the next */
-    double shrink;      /* by what factor the last step lowered the expected gain, rooted */
+    pass_t pass, usual; /* the pass that made the sums as they are, and the usual next one */
+    double
+        shrink; /* the square root of the factor by which the last step lowered the expected gain */
 } search_t;
 
-/* The arrays of a search within work; *used: how long they are. */
+/* Cuts work into the arrays of a search; *used: their length. */
 static search_t lay_out(spca_int p, spca_int r, double *work, spca_int *used)
 {
     search_t m;
@@ -274,7 +279,7 @@ spca_int SPCA(orthomax_work)(spca_int p, spca_int r)
     return used;
 }
 
-/* Planar rotations of the rows, as many sweeps as `most`. */
+/* At most `most` sweeps of planar rotations of the rows. */
 static spca_status sweeps(search_t *m, spca_int most)
 {
     state_t *s = &m->s;
@@ -282,7 +287,7 @@ static spca_status sweeps(search_t *m, spca_int most)
                                m->n_iter);
 }
 
-/* The rows times what of R is still to apply. */
+/* Rotates the rows by what of R is still to apply. */
 static spca_status finish(search_t *m)
 {
     state_t *s = &m->s;
@@ -290,7 +295,7 @@ static spca_status finish(search_t *m)
     return evaluate(s, ROTATE, m->R);
 }
 
-/* R <- the rotation of the rows of largest norm, and its sums; where it is no better than none, R
+/* R <- the rotation of the rows of largest norm, with its sums.  Where it is no better than none, R
  * <- I and *better = 0. */
 static spca_status start(search_t *m, int *better)
 {
@@ -305,7 +310,7 @@ static spca_status start(search_t *m, int *better)
     status = evaluate(s, START, m->R);
     if (status == SPCA_STOPPED) return status;
     if (status == SPCA_NONFINITE || s->level > 0x1p100) {
-        s->range = unit(s, 1); /* the largest rows are in other tiles */
+        s->range = unit(s, 1); /* the largest rows are in tiles that were left out */
         status = evaluate(s, START, m->R);
     }
     if (status < 0) return status;
@@ -316,7 +321,7 @@ static spca_status start(search_t *m, int *better)
     return SPCA_OK;
 }
 
-/* One sweep over the rows, and the sums there; SPCA_OK: no pair was turned. */
+/* Makes one sweep over the rows, and the sums after it; SPCA_OK means that no pair was turned. */
 static spca_status sweep_once(search_t *m)
 {
     state_t *s = &m->s;
@@ -330,7 +335,8 @@ static spca_status sweep_once(search_t *m)
     return status < 0 ? status : SPCA_NOT_CONVERGED;
 }
 
-/* X <- angles, V <- -(change of N), where V'X is clearly positive. */
+/* Adds the angles of the step to the ring X and the change of -N to V, where their product is
+ * clearly positive. */
 static void remember(search_t *m)
 {
     spca_int n = m->s.pairs, next = (m->newest + 1) % MEMORY;
@@ -342,8 +348,8 @@ static void remember(search_t *m)
     m->kept = m->kept < MEMORY ? m->kept + 1 : MEMORY;
 }
 
-/* A quasi-Newton step, or a quarter of it.  *ascended = 0: neither ascends.  Where single precision
- * cannot decide that, the sums are in double from then on. */
+/* Makes a quasi-Newton step, or a quarter of it; *ascended = 0 where neither ascends.  Where single
+ * precision cannot decide that, the sums are in double from then on. */
 static spca_status step(search_t *m, int *ascended)
 {
     state_t *s = &m->s;
@@ -382,7 +388,7 @@ static spca_status step(search_t *m, int *ascended)
     return SPCA_OK;
 }
 
-/* Steps, or sweeps where a step does not ascend, until all pairs rest. */
+/* Makes steps, or sweeps where a step does not ascend, until all pairs rest. */
 static spca_status ascend(search_t *m)
 {
     state_t *s = &m->s;
@@ -397,7 +403,7 @@ static spca_status ascend(search_t *m)
         rest_t rest = pairs_at_rest(s, m->pass, m->tol);
         if (ascended && rest.surely && m->pass > TRIAL)
             return s->faint ? sweeps(m, m->max_iter - *m->n_iter) : SPCA_OK;
-        if (ascended && rest.maybe) { /* of the rotated rows too? */
+        if (ascended && rest.maybe) { /* whether the pairs of the rotated rows rest too */
             m->usual = rest.surely ? m->usual : PRECISE;
             m->pass = rest.surely ? ROTATE : PRECISE;
             status = evaluate(s, m->pass, m->R);

@@ -5,13 +5,15 @@
 
 enum { MOST_PARTS = 64, PART_ROWS = SPCA_LEAST(1 << 13) };
 
+/* What a pass over the rows does; U, S and G are the sums of moments.c. */
 typedef enum {
-    START,   /* as TRIAL, and the Gram matrix and the criterion of the rows as they are */
-    TRIAL,   /* single precision, rows only read */
-    ROTATE,  /* rows rotated, sums of the rounded rows in single precision */
-    PRECISE, /* rows rotated, sums in double */
+    START,   /* as TRIAL, and also the Gram matrix and the criterion of the rows without rotation */
+    TRIAL,   /* sums in single precision; the rows are only read */
+    ROTATE,  /* the rows are rotated; sums of the rounded rows in single precision */
+    PRECISE, /* the rows are rotated; sums in double */
 } pass_t;
 
+/* The state of a rotation. */
 typedef struct {
     spca_int p, r, pairs;
     double share, part; /* gamma/(1 + gamma)/p, 1/(1 + gamma) */
@@ -19,28 +21,31 @@ typedef struct {
     spca_stop stop;
     void *ctx;
     real *Y;
-    double *done, *local;          /* R so far applied to the rows; what is still to apply */
-    double *G0, *G, *S, *U, *half; /* Gram matrices at no rotation and now; sums of moments.c */
-    double *N, *D, *energy;        /* by pairs */
-    double f, level;               /* criterion/(1 + gamma), sum of ||y_i||^4 */
-    double fourth;                 /* sum of y_ij^4 at no rotation */
-    int faint;                     /* some pairs are left to sweeps */
+    double *done, *local; /* done: the rotation that the rows have had; local: what is still to
+                             apply to them */
+    double *G0, *G, *S, *U,
+        *half; /* G0, G: Gram matrices at no rotation and now; S, U: sums of moments.c */
+    double *N, *D, *energy; /* (pairs): N, D (rotate.c) and sum of (y_ia^2 + y_ib^2)^2 */
+    double f, level;        /* f: criterion/(1 + gamma); level: sum of ||y_i||^4 */
+    double fourth;          /* sum of y_ij^4 at no rotation */
+    int faint;              /* whether some pairs are left to sweeps */
     spca_run run;
-    double *scratch; /* of each part of a pass */
+    double *scratch; /* scratch of each part of a pass */
 } state_t;
 
-/* What a part of a pass has to itself: tiles of either precision, and sums. */
+/* The scratch of a part of a pass: tiles of either precision, and sums. */
 typedef struct {
     double *y, *z, *w, *square, *S, *U, *G, *fourth;
 } place_t;
 
-/* The next n of work, or NULL where only the length is asked for. */
+/* The next n numbers of work, or NULL where only the length is asked for. */
 static inline double *take(double *work, spca_int *used, spca_int n)
 {
     *used += n;
     return work ? work + *used - n : NULL;
 }
 
+/* Cuts the scratch of a part; *used: its length. */
 static inline place_t place_in(spca_int r, double *scratch, spca_int *used)
 {
     spca_int tile = (r + r % 2) * SPCA_TILE, n = r * r;
@@ -57,7 +62,7 @@ static inline place_t place_in(spca_int r, double *scratch, spca_int *used)
     return at;
 }
 
-/* Of part `part`. */
+/* The scratch of part `part`. */
 static inline place_t place_of(const state_t *s, spca_int part)
 {
     spca_int size;
@@ -65,15 +70,16 @@ static inline place_t place_of(const state_t *s, spca_int part)
     return place_in(s->r, s->scratch + part * size, &size);
 }
 
-/* How many parts of a pass have scratch at the same time, an eighth of the rows at most. */
+/* How many parts of a pass have scratch at the same time, which takes no more room than an eighth
+ * of the rows. */
 static inline spca_int places(spca_int p)
 {
     return p < PART_ROWS ? 1 : min_int(p / PART_ROWS, MOST_PARTS);
 }
 
-/* y = range times n rows from start on, in single precision; zeros behind the last. */
+/* y = range times n rows of Y from start on, as a tile in single precision; zeros fill it. */
 void SPCA(load_single)(const state_t *s, spca_int start, spca_int n, float *y);
 
-/* The sums of moments.c over all rows times local. */
+/* The sums of moments.c over all rows times local, into s, as the pass says. */
 spca_status SPCA(sum_moments)(state_t *s, pass_t pass);
 #endif

@@ -1,14 +1,14 @@
-/* moments.c - tiles of rows in the arithmetic of this compilation: rotated, and the sums over rows
- * that decide every planar rotation of their columns (rotate.c, ascent.c).
+/* moments.c - tiles of rows in the arithmetic of this compilation: they are rotated, and the sums
+ * over rows are made that decide every planar rotation of their columns (rotate.c, ascent.c).
  *
  * A tile is SPCA_TILE rows by columns; rows missing at the end of a matrix are zeros.  Columns are
- * taken two and two, so that each loop keeps its eight sums in registers and a column is read from
- * cache once for two others; an odd last column is paired with zeros. */
+ * taken two by two, so that each loop keeps its eight sums in registers, and a column is read from
+ * cache once for two others.  An odd last column is paired with zeros. */
 #include "real.h"
 
 #define ROWS SPCA_TILE
 
-/* z0, z1 += four columns y times four entries of two columns of R. */
+/* z0 += sum of c_l y_l and z1 += sum of d_l y_l over four columns y_l. */
 VECTORIZED(turn_block,
            (const double *c, const double *d, const real *restrict y, real *restrict z0,
             real *restrict z1),
@@ -23,7 +23,7 @@ VECTORIZED(turn_block,
     }
 }
 
-/* z0, z1 += c y, d y */
+/* z0 += c y, z1 += d y. */
 VECTORIZED(turn_rest,
            (double c, double d, const real *restrict y, real *restrict z0, real *restrict z1),
            (c, d, y, z0, z1))
@@ -37,7 +37,7 @@ VECTORIZED(turn_rest,
 
 void SPCA(tile_turn)(spca_int r, const double *R, const real *y, real *z)
 {
-    for (spca_int b = 0; b < r; b += 2) { /* of an odd r, the last column is made twice */
+    for (spca_int b = 0; b < r; b += 2) { /* for an odd r, the last column is made twice */
         const double *c = R + b * r, *d = R + min_int(b + 1, r - 1) * r;
         real *z0 = z + b * ROWS, *z1 = z0 + ROWS;
         spca_int a = 0;
@@ -49,8 +49,8 @@ void SPCA(tile_turn)(spca_int r, const double *R, const real *y, real *z)
         for (spca_int i = 0; i < ROWS; i++) z[r * ROWS + i] = 0;
 }
 
-/* For x of two columns and y of two others, X and Y their squares: the sums of x^2 y^2 and of
- * (X - Y) x y, in the order 00, 01, 10, 11. */
+/* For two columns x and two others y, X and Y their squares: the sums of x^2 y^2 and of (X - Y) x
+ * y, each in the order 00, 01, 10, 11. */
 VECTORIZED(block_sums,
            (const real *restrict x, const real *restrict X, const real *restrict y,
             const real *restrict Y, double *out),
@@ -80,7 +80,8 @@ VECTORIZED(block_sums,
     out[7] = (double)u11;
 }
 
-/* The same for a pair of neighbors, and their fourth powers. */
+/* For a pair of neighbors x and x1: the sums of x^2 x1^2 and (X - X1) x x1, and of their fourth
+ * powers. */
 VECTORIZED(pair_sums, (const real *restrict x, const real *restrict X, double *out), (x, X, out))
 {
     const real *x1 = x + ROWS, *X1 = X + ROWS;
@@ -99,7 +100,7 @@ VECTORIZED(pair_sums, (const real *restrict x, const real *restrict X, double *o
     out[3] = (double)f1;
 }
 
-/* Z = z^2 */
+/* Z_i = z_i^2. */
 VECTORIZED(squares, (spca_int n, const real *restrict z, real *restrict Z), (n, z, Z))
 {
     for (spca_int i = 0; i < n; i++) Z[i] = z[i] * z[i];
@@ -129,7 +130,7 @@ void SPCA(tile_moments)(spca_int r, const real *z, real *square, double *S, doub
     }
 }
 
-/* The sums of x y of two columns and two others, in the order 00, 01, 10, 11. */
+/* The sums of x y for two columns x and two others y, in the order 00, 01, 10, 11. */
 VECTORIZED(block_products, (const real *restrict x, const real *restrict y, double *out),
            (x, y, out))
 {
@@ -148,7 +149,7 @@ VECTORIZED(block_products, (const real *restrict x, const real *restrict y, doub
     out[3] = (double)g11;
 }
 
-/* norm += z^2; the sum of z^4. */
+/* norm_i += z_i^2; returns the sum of z_i^4. */
 VECTORIZED_TO(double, add_squares, (const real *restrict z, real *restrict norm), (z, norm))
 {
     real sum = 0;

@@ -1,11 +1,11 @@
-/* passes.c - the sums over all rows that a step of ascent.c is found from, by parts of some tiles,
- * whose sums are added in order. */
+/* passes.c - the sums over all rows from which a step of ascent.c is found.  A part has some tiles;
+ * sums of parts are added in order. */
 #include "ascent.h"
 #include "products.h"
 #include <string.h>
 
-/* Of a part: tiles, where there are few columns, and otherwise tiles times pairs of columns, which
- * take a twentieth of a second. */
+/* A part has so many tiles, where there are few columns; otherwise so many tiles times pairs of
+ * columns, which take a twentieth of a second. */
 enum { PART_TILES = 32, PART_PAIRS = SPCA_LEAST(1 << 17) };
 
 /* y = range x, in single precision. */
@@ -32,7 +32,7 @@ void SPCA(load_single)(const state_t *s, spca_int start, spca_int n, float *y)
     if (s->r % 2) memset(y + s->r * SPCA_TILE, 0, SPCA_TILE * sizeof(float));
 }
 
-/* z = rows of Y times local, written back. */
+/* n rows of Y from start on, times local: z, written back to Y. */
 static void rotate_rows(const state_t *s, spca_int start, spca_int n, real *y, real *z)
 {
     for (spca_int a = 0; a < s->r; a++) {
@@ -47,10 +47,10 @@ static void rotate_rows(const state_t *s, spca_int start, spca_int n, real *y, r
 typedef struct {
     const state_t *s;
     pass_t pass;
-    spca_int start, step; /* rows before the first part, and of a part */
+    spca_int start, step; /* the first row of part 0, and the rows of a part */
 } span_t;
 
-/* Sums of moments.c over some tiles of rows times local. */
+/* The sums of moments.c over the rows of a part, times local, as the pass says (ascent.h). */
 static void moments_part(void *context, spca_int part)
 {
     const span_t *span = context;
@@ -60,7 +60,8 @@ static void moments_part(void *context, spca_int part)
     float *w = (float *)at.w;
     spca_int r = s->r, size = (r + r % 2) * SPCA_TILE;
     spca_int first = span->start + part * span->step, end = min_int(first + span->step, s->p);
-    memset(at.S, 0, (size_t)(3 * r * r + 1) * sizeof(double)); /* U, G and fourth too */
+    memset(at.S, 0,
+           (size_t)(3 * r * r + 1) * sizeof(double)); /* S, U, G and fourth are side by side */
     for (spca_int start = first; start < end; start += SPCA_TILE) {
         spca_int n = min_int(SPCA_TILE, end - start);
         if (pass == START || pass == TRIAL) {
@@ -89,7 +90,7 @@ static void add(spca_int n, const double *x, double *sum)
     for (spca_int i = 0; i < n; i++) sum[i] += x[i];
 }
 
-/* The same over all rows: sums of parts, added in order. */
+/* The sums over all rows: places(p) parts at a time, whose sums are added in order. */
 spca_status SPCA(sum_moments)(state_t *s, pass_t pass)
 {
     spca_int r = s->r, tiles = PART_PAIRS / (r * r);

@@ -1,7 +1,7 @@
 /* rotate.c - orthomax rotations by planar rotations.
  *
  * Kaiser (1958), Psychometrika 23(3), 187-200 (gamma = 1); Clarkson & Jennrich (1988),
- * Psychometrika 53(2), 251-259 (the family).  Take columns x and y as complex numbers x + iy.
+ * Psychometrika 53(2), 251-259 (the family).  Take two columns x and y as complex numbers x + iy.
  * Turning the pair by phi, x' + iy' = exp(-i phi) (x + iy), multiplies z = (x + iy)^2 = u + iv by
  * exp(-2i phi), and
  *
@@ -13,19 +13,23 @@
  *     W = D + iN = sum z^2 - (gamma/p) S^2,
  *
  * which is largest at 4 phi = arg W = atan2(N, D), and nowhere else in |phi| <= pi/4.  The gain,
- * (|W| - D)/4, is never negative.  Columns stored in finite precision change W by a few
- * epsilon sum |z|^2; an N and a negative D below that are no reason to turn.
+ * (|W| - D)/4, is never negative.  Columns stored in finite precision change W by a few epsilon sum
+ * |z|^2; an N or a negative D below that is no reason to turn.
  *
  * Everything below is divided by 1 + gamma, so that |W| <= sum |z|^2 for every gamma. */
 #include "planar.h"
 
-#define TILE 2048 /* rows summed before the totals grow: errors stay near epsilon for any p */
+/* rows that are summed before they are added to the totals, so that errors stay near epsilon for
+ * any p */
+#define TILE 2048
 
+/* Sums over rows, of the numbers named (v is halved). */
 typedef struct {
     double u, v, uu, vv, uv;
 } sums_t;
 
-/* Sums of u, v/2, u^2, v^2/4 and uv/2 over the rows of range (x, y), in double for float too. */
+/* The sums of u, v/2, u^2, v^2/4 and uv/2 over the rows of range (x, y), in double for float too.
+ */
 VECTORIZED_TO(sums_t, pair_sums,
               (spca_int p, const real *restrict x, const real *restrict y, double range),
               (p, x, y, range))
@@ -53,7 +57,8 @@ VECTORIZED_TO(sums_t, pair_sums,
     return total;
 }
 
-/* phi, or 0 where turning gains nothing above tol; SPCA_NONFINITE when Y overflowed. */
+/* *phi: the angle for the pair, or 0 where turning gains no more than tol says.  SPCA_NONFINITE
+ * where Y has overflowed. */
 static spca_status pair_angle(spca_int p, const real *x, const real *y, double gamma, double tol,
                               double *phi)
 {
@@ -61,7 +66,7 @@ static spca_status pair_angle(spca_int p, const real *x, const real *y, double g
     sums_t sum = pair_sums(p, x, y, 1);
     *phi = 0;
     energy = sum.uu + 4 * sum.vv;
-    if (!(energy > 1e-250 && energy < 1e250)) { /* the same columns times a power of two */
+    if (!(energy > 1e-250 && energy < 1e250)) { /* again, with the columns times a power of two */
         int exponent;
         double largest = (double)fmax(largest_magnitude(p, x), largest_magnitude(p, y));
         if (largest == 0) return SPCA_OK;
@@ -78,7 +83,7 @@ static spca_status pair_angle(spca_int p, const real *x, const real *y, double g
     return SPCA_OK;
 }
 
-/* x, y <- c x + s y, c y - s x */
+/* x, y <- c x + s y, c y - s x. */
 VECTORIZED(turn, (spca_int p, real c, real s, real *restrict x, real *restrict y), (p, c, s, x, y))
 {
     for (spca_int i = 0; i < p; i++) {
@@ -102,7 +107,7 @@ void SPCA(turn_pair)(spca_int p, spca_int r, double c, double s, real *x, real *
 spca_status SPCA(planar_sweeps)(spca_int p, spca_int r, double gamma, spca_int max_iter, double tol,
                                 spca_stop stop, void *ctx, real *Y, double *R, spca_int *n_iter)
 {
-    spca_int resting = 0; /* pairs in a row that were left as they are */
+    spca_int resting = 0; /* pairs, one after another, that were left as they are */
     for (spca_int sweep = 0; sweep < max_iter; sweep++) {
         ++*n_iter;
         for (spca_int a = 0; a < r; a++)

@@ -1,9 +1,11 @@
 /* best_pairs.c - the pairs of variables with the largest x'Ax/x'Bx.
  *
- * The larger root of (b_i b_j - B_ij^2) l^2 - (a_i b_j + a_j b_i - 2 A_ij B_ij) l + a_i a_j -
- * A_ij^2 for each pair, of which B is regular. */
+ * For a pair (i, j) where B is regular, that is the larger root of (b_i b_j - B_ij^2) l^2 - (a_i
+ * b_j + a_j b_i - 2 A_ij B_ij) l + a_i a_j - A_ij^2, with a and b the diagonals. */
 #include "real.h"
 
+/* The larger root for A = [a A; A c] and B = [b B; B d]; -infinity where B is singular to the share
+ * `least`. */
 static double value_of(double a, double c, double A, double b, double d, double B, double least)
 {
     double square = b * d - B * B, middle = a * d / 2 + b * c / 2 - A * B, last = a * c - A * A;
@@ -26,6 +28,8 @@ spca_status spca_best_pairs(spca_int p, const double *A, const double *B, double
                            : value_of(A[i * p + i], A[j * p + j], A[i * p + j], B[i * p + i],
                                       B[j * p + j], B[i * p + j], least);
     }
+    /* the best pair that is left, until a variable is in two; pairs i < j stand row by row in work
+     */
     for (*count = 0; *count < most; ++*count, pair += 2) {
         double best = -HUGE_VAL;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;

@@ -1,38 +1,37 @@
 /* dspca.c - the semidefinite relaxation of sparse PCA, with its dual bound.
  *
- * With M = xx' the l1 norm squared of a unit x is 1'|M|1 = 1 + s(M), s(M) = sum of |M_ij| off the
- * diagonal, and dropping rank M = 1 leaves (d'Aspremont, El Ghaoui, Jordan & Lanckriet 2007, SIAM
- * Review 49, equations 2.4 and 2.7), over Tr M = 1, M semidefinite,
- *   penalized    max Tr(AM) - rho s(M)             = min lambda_max(A - Y),  |Y_ij| <= rho,
- *   constrained  max Tr(AM) subject to s(M) <= r   = min lambda_max(A - Y) + r max |Y_ij|,
- * where Y is symmetric with zero diagonal.  Any such Y bounds the relaxation, hence sparse PCA:
- * r = k - 1 holds for every unit x with k nonzeros.
+ * For M = xx', the squared l1 norm of a unit x is 1'|M|1 = 1 + s(M), s(M) the sum of |M_ij| off the
+ * diagonal.  Dropping rank M = 1 leaves (d'Aspremont, El Ghaoui, Jordan & Lanckriet 2007, SIAM
+ * Review 49, equations 2.4 and 2.7), over Tr M = 1, M semidefinite, penalized    max Tr(AM) - rho
+ * s(M)             = min lambda_max(A - Y),  |Y_ij| <= rho, constrained  max Tr(AM) subject to s(M)
+ * <= r   = min lambda_max(A - Y) + r max |Y_ij|, where Y is symmetric with zero diagonal.  Any such
+ * Y bounds the relaxation, hence sparse PCA: r = k - 1 holds for every unit x with k nonzeros.
  *
  * The two sets of M are handled in turn, by Douglas-Rachford splitting over-relaxed by alpha (the
  * alternating direction method of multipliers; Boyd et al. 2011, Foundations and Trends in Machine
- * Learning 3, sections 3.4.1 and 3.4.3):
- *   N = Z - C,  C = Z clipped to [-t, t] off the diagonal;  t = rho/sigma, or such that s(N) = r,
- *   M = projection of N - C + A/sigma on the semidefinite matrices of trace 1,
- *   Z <- Z + alpha (M - N).
- * Y = sigma C is feasible for the dual at every step.  M keeps the few eigenvalues above a level,
- * so that a part of the spectrum will do.  Symmetric matrices are stored by columns, and only
- * their upper triangles are read. */
+ * Learning 3, sections 3.4.1 and 3.4.3): N = Z - C,  C = Z clipped to [-t, t] off the diagonal;  t
+ * = rho/sigma, or such that s(N) = r, M = projection of N - C + A/sigma on the semidefinite
+ * matrices of trace 1, Z <- Z + alpha (M - N). Y = sigma C is feasible for the dual at every step.
+ * M keeps the few eigenvalues above a level, so a part of the spectrum is enough.  Symmetric
+ * matrices are stored by columns, and only their upper triangles are read. */
 #include "spectrum.h"
 
 static const double OVER_RELAXATION = 1.6;
-static const double PRESENT = 1e-3; /* of the trace: variables in a solution without products */
+static const double PRESENT =
+    1e-3; /* a variable without products is in a solution if it has this share of the trace */
 enum {
-    CHECKED_EVERY = 10, /* iterations: bounds, and the choice of sigma */
-    SLOWER_AFTER = 100  /* after which sigma changes a tenth as often, so that the steps converge */
+    CHECKED_EVERY = 10, /* iterations between bounds, and between changes of sigma */
+    SLOWER_AFTER =
+        100 /* after so many, sigma changes a tenth as often, so that the steps converge */
 };
 
-/* max(-t, min(z, t)) */
+/* max(-t, min(z, t)). */
 static double clipped(double z, double t)
 {
     return z > t ? t : z < -t ? -t : z;
 }
 
-/* S = N - C + A/sigma, of which N = Z - C. */
+/* S = N - C + A/sigma, where C = Z - N. */
 static void gradient_step(spca_int p, const double *A, const double *Z, const double *N,
                           double sigma, double *S)
 {
@@ -43,8 +42,9 @@ static void gradient_step(spca_int p, const double *A, const double *Z, const do
         }
 }
 
-/* M = argmin ||M - N + C - A/sigma||_F, M semidefinite of trace 1.  rank: that of the last M in,
- * of this one out. */
+/* M = argmin ||M - N + C - A/sigma||_F over semidefinite M of trace 1.  *rank: that of the last M
+ * before, of this M after.  A few eigenvalues more than the last rank are found; if all of them are
+ * above the level, twice as many. */
 static spca_status project(spectrum_t *e, const double *A, const double *Z, const double *N,
                            double sigma, spca_int *rank, double *M)
 {
@@ -65,9 +65,9 @@ static spca_status project(spectrum_t *e, const double *A, const double *Z, cons
     return composed(e, count, level, *rank, M);
 }
 
-/* t >= 0 with sum over i < j of (|Z_ij| - t)_+ = half, by Newton's method from a guess; 0 where the
- * sum is less.  The sum is convex and piecewise linear in t, so all steps but the first ascend, and
- * they end. */
+/* t >= 0 with sum over i < j of (|Z_ij| - t)_+ = half, by Newton's method from the guess t; 0 where
+ * the sum is less.  The sum is convex and piecewise linear in t, so all steps but the first ascend,
+ * and they end. */
 static double level_of(spca_int p, const double *Z, double half, double t)
 {
     for (int pass = 0;; pass++) {
@@ -101,9 +101,9 @@ static double shrink(spca_int p, const double *Z, double t, double *N)
     return sqrt(change);
 }
 
-/* The best feasible matrix near M: without the variables that N has left out, with trace 1, and
- * mixed with the best single variable until s(M) <= r.  Becomes best where its objective is above
- * primal. */
+/* The best feasible matrix near M: M without the variables that N has left out, with trace 1, and
+ * mixed with the best single variable (top) until s(M) <= r.  It becomes `best` where its objective
+ * is above *primal.  present (p): scratch. */
 static void improve(spca_int p, const double *A, const double *M, const double *N, int constrained,
                     double limit, spca_int top, double *present, double *best, double *primal)
 {
@@ -122,7 +122,7 @@ static void improve(spca_int p, const double *A, const double *M, const double *
         trace += M[j + j * p];
         product += A[j + j * p] * M[j + j * p];
     }
-    product /= trace; /* NaN where no variable is left, which is not above primal */
+    product /= trace; /* NaN where no variable is left, which is not above *primal */
     off /= trace;
     if (!constrained)
         objective = product - limit * off;
@@ -138,7 +138,7 @@ static void improve(spca_int p, const double *A, const double *M, const double *
     best[top + top * p] += share;
 }
 
-/* Y = sigma C in the dual; lowers *dual where its bound is better.  S is scratch. */
+/* The dual bound of Y = sigma C; lowers *dual where it is less.  S: scratch. */
 static spca_status bound_by(spectrum_t *e, const double *A, const double *Z, const double *N,
                             double sigma, int constrained, double limit, double *S, double *dual)
 {
@@ -161,8 +161,8 @@ static spca_status bound_by(spectrum_t *e, const double *A, const double *Z, con
     return status;
 }
 
-/* The bound of Y = A off the diagonal or, penalized, of A clipped there, by Gershgorin's circles.
- */
+/* The dual bound of Y = A off the diagonal or, penalized, of A clipped to [-rho, rho] there, by
+ * Gershgorin's circles. */
 static double first_bound(spca_int p, const double *A, int constrained, double limit)
 {
     double largest = 0, bound = A[0];
@@ -179,7 +179,7 @@ static double first_bound(spca_int p, const double *A, int constrained, double l
     return constrained ? bound + limit * largest * (1 + 4 * DBL_EPSILON) : bound;
 }
 
-/* ||.||_F of an upper triangle. */
+/* ||M||_F of a symmetric M by its upper triangle. */
 static double size_of(spca_int p, const double *M)
 {
     double square = 0;
@@ -202,10 +202,10 @@ static double advance(spca_int p, const double *M, const double *N, double *Z)
     return sqrt(square);
 }
 
-/* The factor by which sigma changes, while N and Y = sigma C stay.  A larger sigma makes the
- * distance of M from N small at the expense of the steps of N; each is taken relative to the size
- * of N or C.  That twice the second is to equal the first took the fewest iterations, over counts,
- * correlations and noise. */
+/* Changes sigma, while N and Y = sigma C stay, and returns the factor, 2 or 1/2.  A larger sigma
+ * makes the distance of M from N (apart) small at the expense of the steps of N (change); each is
+ * taken relative to the size of N or C.  Twice the second should equal the first: over counts,
+ * correlations and noise, that took the fewest iterations. */
 static double rebalance(spca_int p, double apart, double change, const double *N, double *Z)
 {
     double square = 0, scale;
@@ -234,6 +234,7 @@ spca_status spca_dspca(spca_int p, const double *A, int constrained, double limi
     spca_status status;
     for (spca_int j = 0; j < p; j++)
         if (A[j + j * p] > A[top + top * p]) top = j;
+    /* begins with the variable of largest variance alone */
     for (spca_int a = 0; a < p * p; a++) best[a] = Z[a] = N[a] = 0;
     best[top + top * p] = Z[top + top * p] = N[top + top * p] = 1;
     *primal = sigma = A[top + top * p];
@@ -242,6 +243,7 @@ spca_status spca_dspca(spca_int p, const double *A, int constrained, double limi
         double apart, change;
         int last = *n_iter == max_iter;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        /* both bounds, now and then */
         if (*n_iter > 0 && (*n_iter <= 3 || *n_iter % CHECKED_EVERY == 0 || last)) {
             improve(p, A, M, N, constrained, limit, top, present, best, primal);
             status = bound_by(&e, A, Z, N, sigma, constrained, limit, M, dual);
@@ -250,6 +252,7 @@ spca_status spca_dspca(spca_int p, const double *A, int constrained, double limi
         status = *dual - *primal <= tol * *dual ? SPCA_OK : SPCA_NOT_CONVERGED;
         if (status == SPCA_OK || last) break;
 
+        /* the step */
         status = project(&e, A, Z, N, sigma, &rank, M);
         if (status < 0) return status;
         apart = advance(p, M, N, Z);

@@ -1,6 +1,6 @@
 /* elastic_net.c - the path of the elastic net, given the matrix of products.
  *
- * For K = G + ridge I and targets c (of data: G = X'X, c = X'y) minimize over b
+ * For K = G + ridge I and targets c (of data: G = X'X, c = X'y) it minimizes over b
  *
  *     b'Kb - 2 c'b + 2 t ||b||_1
  *
@@ -9,28 +9,29 @@
  * r_j = t sign(b_j) on its support S and |r_j| <= t elsewhere.  While S and its signs s stay,
  *
  *     b_S = g - t d,   K_S g = c_S,   K_S d = s,
- *     r_j = u_j + t w_j,   u = c - G_S g,   w = G_S d,
+ *     r_j = u_j + t w_j,   u = c - G_S g,   w = G_S d.
  *
- * so that each support serves an interval of levels, which ends below where a variable joins,
- * u_j + t w_j = t or -t, or where one leaves, g_i = t d_i.  Both are computed anew for each
- * support, from the Cholesky factor K_S = R'R; nothing is carried along the path but R.
+ * So each support serves an interval of levels, which ends below where a variable joins, u_j + t
+ * w_j = t or -t, or where one leaves, g_i = t d_i.  Both are computed anew for each support, from
+ * the Cholesky factor K_S = R'R; only R is carried along the path.
  *
  * A variable that is a combination of the support, to rounding, is barred from joining. */
 #include "real.h"
 
-/* Of a variable that left in the last step, r_j = t s_j holds still, and does not again in this
- * step, but r_j = -t s_j may. */
+/* States of a variable.  One that left in the last step has r_j = t s_j still; it cannot join there
+ * again in this step, but it can where r_j = -t s_j. */
 enum { OUTSIDE, INSIDE, LEFT_ABOVE, LEFT_BELOW, BARRED };
 
+/* A support in order of joining, its factor, and its line. */
 typedef struct {
     spca_int p, room, count;
     const double *G;
-    double ridge, least; /* the smallest pivot, in units of K_jj */
+    double ridge, least; /* least: the smallest pivot, in units of K_jj */
     spca_int *index, *place;
     double *R, *sign, *g, *d, *u, *w;
 } support_t;
 
-/* Appends variable j; 0 where it is a combination of the others. */
+/* Appends variable j to the support; returns 0 where it is a combination of the others. */
 static int append(support_t *S, spca_int j, double sign)
 {
     double *r = S->R + S->count * S->room, pivot = S->G[j + j * S->p] + S->ridge;
@@ -55,12 +56,13 @@ static void leave(support_t *S, spca_int i)
     S->place[S->index[i]] = S->sign[i] > 0 ? LEFT_ABOVE : LEFT_BELOW;
     S->count = i;
     for (spca_int a = i + 1; a < last; a++) {
-        S->place[S->index[a]] = BARRED; /* unless it still is none */
+        S->place[S->index[a]] =
+            BARRED; /* it joins again, unless it has become a combination of the others */
         (void)append(S, S->index[a], S->sign[a]);
     }
 }
 
-/* x = K_S^-1 x */
+/* x <- K_S^-1 x. */
 static void solve(const support_t *S, double *x)
 {
     for (spca_int i = 0; i < S->count; i++) {
@@ -74,7 +76,7 @@ static void solve(const support_t *S, double *x)
     }
 }
 
-/* u -= g G_j, w += d G_j */
+/* u -= g G_j and w += d G_j, p entries. */
 VECTORIZED(accumulate, (spca_int p, const double *Gj, double g, double d, double *u, double *w),
            (p, Gj, g, d, u, w))
 {
@@ -84,7 +86,7 @@ VECTORIZED(accumulate, (spca_int p, const double *Gj, double g, double d, double
     }
 }
 
-/* g = K_S^-1 c_S, d = K_S^-1 s, u = c - G_S g, w = G_S d */
+/* The line of a support: g = K_S^-1 c_S, d = K_S^-1 s, u = c - G_S g, w = G_S d. */
 static void line_of(support_t *S, const double *c)
 {
     for (spca_int i = 0; i < S->count; i++) {
@@ -104,11 +106,12 @@ static void line_of(support_t *S, const double *c)
 /* Where the interval of levels of a support ends below. */
 typedef struct {
     double level;
-    spca_int joins, leaves; /* the variable, or the place in the support; else -1 */
+    spca_int joins,
+        leaves; /* the variable that joins, or the place in the support that leaves; else -1 */
     double sign;
 } end_t;
 
-/* The last event as the level falls from t to floor. */
+/* The first event as the level falls from t to floor; none where it reaches the floor. */
 static end_t end_of(const support_t *S, double t, double floor)
 {
     const double parallel = 64 * DBL_EPSILON;
@@ -128,7 +131,8 @@ static end_t end_of(const support_t *S, double t, double floor)
     return end;
 }
 
-/* Whether the support is that of the level t, to rounding. */
+/* Whether the support is the one of level t, to rounding: no b_i has the other sign, and no |r_j|
+ * is above t. */
 static int serves(const support_t *S, double t)
 {
     const double above = t * (1 + 1024 * DBL_EPSILON);
@@ -139,8 +143,8 @@ static int serves(const support_t *S, double t)
     return 1;
 }
 
-/* The support of a guess, if it is the answer: the one of level floor, or one of `room` variables
- * whose interval a joining variable ends. */
+/* Appends a guessed support; returns whether it is the answer: the one of level floor, or one of
+ * `limit` variables whose interval a joining variable ends. */
 static int guessed(support_t *S, spca_int limit, const double *c, double floor, spca_int guess,
                    const spca_int *index, const double *value, double *t)
 {
@@ -159,7 +163,7 @@ spca_status spca_elastic_net(spca_int p, spca_int limit, const double *G, const 
                              spca_stop stop, void *ctx, spca_int *index, double *value,
                              double *work, spca_int *iwork, spca_int *count, double *level)
 {
-    spca_int most = 8 * p + 64; /* steps; variables that leave are few */
+    spca_int most = 8 * p + 64; /* steps, at most; few variables leave */
     support_t S = {.p = p,
                    .room = limit,
                    .G = G,
@@ -177,6 +181,7 @@ spca_status spca_elastic_net(spca_int p, spca_int limit, const double *G, const 
     S.w = S.u + p;
     for (spca_int j = 0; j < p; j++) S.place[j] = OUTSIDE;
     if (guess == 0 || !guessed(&S, limit, c, floor, guess, index, value, &t)) {
+        /* the path from the largest level on */
         S.count = 0;
         for (spca_int j = 0; j < p; j++) S.place[j] = OUTSIDE;
         t = DBL_MAX;

@@ -1,24 +1,28 @@
 /* leading_eigenvector.c - the largest eigenvalue of a symmetric matrix in memory, and its vector.
  *
- * Householder reflections H_m to a tridiagonal T, each with one pass over what is left of the
- * matrix; bisection by the signs of the pivots of T - x I; and inverse iteration with h I - T, h
- * just above the eigenvalue, whose Cholesky factors exist without pivoting.  Where the signs of T's
- * neighbors are turned positive, the vector has no negative entries (Perron and Frobenius), so that
- * a positive start contains it, and solving adds only positive numbers.
+ * There are three steps: Householder reflections H_m to a tridiagonal T, each with one pass over
+ * what is left of the matrix; bisection by the signs of the pivots of T - x I; and inverse
+ * iteration with h I - T, h just above the eigenvalue, whose Cholesky factors exist without
+ * pivoting.  Where the signs of T's off-diagonal entries are turned positive, the vector has no
+ * negative entries (Perron and Frobenius).  So a positive start has a part along it, and solving
+ * adds only positive numbers.
  *
  * LAPACK's syevr rounds by the number of threads of BLAS, and takes 23 KB of stack with some
- * kernels of OpenBLAS; with few variables it takes longer to begin than this to end. */
+ * kernels of OpenBLAS.  With few variables it takes longer to begin than this takes to end. */
 #include "real.h"
 
 enum { SOLVES = 3 };
-#define LEAST (REAL_LEAST / REAL_EPSILON) /* of squares, beside those near 1 */
+#define LEAST                                                                                      \
+    (REAL_LEAST / REAL_EPSILON) /* squares below this, beside those near 1, count as 0             \
+                                 */
 
-/* G <- H G H for each H = I - tau v v' in turn: of the last one, w is what v w' + w v' removes once
- * the next row is read.  v_m is left in row m; d and e are those of T. */
+/* G <- H G H for each H = I - tau v v' in turn.  The update v w' + w v' of the last reflection is
+ * subtracted while the next row is read, so that each step makes one pass.  v_m stays in row m; d
+ * and e become the entries of T. */
 VECTORIZED(reduce, (spca_int k, real *G, real *tau, real *d, real *e, real *w, real *next),
            (k, G, tau, d, e, w, next))
 {
-    const real *before = NULL; /* v_(m-1) */
+    const real *before = NULL; /* v of the reflection before, or NULL */
     for (spca_int m = 0; m < k; m++) {
         real *v = G + m * k, rest = 0, inner = 0, *old = w;
         if (before)
@@ -49,7 +53,7 @@ VECTORIZED(reduce, (spca_int k, real *G, real *tau, real *d, real *e, real *w, r
     }
 }
 
-/* The first pivot of T - x I that is not negative; k: x is above all eigenvalues. */
+/* The first pivot of T - x I that is not negative; k where x is above all eigenvalues (Sturm). */
 static spca_int first_above(spca_int k, const real *d, const real *e, double x)
 {
     double pivot = -1, off = 0;
@@ -61,8 +65,9 @@ static spca_int first_above(spca_int k, const real *d, const real *e, double x)
     return k;
 }
 
-/* The largest eigenvalue of T, whose entries are near 1, between numbers as close as rounding;
- * returned: where the first block of T begins that has it. */
+/* Encloses the largest eigenvalue of T, whose entries are near 1, between numbers as close as
+ * rounding.  Tiny e_i become 0, which cuts T into blocks; returns where the first block that has
+ * the eigenvalue begins. */
 static spca_int enclose(spca_int k, const real *d, real *e, double *lower, double *upper)
 {
     double low = -HUGE_VAL, high = -HUGE_VAL, size = 0;
@@ -92,14 +97,15 @@ static spca_int enclose(spca_int k, const real *d, real *e, double *lower, doubl
     return block;
 }
 
-/* z: the unit vector of T for its eigenvalue just below high, in the block that begins there. */
+/* z: the eigenvector of T for its eigenvalue just below `high`, in the block that begins there; 0
+ * elsewhere. */
 static void solve(spca_int k, const real *d, const real *e, double high, spca_int block,
                   real *pivot, real *z)
 {
     spca_int end = block;
-    double last = 1, least = DBL_EPSILON / 4; /* beside entries near 1 */
+    double last = 1, least = DBL_EPSILON / 4; /* the least pivot, beside entries near 1 */
     for (spca_int i = 0; i < k; i++) z[i] = 0;
-    do { /* h I - T = L D L', all of whose pivots are positive */
+    do { /* h I - T = L D L', whose pivots are positive */
         double off = end > block ? (double)e[end - 1] : 0;
         last = fmax(high - (double)d[end] - off * off / last, least);
         pivot[end] = (real)last;
@@ -119,7 +125,8 @@ static void solve(spca_int k, const real *d, const real *e, double high, spca_in
     }
 }
 
-/* Leaves the variables that have more than zeros in G; used (k) says which.  How many. */
+/* Moves the part of G without zero rows together; used (k) says which variables it has.  Returns
+ * how many. */
 static spca_int without_zeros(spca_int k, real *G, real *used)
 {
     spca_int c = 0, d = 0;
@@ -135,14 +142,15 @@ static spca_int without_zeros(spca_int k, real *G, real *used)
     return c;
 }
 
-/* Of G without zeros; x <- H_0 H_1 .. z. */
+/* The largest eigenvalue of G, which has no zero row, and its vector x = H_0 H_1 .. z. */
 static real leading(spca_int k, real *G, real *work, real *x)
 {
     real *tau = work, *d = tau + k, *e = d + k, *w = e + k;
     int exponent = 0;
     double low, high;
     spca_int block;
-    (void)frexp(largest_magnitude(k * k, G), &exponent); /* so that squares have a place */
+    (void)frexp(largest_magnitude(k * k, G),
+                &exponent); /* so that squares neither over- nor underflow */
     for (spca_int i = 0; i < k * k; i++) G[i] = ldexp(G[i], -exponent);
     reduce(k, G, tau, d, e, w, w + k);
     block = enclose(k, d, e, &low, &high);
@@ -168,7 +176,8 @@ spca_status SPCA(leading_eigenvector)(spca_int k, real *G, real *work, real *val
         vector[b] = used[b] != 0 ? vector[--last] : 0;
         if (used[b] == 0) zero = b;
     }
-    if (zero >= 0 && (c == 0 || *value < 0)) { /* the others have negative eigenvalues alone */
+    if (zero >= 0 &&
+        (c == 0 || *value < 0)) { /* all other eigenvalues are negative, so that 0 is the largest */
         for (spca_int b = 0; b < k; b++) vector[b] = b == zero;
         *value = 0;
     }

@@ -2,31 +2,32 @@
  *
  * maximize u'F v subject to ||u|| = ||v|| = 1, ||v||_1 <= c, and in the two-way form ||u||_1 <= c_u
  * (Witten, Tibshirani & Hastie 2009, Biostatistics 10(3), sections 2.2 and 3.2).  By turns u
- * maximizes u'(F v) and v maximizes (F'u)'v: each is a soft threshold at the level that its bound
- * sets (threshold.c), or, without a bound, the vector over its norm.
+ * maximizes u'(F v) and v maximizes (F'u)'v.  Each is a soft threshold at the level that its bound
+ * sets (threshold.c) or, without a bound, the vector over its norm.
  *
- * Without a bound on u, F'u is A v over a number: v <- argmax (A v)'w needs A alone, and for
+ * Without a bound on u, F'u is A v over a number.  So v <- argmax (A v)'w needs A alone, and for
  * positive semidefinite A its objective v'Av never decreases (ascent.h).
  *
- * Of a quotient v'Av/v'Bv (operator.c) A v has the multiple of QQ'v that makes the same step raise
- * it.  In the two-way form d = u'F v/sqrt(v'Bv) is maximized: with b = v'Bv, u'F w > d sqrt(w'Bw)
- * follows over unit w from u'F w > d (w'Bw + b)/(2 sqrt(b)), hence from a step that raises
+ * With a quotient v'Av/v'Bv (operator.c), A v has the multiple of QQ'v that makes the same step
+ * raise it.  In the two-way form d = u'F v/sqrt(v'Bv) is maximized.  Let b = v'Bv.  Over unit w,
+ * u'F w > d sqrt(w'Bw) follows from u'F w > d (w'Bw + b)/(2 sqrt(b)), hence from a step that raises
  * w'F'u + (u'F v/b) w'QQ'v.
  *
- * The entries of A v below the level do not matter, and the entries above any tau give the level or
- * a better tau.  Let L be the level that they give by themselves.  If L >= tau, it is the level of
- * all.  Otherwise the level of all is at least L: a further entry smaller than all others raises
- * ||s||_1/||s||, for with S = sum s_i, Q = sum s_i^2 and x <= min s_i <= Q/S,
- * (S + x)^2/(Q + x^2) >= S^2/Q. */
+ * The entries of A v below the level do not matter, and the entries above any tau give the level,
+ * or a better tau.  Let L be the level that they give by themselves.  If L >= tau, it is the level
+ * of all.  Otherwise the level of all is at least L, because a further entry, smaller than all
+ * others, raises ||s||_1/||s||: with S = sum s_i, Q = sum s_i^2 and x <= min s_i <= Q/S, (S +
+ * x)^2/(Q + x^2) >= S^2/Q. */
 #include "ascent.h"
 
 typedef struct {
     double bound;
     int nonnegative;
-    double *level, *change; /* the last level, and by how much it moved */
+    double *level, *change; /* the last level, and by which share it moved */
 } bound_t;
 
-/* Drops the zeros of x (n) and lists where the others stood: list, where given, or 0..n-1. */
+/* Drops the zeros of x (n), and writes the positions of the others, in the list or 0 .. n - 1, to
+ * index; returns how many there are. */
 static spca_int compress(spca_int n, const spca_int *list, real *x, spca_int *index)
 {
     spca_int nnz = 0;
@@ -38,7 +39,8 @@ static spca_int compress(spca_int n, const spca_int *list, real *x, spca_int *in
     return nnz;
 }
 
-/* Whether v, of unit norm, may be compared with the vectors that the iteration makes. */
+/* Whether v, of unit norm, is feasible, so that its objective may be compared with those of later
+ * vectors. */
 static int satisfies(vector_t v, double bound, int nonnegative)
 {
     double sum = 0;
@@ -50,7 +52,7 @@ static int satisfies(vector_t v, double bound, int nonnegative)
     return sum <= bound * (1 + 64 * (double)REAL_EPSILON) && !(nonnegative && negative);
 }
 
-/* A start over its norm or, where no iteration will follow, brought within the bound. */
+/* Divides a start by its norm or, where no iteration will follow (final), makes it feasible. */
 static spca_status prepare(spca_int *nnz, spca_int *index, real *value, double bound,
                            int nonnegative, int final, real *work)
 {
@@ -65,8 +67,8 @@ static spca_status prepare(spca_int *nnz, spca_int *index, real *value, double b
     return *nnz > 0 ? SPCA_OK : SPCA_ZERO_VECTOR;
 }
 
-/* next = argmax (A v)'w over the feasible w, by its nonzeros; *level: in, a guess of the level, or
- * 0 for none: then some of the largest entries give one. */
+/* next = argmax (A v)'w over the feasible w, by its nnz nonzeros.  *level in: a guess of the level,
+ * or 0 for none, when some of the largest entries give one; out: the level. */
 static spca_status maximize(const operator_t *A, vector_t v, double bound, int nonnegative,
                             spca_stop stop, void *ctx, real *work, double *level, spca_int *nnz,
                             spca_int *index, real *next, real *quadratic)
@@ -85,24 +87,26 @@ static spca_status maximize(const operator_t *A, vector_t v, double bound, int n
         for (spca_int a = 0; some && a < count; a++)
             tau = a == 0 ? fabs(next[a]) : fmin(tau, fabs(next[a]));
         *level = 0;
-        if (count > 0) /* finite entries always have one */
+        if (count > 0) /* finite entries always have a level */
             (void)SPCA(l1_threshold)(count, next, bound, nonnegative, A->run, work, next, level);
         if (tau == 0 || *level >= (double)tau) {
             *nnz = compress(count, index, next, index);
             return SPCA_OK;
         }
-        *level *= 1 - 64 * (double)REAL_EPSILON; /* against rounding */
+        *level *= 1 - 64 * (double)REAL_EPSILON; /* a little less, against rounding */
         tau = some || *level < 0.999 * (double)tau ? (real)*level : 0;
         some = 0;
     }
 }
 
-/* next = argmax (A v)'w, the level guessed from the last one and its change. */
+/* next = argmax (A v)'w, with a level guessed from the last one and its change. */
 static spca_status step(ascent_t *s, const void *solver)
 {
     const bound_t *o = solver;
     vector_t v = {*s->nnz, s->index, s->value};
-    double level = *o->level * (1 - fmin(0.3, fmax(0.01, 4 * *o->change))); /* what to expect */
+    double level =
+        *o->level * (1 - fmin(0.3, fmax(0.01, 4 * *o->change))); /* below what is expected, so that
+                                                                    one pass is enough most often */
     real quadratic;
     spca_status status = maximize(&s->A, v, o->bound, o->nonnegative, s->stop, s->ctx, s->work,
                                   &level, &s->count, s->next_index, s->next, &quadratic);

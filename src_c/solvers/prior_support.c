@@ -1,26 +1,28 @@
-/* prior_support.c - which variables a loading has whose normal prior has a sparse precision.
+/* prior_support.c - the support of a loading whose normal prior has a sparse precision.
  *
- * maximize r_S'K_S^-1 r_S - log det K_S, K = aI + L, over supports S, greedily.  With K_S = GG', G
- * by rows in the order of joining, a variable j outside S adds
+ * It maximizes r_S'K_S^-1 r_S - log det K_S, K = aI + L, over supports S, greedily.  Let K_S = GG',
+ * with G by rows in the order of joining.  A variable j outside S adds
  *
  *     rest_j^2/d_j - log d_j,   rest_j = r_j - g_j'G^-1 r_S,   d_j = K_jj - g_j'g_j,   Gg_j = K_Sj.
  *
- * When i joins, each g_j gets one more entry, (K_ij - g_i'g_j)/sqrt(d_i).  These die away with the
- * distance of i and j among the neighbors in L, so the columns of all g_j are kept sparse, linked
- * by variable as well: an entry below DROP sqrt(d_j) changes d_j by its square alone.
+ * When i joins, each g_j gets one more entry, (K_ij - g_i'g_j)/sqrt(d_i).  These entries die away
+ * with the distance of i and j among the neighbors in L.  So the columns of all g_j are kept
+ * sparse, and linked by variable as well; an entry below DROP sqrt(d_j) is left out, since it
+ * changes d_j by its square alone.
  *
  * Source: Khanna, Ghosh, Poldrack & Koyejo (2015, AISTATS), Sparse submodular probabilistic PCA. */
 #include "real.h"
 
 #define DROP 1e-10
-enum { GROUP = 64 }; /* variables whose largest gain is kept */
+enum { GROUP = 64 }; /* variables of a group, whose largest gain is kept */
 
+/* The gain of each variable, -infinity in S, and the largest of each group. */
 typedef struct {
     spca_int p;
     double *gain, *greatest;
 } gains_t;
 
-/* Over the variables of one group. */
+/* The largest gain of a group, computed anew. */
 static void compare(const gains_t *g, spca_int group)
 {
     spca_int end = min_int(g->p, (group + 1) * GROUP);
@@ -29,24 +31,27 @@ static void compare(const gains_t *g, spca_int group)
     g->greatest[group] = best;
 }
 
-/* The first of the largest gain. */
+/* The first variable of the largest gain. */
 static spca_int best_variable(const gains_t *g)
 {
     spca_int groups = (g->p + GROUP - 1) / GROUP, group = 0;
     for (spca_int b = 1; b < groups; b++)
         if (g->greatest[b] > g->greatest[group]) group = b;
     spca_int j = group * GROUP, last = min_int(g->p, j + GROUP) - 1;
-    while (j < last && g->gain[j] != g->greatest[group]) j++; /* NaN */
+    while (j < last && g->gain[j] != g->greatest[group])
+        j++; /* the end stops it where a gain is NaN */
     return j;
 }
 
-/* A row that is gathered: its variables outside S, and the step of the last row that had each. */
+/* A row that is gathered: its entries at variables outside S, listed in `touched`; stamp: the step
+ * of the last row that had a variable. */
 typedef struct {
     const double *gain;
     double *row;
     spca_int *stamp, *touched, count;
 } row_t;
 
+/* row_j += x, unless j is in S. */
 static inline void add(row_t *w, spca_int j, double x, spca_int step)
 {
     if (w->gain[j] == -HUGE_VAL) return;
@@ -69,6 +74,7 @@ spca_status spca_prior_support(spca_int p, const spca_int *indptr, const spca_in
     row_t w = {g.gain, d + 2 * p, iwork, iwork + p, 0};
     spca_int *head = iwork + 2 * p, *start = head + p;
     spca_int *variable = entries, *next = entries + room, *column = entries + 2 * room, used = 0;
+    /* gains of single variables */
     for (spca_int j = 0; j < p; j++) {
         rest[j] = r[j];
         d[j] = a;
@@ -83,6 +89,7 @@ spca_status spca_prior_support(spca_int p, const spca_int *indptr, const spca_in
         double root = sqrt(d[i]);
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         if (!(g.gain[i] > -HUGE_VAL)) return SPCA_NONFINITE;
+        /* i joins */
         start[s] = used;
         chosen[s] = i;
         *count = s + 1;
@@ -94,6 +101,7 @@ spca_status spca_prior_support(spca_int p, const spca_int *indptr, const spca_in
         for (spca_int e = head[i]; e >= 0; e = next[e])
             for (spca_int f = start[column[e]]; f < start[column[e] + 1]; f++)
                 add(&w, variable[f], -value[e] * value[f], s);
+        /* one more entry of each g_j: rest_j, d_j and gains change */
         if (used + w.count > room) return SPCA_NOT_CONVERGED;
         for (spca_int t = 0; t < w.count; t++) {
             spca_int j = w.touched[t];

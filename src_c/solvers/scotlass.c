@@ -1,34 +1,35 @@
 /* scotlass.c - one component of bounded l1 norm, orthogonal to the earlier loadings.
  *
  * maximize v'Av subject to ||v|| = 1, ||v||_1 <= c, Q'v = 0 (Jolliffe, Trendafilov & Uddin 2003,
- * Journal of Computational and Graphical Statistics 12(3), equations 4 to 6), Q an orthonormal
- * basis of the earlier loadings.  Each step maximizes a'w, a = A v, over ||w|| <= 1, ||w||_1 <= c,
- * Q'w = 0, a convex problem, and an indefinite A is shifted (ascent.h).
+ * Journal of Computational and Graphical Statistics 12(3), equations 4 to 6), where Q is an
+ * orthonormal basis of the earlier loadings.  Each step maximizes a'w, a = A v, over ||w|| <= 1,
+ * ||w||_1 <= c, Q'w = 0, a convex problem.  An indefinite A is shifted (ascent.h).
  *
  * The step has t constraints and is solved by its dual in R^t: minimize over mu
  *
  *     h(mu) = max w'b,   b = a - Q mu,   over ||w|| <= 1, ||w||_1 <= c,
  *
  * whose maximizer w(mu) is a soft threshold (threshold.c).  h is convex with gradient -Q'w.  Let S
- * be the support of w, j its size, sigma the signs there, and s = S(b, level), so that
- * w_S = s/||s|| = (c/j) sigma + r u with u orthogonal to sigma, ||u|| = 1, r^2 = 1 - c^2/j.  Then
+ * be the support of w, j its size, sigma the signs there, and s = S(b, level), so that w_S =
+ * s/||s|| = (c/j) sigma + r u with u orthogonal to sigma, ||u|| = 1, r^2 = 1 - c^2/j.  Then
  *
  *     h'' = Q_S'(I - sigma sigma'/j - uu') Q_S/||s||,   or Q_S'(I - ww') Q_S/||s|| at level 0,
  *
  * and Newton steps, damped as Levenberg and Marquardt do, end where Q'w = 0.  There w is optimal.
  *
- * Where no unit vector attains the maximum, the magnitudes of b tie, w(mu) jumps, and the steps
- * come to no end with Q'w = 0. */
+ * Where no unit vector attains the maximum, the magnitudes of b tie and w(mu) jumps, so the steps
+ * do not come to an end with Q'w = 0. */
 #include "ascent.h"
 
+/* Newton steps, at most. */
 enum { STEPS = 200 };
 
-/* What h is made of at one mu. */
+/* The dual at one mu. */
 typedef struct {
-    double value, largest; /* h, and the largest |q_i'w| */
+    double value, largest; /* h, and the largest |q_l'w| */
 } dual_t;
 
-/* b = a - Q mu */
+/* b = a - Q mu. */
 static void subtract_span(spca_int p, spca_int t, const real *Q, const real *a, const double *mu,
                           real *b)
 {
@@ -36,7 +37,7 @@ static void subtract_span(spca_int p, spca_int t, const real *Q, const real *a, 
     for (spca_int l = 0; l < t; l++) axpy(p, (real)-mu[l], Q + l * p, b);
 }
 
-/* b = a - Q mu and w = w(mu), with the gradient -Q'w. */
+/* At mu: b = a - Q mu, w = w(mu) and its level, the gradient -Q'w, and h.  work (p). */
 static spca_status evaluate(spca_int p, spca_int t, const real *Q, const real *a, const double *mu,
                             double bound, real *b, real *w, real *work, double *level,
                             double *gradient, dual_t *h)
@@ -56,8 +57,8 @@ static spca_status evaluate(spca_int p, spca_int t, const real *Q, const real *a
     return SPCA_OK;
 }
 
-/* H = h'' ||s|| (t x t), by its lower triangle; returns ||s|| or, where all of w are at the level,
- * ||b|| there. */
+/* H (t x t, its lower triangle) = h'' ||s||; returns ||s|| or, where all nonzeros of w are at the
+ * level so that s = 0, the norm of b there.  z (t): scratch. */
 static double curvature(spca_int p, spca_int t, const real *Q, const real *b, const real *w,
                         double level, double bound, const double *gradient, double *z, double *H)
 {
@@ -116,6 +117,8 @@ spca_status SPCA(orthogonal_l1_threshold)(spca_int p, spca_int t, const real *a,
             slope += gradient[l] * step[l];
             step[l] += mu[l];
         }
+        /* a step is kept if it lowers h enough, or halves the largest |q_l'w|; otherwise it is
+         * damped more */
         status = evaluate(p, t, Q, a, step, bound, b, trial, scratch, &new_level, next, &new);
         if (status < 0) return status;
         if (new.value <= h.value + slope / 4 || new.largest <= h.largest / 2) {
@@ -173,7 +176,7 @@ spca_status SPCA(scotlass)(const operator_t *A, spca_int t, const real *Q, doubl
             mu[l] = (double)strands_dot(p, Q + l * p, a);
         status =
             SPCA(orthogonal_l1_threshold)(p, t, a, Q, bound, stop, ctx, mu, rest, dwork + t, next);
-        /* v is feasible, and the step would leave the sphere */
+        /* v is feasible, but no unit vector attains the maximum of the step */
         if (status == SPCA_ZERO_VECTOR && feasible) return SPCA_NOT_CONVERGED;
         if (status < 0) return status;
         for (spca_int i = 0; i < p; i++) same = same && (next[i] == 0) == (v[i] == 0);

@@ -1,32 +1,35 @@
-/* shaped.c - the semidefinite relaxation under what is known of the variables, with its dual bound.
+/* shaped.c - the semidefinite relaxation with groups and signs of variables, with its dual bound.
  *
- * By units u of variables, of weights m_u (0 of those that are included) and K what a cardinality
- * leaves, M = xx' meets
+ * Let the units u of variables have weights m_u (0 for included ones), and let K be what a
+ * cardinality leaves.  M = xx' meets
  *     sum_{u != v} sqrt(m_u m_v) ||M_uv||_F + sum_i d_i M_ii <= 0,    d_i = m_u - K,
- * and M_ij s_i s_j >= 0 for entries of signs s.  Let Y = r (G + D) - N, ||G_uv||_F <=
- * sqrt(m_u m_v), D the diagonal of the second sum, and N_ij s_i s_j >= 0.  Then Tr YM <= 0, so that
+ * and M_ij s_i s_j >= 0 for entries of signs s.  Let Y = r (G + D) - N, where ||G_uv||_F <=
+ * sqrt(m_u m_v), D is the diagonal of the second sum, and N_ij s_i s_j >= 0.  Then Tr YM <= 0, so
  * the largest eigenvalue of A - Y is a bound.  A penalty r costs r times the sums instead.
  *
- * Alternating directions (Boyd et al. 2011) between matrices M of trace 1 and those Z of the
- * constraint, Y = rho U. */
+ * Alternating directions (Boyd et al. 2011) go between matrices M of trace 1 and matrices Z of the
+ * constraint, with Y = rho U. */
 #include "spectrum.h"
 
-enum { CHECKED_EVERY = 10 }; /* iterations: bounds, and the choice of rho */
+enum { CHECKED_EVERY = 10 }; /* iterations between bounds, and changes of rho */
 
+/* The constraint. */
 typedef struct {
     spca_int p, units;
-    const spca_int *unit;            /* (p) */
-    const double *weight, *diagonal; /* (units x units): sqrt(m_u m_v), 0 of u = v; (p): d */
-    const int8_t *signs;             /* (p) or NULL */
-    double *norm;                    /* (units x units) scratch */
+    const spca_int *unit; /* (p) */
+    const double *weight,
+        *diagonal;       /* weight (units x units): sqrt(m_u m_v), 0 for u = v; diagonal (p): d */
+    const int8_t *signs; /* (p) or NULL */
+    double *norm;        /* (units x units) scratch */
 } constraint_t;
 
+/* Whether v, at (i, j), has a sign that the constraint forbids. */
 static int has_wrong_sign(const constraint_t *c, spca_int i, spca_int j, double v)
 {
     return c->signs && i != j && v * c->signs[i] * c->signs[j] < 0;
 }
 
-/* The norms of the blocks of V, of all entries or of those of the signs. */
+/* c->norm: the norms of the blocks of V, of all entries or of those that have no wrong sign. */
 static void block_norms(const constraint_t *c, const double *V, int all)
 {
     for (spca_int b = 0; b < c->units * c->units; b++) c->norm[b] = 0;
@@ -40,7 +43,9 @@ static void block_norms(const constraint_t *c, const double *V, int all)
     for (spca_int b = 0; b < c->units * c->units; b++) c->norm[b] = sqrt(c->norm[b]);
 }
 
-/* The root of a convex function that falls, by Newton's method from the left. */
+/* The level r with sum of w (norm - r w)_+ + linear - r square = 0 over blocks, 0 where that is
+ * negative at 0.  The function is convex and falls, so Newton's method ascends to the root from the
+ * left. */
 static double level_of(const constraint_t *c, double linear, double square)
 {
     double level = 0, before = -1;
@@ -58,8 +63,8 @@ static double level_of(const constraint_t *c, double linear, double square)
     return level;
 }
 
-/* Z <- the nearest matrix to V of the set or, for a penalty of this level, that of least distance
- * and cost. */
+/* Z <- the nearest matrix to V that meets the constraint or, with a penalty of this level, that of
+ * least squared distance/2 and cost. */
 static void nearest(const constraint_t *c, const double *V, int constrained, double level,
                     double *Z)
 {
@@ -71,7 +76,7 @@ static void nearest(const constraint_t *c, const double *V, int constrained, dou
         square += c->diagonal[i] * c->diagonal[i];
     }
     if (constrained) level = level_of(c, linear, square);
-    for (spca_int b = 0; b < c->units * c->units; b++) { /* what is left of each block */
+    for (spca_int b = 0; b < c->units * c->units; b++) { /* the share that is left of each block */
         double w = c->weight[b];
         c->norm[b] = !(c->norm[b] > 0) ? 0 : w > 0 ? fmax(1 - level * w / c->norm[b], 0) : 1;
     }
@@ -85,7 +90,7 @@ static void nearest(const constraint_t *c, const double *V, int constrained, dou
     }
 }
 
-/* What a penalty of 1 costs. */
+/* What M costs with a penalty of 1: the sums of the constraint. */
 static double charge(const constraint_t *c, const double *M)
 {
     double sum = 0;
@@ -95,8 +100,8 @@ static double charge(const constraint_t *c, const double *M)
     return sum;
 }
 
-/* M <- the nearest semidefinite matrix of trace 1 to Z - U + A/rho; rank: that of the last M in,
- * of this one out. */
+/* M <- the nearest semidefinite matrix of trace 1 to Z - U + A/rho.  *rank: that of the last M
+ * before, of this M after (as project of dspca.c). */
 static spca_status project(spectrum_t *e, const double *A, const double *Z, const double *U,
                            double rho, spca_int *rank, double *M)
 {
@@ -117,7 +122,8 @@ static spca_status project(spectrum_t *e, const double *A, const double *Z, cons
     return composed(e, count, level, *rank, M);
 }
 
-/* The bound of Y = rho U, and A - Y if it is the least so far.  S is scratch. */
+/* The dual bound of Y = rho U; where it is the least so far, it becomes *bound, and A - Y lowest.
+ * S: scratch. */
 static spca_status bound_by(spectrum_t *e, const double *A, const double *U, double rho, double *S,
                             double *bound, double *lowest)
 {

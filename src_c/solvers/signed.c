@@ -1,23 +1,25 @@
 /* signed.c - the unit vector of given signs that maximizes x'Gx.
  *
- * One without zeros is an eigenvector of G, the leading one.  So the best on k variables is that,
- * where it has the signs, or the best on k - 1 of them.  With M = G without the entries g_ij s_i
- * s_j < 0, x'Gx <= x'Mx, whose largest eigenvalue rules out sets of variables, as that of G does.
- * Of many variables the vector is a fixed point of x <- (G x)_+/||.||, by signs. */
+ * If the best vector has no zeros, it is the leading eigenvector of G.  So the best on k variables
+ * is the leading eigenvector, where that has the signs, or the best on some k - 1 of them.  Let M
+ * be G without the entries with g_ij s_i s_j < 0.  Then x'Gx <= x'Mx, so the largest eigenvalue of
+ * M rules out sets of variables, as that of G does.  Of many variables not all sets are tried; the
+ * vector is then a fixed point of x <- (G x)_+/||.||, by signs. */
 #include "real.h"
 
-#define ALMOST 1e-12 /* an entry of a wrong sign that is rounding */
-enum { STEPS = 10 }; /* of an ascent where all sets are tried after it */
+#define ALMOST 1e-12 /* an entry of a wrong sign up to this is rounding */
+enum { STEPS = 10 }; /* steps of an ascent where all sets are tried after it */
 
+/* The problem, and scratch. */
 typedef struct {
     spca_int k;
     const double *G;
     const int8_t *signs;
-    double *copy, *U, *eigenvalues, *work, *vector; /* vector: of some variables, with the signs */
+    double *copy, *U, *eigenvalues, *work, *vector; /* vector: on some variables, with the signs */
     blas_int *blas_work;
 } signed_t;
 
-/* The eigenpairs of M on the n variables listed, in order. */
+/* The eigenpairs of M on the n variables listed, descending, into o->eigenvalues and o->U. */
 static spca_status solve(const signed_t *o, const double *M, spca_int n, const spca_int *list)
 {
     for (spca_int a = 0; a < n; a++)
@@ -25,7 +27,8 @@ static spca_status solve(const signed_t *o, const double *M, spca_int n, const s
     return spca_eigen(n, o->copy, o->work, o->blas_work, o->eigenvalues, o->U);
 }
 
-/* Whether the first eigenvector, or its negative, has the signs but for rounding: vector. */
+/* Whether the first eigenvector, or its negative, has the signs but for rounding; then it becomes
+ * o->vector. */
 static int has_signs(const signed_t *o, spca_int n, const spca_int *list)
 {
     for (int sign = 1; sign >= -1; sign -= 2) {
@@ -43,7 +46,7 @@ static int has_signs(const signed_t *o, spca_int n, const spca_int *list)
     return 0;
 }
 
-/* x <- entries of wrong signs made zero, over the norm, which is returned. */
+/* x <- x without entries of wrong signs, over its norm, which is returned. */
 static double projected(const signed_t *o, double *x)
 {
     double square = 0;
@@ -55,7 +58,7 @@ static double projected(const signed_t *o, double *x)
     return sqrt(square);
 }
 
-/* y = G x, and x'y */
+/* y = G x; returns x'y. */
 static double multiply(const signed_t *o, const double *x, double *y)
 {
     double value = 0;
@@ -66,7 +69,8 @@ static double multiply(const signed_t *o, const double *x, double *y)
     return value;
 }
 
-/* x <- (G x + shift x) by signs over its norm, until x'Gx, which is returned, rises no more. */
+/* x <- (G x + shift x) without entries of wrong signs, over its norm, until x'Gx rises no more;
+ * returns x'Gx.  The shift makes G semidefinite, so that no step falls. */
 static double ascend(const signed_t *o, double shift, double *x, double *y, spca_stop stop,
                      void *ctx, int *stopped)
 {
@@ -84,7 +88,8 @@ static double ascend(const signed_t *o, double shift, double *x, double *y, spca
     return multiply(o, x, y);
 }
 
-/* The best end of ascents from the leading eigenvector, the variable of largest g_jj, and begin. */
+/* best: the best end of ascents from the leading eigenvector and the variable of largest g_jj, each
+ * with both signs, and from begin; *most: its value. */
 static spca_status best_ascent(const signed_t *o, const double *begin, spca_stop stop, void *ctx,
                                double *starts, double *y, double *best, double *most)
 {
@@ -109,14 +114,15 @@ static spca_status best_ascent(const signed_t *o, const double *begin, spca_stop
     return SPCA_OK;
 }
 
-/* best <- the vector on the variables listed */
+/* best (k) <- o->vector on the variables listed, else 0. */
 static void scatter(const signed_t *o, spca_int n, const spca_int *list, double *best)
 {
     for (spca_int j = 0; j < o->k; j++) best[j] = 0;
     for (spca_int a = 0; a < n; a++) best[list[a]] = o->vector[a];
 }
 
-/* The best of all sets of variables, where it is above most. */
+/* Tries all sets of variables, from the whole to smaller ones, and keeps the best above *most.  A
+ * set is given up where G or M there has no eigenvalue above *most.  Sets are bits of a number. */
 static spca_status search(const signed_t *o, double *masked, spca_int *list, double *best,
                           double *most)
 {

@@ -1,13 +1,14 @@
 /* small_eigen.c - all eigenpairs of a small symmetric matrix, for which LAPACK takes several times
  * as long: Householder reflections H_m to a tridiagonal matrix, then the implicit QL method
- * (Bowdler, Martin, Reinsch & Wilkinson 1968, Numerische Mathematik 11). */
+ * (Bowdler, Martin, Reinsch & Wilkinson 1968, Numerische Mathematik 11); and the leading ones of a
+ * large matrix. */
 #include "real.h"
 
-enum { SWEEPS = 60 }; /* of an eigenvalue, which mostly takes two */
-enum { SMALL = 64 };  /* order up to which LAPACK takes longer to begin than to compute */
-#define LEAST (DBL_MIN / DBL_EPSILON) /* of squares, beside those near 1 */
+enum { SWEEPS = 60 }; /* sweeps for an eigenvalue, which mostly takes two */
+enum { SMALL = 64 };  /* up to this order LAPACK takes longer to begin than to compute */
+#define LEAST (DBL_MIN / DBL_EPSILON) /* squares below this, beside those near 1, count as 0 */
 
-/* A <- H A H for each H = I - tau v v' in turn; v_m is left in row m, and e_m = A_m,m+1. */
+/* A <- H A H for each H = I - tau v v' in turn; v_m stays in row m, and e_m = A_m,m+1. */
 VECTORIZED(reduce, (spca_int k, double *A, double *tau, double *w, double *e), (k, A, tau, w, e))
 {
     for (spca_int m = 0; m + 2 < k; m++) {
@@ -48,7 +49,7 @@ VECTORIZED(multiply_out, (spca_int k, const double *A, const double *tau, double
     }
 }
 
-/* x, y <- c x - s y, s x + c y */
+/* x, y <- c x - s y, s x + c y. */
 static inline void turn(spca_int k, double c, double s, double *restrict x, double *restrict y)
 {
     for (spca_int i = 0; i < k; i++) {
@@ -58,7 +59,8 @@ static inline void turn(spca_int k, double c, double s, double *restrict x, doub
     }
 }
 
-/* d: eigenvalues of the tridiagonal matrix (d, e), whose rotations turn the columns of U too. */
+/* d <- the eigenvalues of the tridiagonal matrix (d, e); its rotations turn the columns of U too.
+ */
 VECTORIZED_TO(spca_status, iterate, (spca_int k, double *d, double *e, double *U), (k, d, e, U))
 {
     double size = 0;
@@ -106,7 +108,8 @@ spca_status spca_small_eigen(spca_int k, double *A, double *work, double *eigenv
     int exponent = 0;
     spca_status status;
     if (!is_finite(k * k, A)) return SPCA_LAPACK_FAILED;
-    (void)frexp(largest_magnitude(k * k, A), &exponent); /* so that squares have a place */
+    (void)frexp(largest_magnitude(k * k, A),
+                &exponent); /* so that squares neither over- nor underflow */
     size = ldexp(1, exponent < -1000 ? -1000 : exponent);
     for (spca_int i = 0; i < k * k; i++) A[i] *= 1 / size;
     reduce(k, A, tau, w, e);
@@ -116,7 +119,7 @@ spca_status spca_small_eigen(spca_int k, double *A, double *work, double *eigenv
         for (spca_int i = 0; i < k; i++) U[j * k + i] = Q[i * k + j];
     status = iterate(k, d, e, U);
     if (status < 0) return status;
-    for (spca_int i = 0; i < k; i++) { /* in order */
+    for (spca_int i = 0; i < k; i++) { /* in descending order */
         spca_int best = i;
         for (spca_int j = i + 1; j < k; j++) best = d[j] > d[best] ? j : best;
         eigenvalues[i] = d[best] * size;
@@ -138,7 +141,7 @@ spca_status spca_leading_eigenpairs(spca_int k, spca_int r, double *A, double *w
     blas_int lwork = (blas_int)(18 * k), liwork = (blas_int)(10 * k), accurate = 1, info = 0;
     int exponent = 0;
     double largest = 0;
-    for (spca_int j = 0; j < k; j++) /* the rest may be anything */
+    for (spca_int j = 0; j < k; j++) /* only the upper triangle is read */
         largest = fmax(largest, largest_magnitude(j + 1, A + j * k));
     (void)frexp(largest, &exponent);
     for (spca_int j = 0; exponent != 0 && j < k; j++)

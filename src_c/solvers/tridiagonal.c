@@ -1,19 +1,23 @@
-/* tridiagonal.c - a symmetric matrix to a tridiagonal one and back, for eigenpairs of many
- * variables.
+/* tridiagonal.c - reduces a symmetric matrix to a tridiagonal one, and takes vectors back, for
+ * eigenpairs of many variables.
  *
- * Householder reflections by panels (Dongarra, Sorensen & Hammarling 1989, J. Comput. Appl. Math.
- * 27): within a panel only its own rows are brought up to date, and products with the rest are
- * those of what it was at the beginning, corrected; at the end one pass over the rest removes v w'
- * + w v' of each reflection.  LAPACK does the same by products of BLAS, which round by its number
- * of threads; its solver of the tridiagonal problem (stemr) has none. */
+ * Householder reflections are made by panels (Dongarra, Sorensen & Hammarling 1989, J. Comput.
+ * Appl. Math. 27).  Within a panel only its own rows are brought up to date.  Products with the
+ * rest use it as it was at the beginning of the panel, and are corrected.  At the end of the panel,
+ * one pass over the rest removes v w' + w v' of each reflection.  LAPACK does the same by products
+ * of BLAS, which round by its number of threads; its solver of the tridiagonal problem (stemr) uses
+ * no threads. */
 #include "real.h"
 
-enum { PANEL = 16 };  /* reflections between passes over the rest */
-enum { AT_ONCE = 8 }; /* vectors turned together */
-enum { ROWS = 4 /* that are read together */, LANES = sizeof(lanes_t) / sizeof(real) };
-#define LEAST (REAL_LEAST / REAL_EPSILON) /* of squares, beside those near 1 */
+enum { PANEL = 16 };  /* reflections of a panel, between passes over the rest */
+enum { AT_ONCE = 8 }; /* vectors that are taken back together */
+/* ROWS: rows that are read together. */
+enum { ROWS = 4, LANES = sizeof(lanes_t) / sizeof(real) };
+#define LEAST                                                                                      \
+    (REAL_LEAST / REAL_EPSILON) /* squares below this, beside those near 1, count as 0             \
+                                 */
 
-/* Row j from column j on, less v w' + w v' of the reflections from `first` to before `end`. */
+/* Row j, from column j on, less v w' + w v' of the reflections from `first` to before `end`. */
 INLINE void bring_up_to_date(spca_int k, spca_int first, spca_int end, spca_int j, real *A,
                              const real *W)
 {
@@ -25,9 +29,8 @@ INLINE void bring_up_to_date(spca_int k, spca_int first, spca_int end, spca_int 
     }
 }
 
-/* The same of ROWS rows, of each from column j on: what stands before the diagonal is not read
- * again.
- */
+/* bring_up_to_date for ROWS rows from row j, each from column j on: what stands before the diagonal
+ * is not read again. */
 INLINE void bring_rows_up_to_date(spca_int k, spca_int first, spca_int end, spca_int j, real *A,
                                   const real *W)
 {
@@ -49,7 +52,7 @@ INLINE void bring_rows_up_to_date(spca_int k, spca_int first, spca_int end, spca
                                       W[(l - first) * k + j + r] * A[l * k + i];
 }
 
-/* w += A v of rows j to j + count - 1 and what mirrors them, by the upper half of A. */
+/* w += A v for rows j to j + count - 1 and the columns that mirror them, by the upper half of A. */
 INLINE void add_rows(spca_int k, spca_int j, int count, const real *A, const real *restrict v,
                      real *restrict w)
 {
@@ -85,7 +88,8 @@ INLINE void add_rows(spca_int k, spca_int j, int count, const real *A, const rea
     }
 }
 
-/* The reflections from `first` to before `end`, whose v stay in their rows, then all rows below. */
+/* A panel: the reflections from `first` to before `end`, whose v stay in their rows, then the
+ * update of all rows below.  W: the w of each reflection. */
 VECTORIZED(reduce, (spca_int k, spca_int first, spca_int end, real *A, real *tau, real *e, real *W),
            (k, first, end, A, tau, e, W))
 {
@@ -122,7 +126,7 @@ VECTORIZED(reduce, (spca_int k, spca_int first, spca_int end, real *A, real *tau
     for (; j < k; j++) bring_up_to_date(k, first, end, j, A, W);
 }
 
-/* The upper triangle, by rows, from the lower one. */
+/* Copies the lower triangle to the upper one. */
 static void mirror(spca_int k, real *A)
 {
     for (spca_int first = 0; first < k; first += PANEL)
@@ -144,7 +148,7 @@ spca_status SPCA(tridiagonal)(spca_int k, spca_stop stop, void *ctx, real *A, re
     return SPCA_OK;
 }
 
-/* The vectors of one group, by all reflections. */
+/* x <- H_0 H_1 .. x for r rows x of V. */
 VECTORIZED(turn, (spca_int k, spca_int r, const real *A, const real *tau, real *V),
            (k, r, A, tau, V))
 {

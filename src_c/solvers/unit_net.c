@@ -1,22 +1,24 @@
 /* unit_net.c - the elastic net by units and signs, at a level and by a cardinality.
  *
- * For K = G + ridge I and products c minimize over b of the signs given
+ * For K = G + ridge I and products c it minimizes over b of the given signs
  *
  *     b'Kb - 2 c'b + 2 t sum ||b_u||,   u the units that are not included,
  *
- * by turns: proximal steps, a unit after the other, which say which entries are zero, and Newton
- * steps for the others, which are exact where units are single variables. */
+ * by turns: proximal steps, one unit after the other, which say which entries are zero, and Newton
+ * steps for the other entries, which are exact where units are single variables. */
 #include "real.h"
 
-#define ENDED 1e-9 /* the share of c, or of a level, that no longer counts */
+#define ENDED 1e-9 /* a share of c, or of a level, that no longer counts */
 enum { ROUNDS = 1000, BISECTIONS = 60 };
 
+/* The problem, and scratch. */
 typedef struct {
     const spca_supports *o;
     const double *K, *c;
     double enough;
     double *r, *rest, *trial, *d, *slope, *norm, *step, *H;
-    spca_int *first, *member, *index; /* the variables of unit u from first[u]; entries not zero */
+    spca_int *first, *member, *index; /* member: the variables of unit u from first[u] on; index:
+                                         entries that are not zero */
     spca_stop stop;
     void *ctx;
 } net_t;
@@ -26,6 +28,7 @@ spca_int spca_unit_net_work(const spca_supports *o)
     return o->p * o->p + 5 * o->p + 2 * o->units;
 }
 
+/* Cuts the work, lists the variables of each unit, and finds the steps: ||K_uu|| or more. */
 static net_t net_of(const spca_supports *o, const double *K, const double *c, spca_stop stop,
                     void *ctx, double *work, spca_int *iwork)
 {
@@ -49,7 +52,8 @@ static net_t net_of(const spca_supports *o, const double *K, const double *c, sp
     for (spca_int j = p - 1; j >= 0; j--) net.member[--net.first[o->unit[j] + 1]] = j;
     for (spca_int u = 0; u < m; u++) net.first[u] = net.first[u + 1];
     net.first[m] = p;
-    for (spca_int u = 0; u < m; u++) { /* no eigenvalue of K_uu is larger than a sum of a row */
+    for (spca_int u = 0; u < m;
+         u++) { /* no eigenvalue of K_uu is larger than the largest sum of magnitudes of a row */
         net.step[u] = 0;
         for (spca_int a = net.first[u]; a < net.first[u + 1]; a++) {
             const double *row = K + net.member[a] * p;
@@ -62,7 +66,7 @@ static net_t net_of(const spca_supports *o, const double *K, const double *c, sp
     return net;
 }
 
-/* r = c - K b */
+/* r = c - K b. */
 static void residual(const net_t *net, const double *b, double *r)
 {
     spca_int p = net->o->p;
@@ -71,7 +75,7 @@ static void residual(const net_t *net, const double *b, double *r)
         if (b[j] != 0) subtract_multiple(p, b[j], net->K + j * p, r);
 }
 
-/* What is minimized. */
+/* What is minimized, at b. */
 static double objective(const net_t *net, double level, const double *b)
 {
     const spca_supports *o = net->o;
@@ -84,7 +88,7 @@ static double objective(const net_t *net, double level, const double *b)
     return value;
 }
 
-/* A proximal step of each unit; the largest of their changes, as a product. */
+/* A proximal step for each unit in turn; returns the largest change, times its step. */
 static double sweep(const net_t *net, double level, double *b)
 {
     const spca_supports *o = net->o;
@@ -115,8 +119,8 @@ static double sweep(const net_t *net, double level, double *b)
     return most;
 }
 
-/* Half the Hessian H of the entries that are not zero, factored, and the slope b_u/||b_u|| of the
- * norms; how many there are, or -1 where H is not definite. */
+/* H: half the Hessian for the entries that are not zero, factored, and slope: b_u/||b_u|| there.
+ * Returns how many there are, or -1 where H is not definite. */
 static spca_int curvature(const net_t *net, double level, const double *b)
 {
     const spca_supports *o = net->o;
@@ -147,7 +151,7 @@ static spca_int curvature(const net_t *net, double level, const double *b)
     return s;
 }
 
-/* x <- H^-1 x */
+/* x <- H^-1 x. */
 static void solve(const net_t *net, spca_int s, double *x)
 {
     for (spca_int i = 0; i < s; i++)
@@ -158,7 +162,8 @@ static void solve(const net_t *net, spca_int s, double *x)
     }
 }
 
-/* A step for the entries that are not zero, up to where the first would change its sign. */
+/* A Newton step for the entries that are not zero, halved until the objective does not rise; it
+ * ends where the first entry would change its sign. */
 static void newton(const net_t *net, double level, double *b)
 {
     const spca_supports *o = net->o;
@@ -168,7 +173,7 @@ static void newton(const net_t *net, double level, double *b)
     residual(net, b, net->r);
     for (spca_int i = 0; i < s; i++) d[i] = net->r[net->index[i]] - level * net->slope[i];
     solve(net, s, d);
-    for (spca_int i = 0; i < s; i++) { /* ends: where an entry is zero, in place of the slope */
+    for (spca_int i = 0; i < s; i++) { /* slope_i: the length at which entry i is zero */
         spca_int j = net->index[i], u = o->unit[j];
         int alone = net->first[u + 1] - net->first[u] == 1 && !o->included[u];
         int kept = alone || (o->signs && o->signs[j]);
@@ -187,7 +192,7 @@ static void newton(const net_t *net, double level, double *b)
     }
 }
 
-/* b <- the minimizer, from b. */
+/* b <- the minimizer at a level, from b. */
 static spca_status minimize(const net_t *net, double level, double *b)
 {
     spca_project_units(net->o, b);
@@ -208,7 +213,7 @@ spca_status spca_unit_net(const spca_supports *o, const double *K, const double 
 
 /* ---- the lowest level of a cardinality ------------------------------------------------------ */
 
-/* The cardinality of b with what is included. */
+/* The cardinality of b together with what is included. */
 static spca_int count_of(const net_t *net, const double *b)
 {
     const spca_supports *o = net->o;
@@ -219,7 +224,7 @@ static spca_int count_of(const net_t *net, const double *b)
     return count;
 }
 
-/* The largest norm of r + shift w on a unit outside of b, by its signs. */
+/* The largest norm of r + shift w on a unit outside of b, without entries of wrong signs. */
 static double largest_outside(const net_t *net, const double *r, double shift, const double *w)
 {
     const spca_supports *o = net->o;
@@ -237,7 +242,8 @@ static double largest_outside(const net_t *net, const double *r, double shift, c
     return sqrt(most);
 }
 
-/* Where below this level the next unit enters, were the entries to go on along their tangent. */
+/* The level below this one at which the next unit would enter, if the entries went on along their
+ * tangent; by bisection. */
 static double entry_of(const net_t *net, double level, const double *b)
 {
     spca_int p = net->o->p, s = curvature(net, level, b);
@@ -257,7 +263,8 @@ static double entry_of(const net_t *net, double level, const double *b)
     return high;
 }
 
-/* best <- of a level beyond which nothing enters beside what is included. */
+/* best <- the minimizer where nothing enters beside what is included, and *level, the lowest such
+ * level. */
 static spca_status from_above(net_t *net, double *best, double *level)
 {
     spca_status status;
@@ -279,12 +286,15 @@ spca_status spca_unit_net_path(const spca_supports *o, const double *K, const do
     spca_int p = o->p;
     spca_status status;
     for (spca_int j = 0; j < p; j++) best[j] = b[j];
+    /* the given level, or one from which only included units have entries */
     if ((status = minimize(&net, high, best)) == SPCA_STOPPED) return status;
     for (spca_int j = 0; j < p; j++) beyond[j] = best[j];
     if (high == 0 || count_of(&net, best) > count) {
         low = high;
         if ((status = from_above(&net, best, &high)) == SPCA_STOPPED) return status;
     }
+    /* between low, where there are too many units, and high: close to where the next unit should
+     * enter, then the middle */
     while (high - low > ENDED * high) {
         double entry = entry_of(&net, high, best);
         double trial[4] = {0, entry * (1 + ENDED / 4), entry * (1 - ENDED / 4), (low + high) / 2};
