@@ -273,8 +273,8 @@ static spca_status explained(const operator_t *A, spca_int r, const real *V, rea
         real *q = Q + t * p;
         vector_t dense = {p, NULL, q};
         if (largest_magnitude(p, q) == 0) continue; /* in the span of earlier columns */
-        (void)SPCA(forward)(A, dense, NULL, NULL, scratch,
-                            f); /* of a dense array, and without stop, it cannot fail */
+        /* of a dense array, and without stop, it cannot fail */
+        (void)SPCA(forward)(A, dense, NULL, NULL, scratch, f);
         variance[t] =
             A->symmetric_form ? strands_dot(p, q, f) : A->factor * strands_dot(A->m, f, f);
         if (!is_finite(1, variance + t)) status = SPCA_NONFINITE;
@@ -297,8 +297,8 @@ typedef struct {
     spca_int n, p, k; /* n: rows of the copied data; 0 where it is a matrix */
     const spca_search_plan *plan;
     operator_t left; /* with copied data: the operator of what is left of A */
-    real *B, *G, *score, *vector, *value,
-        *work; /* B: what is left of A (p x p), or of the data (n x p) */
+    /* B: what is left of A (p x p), or of the data (n x p) */
+    real *B, *G, *score, *vector, *value, *work;
     spca_int *index, *iwork, *runs;
     double *objective;
     void *search_work;

@@ -16,8 +16,8 @@ typedef struct {
     int across, symmetric; /* symmetric: b is a, so half of C is made and mirrored */
     spca_int m, n, depth, lda, ldb, ldc;
     const real *a, *b;
-    int keep,
-        ends; /* keep: C is added to; ends: the last slab, after which factor and mirror follow */
+    /* keep: C is added to; ends: the last slab, after which factor and mirror follow */
+    int keep, ends;
     real factor;
     real *C, *turned; /* A, then B unless it is A, by groups; or NULL */
 } products_t;
@@ -89,8 +89,8 @@ spca_status SPCA(matrix_product)(int across, spca_int m, spca_int n, spca_int de
                                  spca_run run, spca_stop stop, void *ctx, spca_int room, real *work,
                                  real *C, spca_int ldc)
 {
-    int symmetric = A == B && m == n &&
-                    lda == ldb; /* with B == A otherwise, B has more rows than A, or fewer */
+    /* with B == A otherwise, B has more rows than A, or fewer */
+    int symmetric = A == B && m == n && lda == ldb;
     spca_int rows = filled(m) + (symmetric ? 0 : filled(n));
     spca_int turned = min_int(SPCA_TURNED, (room - TOGETHER) / (rows > 0 ? rows : 1));
     int turning = !across && min_int(m, n) >= FEWEST && turned >= FEWEST;

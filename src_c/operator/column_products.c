@@ -41,8 +41,8 @@ INLINE spca_int add_few(const few_t *f, const int wide, const int groups, spca_i
 {
     const operator_t *A = f->g->A;
     const doubles_t *d = (const doubles_t *)f->s->few;
-    doubles_t sum[GROUPED] = {0},
-              other[GROUPED] = {0}; /* two sums, so that none waits for another */
+    /* two sums, so that none waits for another */
+    doubles_t sum[GROUPED] = {0}, other[GROUPED] = {0};
     spca_int end = place_of(A->indices, wide, q, last, f->i0 + f->rows);
     for (; q + 2 <= end; q += 2) {
         const doubles_t *y = d + (at(A->indices, wide, q) - f->i0) * groups;

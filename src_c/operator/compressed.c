@@ -214,8 +214,8 @@ static spca_status lines_across(const operator_t *A, spca_int k, const spca_int 
 static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
                            real *scratch, real *f)
 {
-    int by_lines =
-        A->symmetric_form || !A->row_major; /* then only lines where v is not 0 are read */
+    /* then only lines where v is not 0 are read */
+    int by_lines = A->symmetric_form || !A->row_major;
     real shift = weighted(A, v, !by_lines, scratch);
     spca_status status;
     for (spca_int i = 0; i < A->m; i++) f[i] = 0;

@@ -200,8 +200,8 @@ static void centered_part(void *context, spca_int part)
 typedef struct {
     products_t g;
     spca_int begin; /* its first row */
-    double *mean, *square, *low,
-        *high;   /* (k): the mean less the shift, sums of squares, extremes; all or none */
+    /* (k): the mean less the shift, sums of squares, extremes; all or none */
+    double *mean, *square, *low, *high;
     double *sum; /* (k): sum of y, and scratch */
 } stretch_t;
 

@@ -212,8 +212,8 @@ void SPCA(quantize)(spca_int n, spca_int c, const real *X, spca_int ld, int row_
         for (spca_int j = j0, b = 0; j < end; j += SIDE, b++)
             scale(min_int(SIDE, end - j), mean ? mean + j : NULL, low + j, high + j, s + b,
                   largest + b * SIDE);
-        for (spca_int i = 0; row_major && i < n;
-             i += SIDE) /* row by row of blocks, so that few pages are in use at a time */
+        /* row by row of blocks, so that few pages are in use at a time */
+        for (spca_int i = 0; row_major && i < n; i += SIDE)
             for (spca_int j = j0, b = 0; j < end; j += SIDE, b++)
                 block(min_int(SIDE, n - i), min_int(SIDE, end - j), X + i * ld + j, ld, s + b,
                       quantized_ld, quantized + j * quantized_ld + i, miss + j, square + j);

@@ -26,24 +26,24 @@ enum {
     ENTRY = 40,  /* bytes, for do_parts, that take as long as an entry with a strip */
     WORKERS = 8, /* parts that have a strip each at a time */
     SQUARE = 32, /* side of the squares that are mirrored at a time */
-    EMPTIED =
-        16, /* a strip with less than 1/EMPTIED of its places filled is emptied entry by entry */
+    /* a strip with less than 1/EMPTIED of its places filled is emptied entry by entry */
+    EMPTIED = 16,
     LINE = 64
 };
 
 typedef struct {
     const operator_t *A;
     spca_int k, most, i0, rows; /* variables; the most rows of a block; the block */
-    spca_int *list,
-        *order;           /* (k): columns, the fullest first; their places in the caller's index */
+    /* (k): columns, the fullest first; their places in the caller's index */
+    spca_int *list, *order;
     int64_t *key;         /* (k): keys that order them */
     spca_int *next;       /* (k), CSC: the first entry that is not read yet */
     int32_t *position;    /* (p), CSR: the place of a column in the list, or -1 */
     int32_t *start;       /* (k + 2): where the entries of each variable in the block begin */
     real *weight;         /* (k) */
     double *mean, *total; /* (k): m and t of compressed_gram.c */
-    float *value,
-        *strips;   /* (most x k): the entries of the block; (WORKERS x most x STRIP): strips */
+    /* (most x k): the entries of the block; (WORKERS x most x STRIP): strips */
+    float *value, *strips;
     uint16_t *row; /* (most x k): the row of each entry in the block */
     float *held;   /* (2 k): two rows, while the order is restored */
     float *G;

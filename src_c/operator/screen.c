@@ -45,9 +45,8 @@
 #define GRAIN 0x1p-20f
 #define STRIP 1024 /* columns whose estimates stay in L1 */
 enum { M = SPCA_REFERENCES, AHEAD = 12 /* columns */, GROUP = 64 };
-enum {
-    COLUMN = 8 * (M + 6)
-}; /* bytes that memory brings in the time that the bounds of a column take; a cost for do_parts */
+/* bytes that memory brings in the time that the bounds of a column take; a cost for do_parts */
+enum { COLUMN = 8 * (M + 6) };
 
 /* A column of a list costs as much as so many columns read one after the other. */
 enum { LISTED = 3 };

@@ -98,8 +98,8 @@ spca_status SPCA(weighted_statistics)(spca_int n, spca_int p, const real *X, spc
                                       void *ctx, double *mean, double *square, double *low,
                                       double *high)
 {
-    double tile[TILE_ROWS * COLUMNS] = {
-        0}; /* beside the last columns of X it keeps what was there */
+    /* beside the last columns of X it keeps what was there */
+    double tile[TILE_ROWS * COLUMNS] = {0};
     double done = 0;
     for (spca_int j = 0; j < p; j++) mean[j] = square[j] = low[j] = high[j] = 0;
     for (spca_int i0 = 0; i0 < n; i0 += TILE_ROWS) { /* these rows stay in cache */

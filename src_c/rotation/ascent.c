@@ -231,8 +231,8 @@ typedef struct {
     double gamma, tol, *R;
     spca_int max_iter, *n_iter;
     pass_t pass, usual; /* the pass that made the sums as they are, and the usual next one */
-    double
-        shrink; /* the square root of the factor by which the last step lowered the expected gain */
+    /* the square root of the factor by which the last step lowered the expected gain */
+    double shrink;
 } search_t;
 
 /* Cuts work into the arrays of a search; *used: their length. */

@@ -23,8 +23,8 @@ typedef struct {
     real *Y;
     double *done, *local; /* done: the rotation that the rows have had; local: what is still to
                              apply to them */
-    double *G0, *G, *S, *U,
-        *half; /* G0, G: Gram matrices at no rotation and now; S, U: sums of moments.c */
+    /* G0, G: Gram matrices at no rotation and now; S, U: sums of moments.c */
+    double *G0, *G, *S, *U, *half;
     double *N, *D, *energy; /* (pairs): N, D (rotate.c) and sum of (y_ia^2 + y_ib^2)^2 */
     double f, level;        /* f: criterion/(1 + gamma); level: sum of ||y_i||^4 */
     double fourth;          /* sum of y_ij^4 at no rotation */

@@ -33,8 +33,8 @@ typedef struct {
 /* (a, b) with a > 0, b >= 0: (x, y) turned by a multiple of pi/2; (0, 0) stays. */
 static inline void first_quadrant(double x, double y, double *a, double *b)
 {
-    int turned =
-        (x < 0) != (y < 0) && y != 0; /* in the second and fourth quadrant: a quarter turn more */
+    /* in the second and fourth quadrant: a quarter turn more */
+    int turned = (x < 0) != (y < 0) && y != 0;
     double u = fabs(x), v = fabs(y);
     *a = turned ? v : u;
     *b = turned ? u : v;
@@ -159,8 +159,8 @@ spca_status SPCA(l1_sweeps)(spca_int p, spca_int r, spca_int max_iter, double to
                             void *ctx, real *Y, double *work, spca_int *iwork, double *R,
                             spca_int *n_iter)
 {
-    spca_int *turned = iwork, *seen = iwork + r,
-             now = 1; /* when each column was last turned, and each pair last seen */
+    /* when each column was last turned, and each pair last seen */
+    spca_int *turned = iwork, *seen = iwork + r, now = 1;
     for (spca_int i = 0; i < r + r * r; i++) iwork[i] = i < r;
     for (spca_int sweep = 0; sweep < max_iter; sweep++) {
         int resting = 1;

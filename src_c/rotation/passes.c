@@ -60,8 +60,8 @@ static void moments_part(void *context, spca_int part)
     float *w = (float *)at.w;
     spca_int r = s->r, size = (r + r % 2) * SPCA_TILE;
     spca_int first = span->start + part * span->step, end = min_int(first + span->step, s->p);
-    memset(at.S, 0,
-           (size_t)(3 * r * r + 1) * sizeof(double)); /* S, U, G and fourth are side by side */
+    /* S, U, G and fourth are side by side */
+    memset(at.S, 0, (size_t)(3 * r * r + 1) * sizeof(double));
     for (spca_int start = first; start < end; start += SPCA_TILE) {
         spca_int n = min_int(SPCA_TILE, end - start);
         if (pass == START || pass == TRIAL) {

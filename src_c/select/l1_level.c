@@ -85,8 +85,8 @@ VECTORIZED_TO(spca_int, sweep, (const magnitudes_t *m, real low, real high, real
                 for (int i = 0; i < BLOCK; i += LANES)
 #pragma omp simd
                     for (int l = 0; l < LANES; l++) {
-                        real y = fabs(a[i + l]),
-                             b = (high > y ? high : y) - high; /* NaN stays NaN */
+                        /* NaN stays NaN */
+                        real y = fabs(a[i + l]), b = (high > y ? high : y) - high;
                         count[l] += y >= high;
                         sum[l] += b;
                         square[l] += b * b;
@@ -124,8 +124,8 @@ VECTORIZED_TO(spca_int, sweep, (const magnitudes_t *m, real low, real high, real
             t->square += (double)square[l];
         }
     }
-    if (high == 0)
-        t->count -= (double)(-m->p & (BLOCK - 1)); /* without the zeros that load() added */
+    /* without the zeros that load() added */
+    if (high == 0) t->count -= (double)(-m->p & (BLOCK - 1));
     return found;
 }
 

@@ -19,8 +19,8 @@ enum {
     FEW = 32,    /* an interval of so many ranks of the sample is worth collecting */
     ROOM = 1024, /* entries above a level that are kept with their places */
     FIRST_BIT = 8 * sizeof(real) - 2, /* the highest bit after the sign */
-    ROUGH_BITS = 4 + 10 * sizeof(real) /
-                         sizeof(float), /* bits of a rough level: the exponent and a few more */
+    /* bits of a rough level: the exponent and a few more */
+    ROUGH_BITS = 4 + 10 * sizeof(real) / sizeof(float),
     /* so few numbers are counted bit by bit sooner than they are partitioned; time grows with bits,
      * and falls with lanes */
     BY_BITS = 65536 / (sizeof(real) * sizeof(real)),
@@ -172,8 +172,8 @@ static void enclose(spca_int p, const real *x, spca_int k, real *sample, real *l
         rank = (double)(k - above) * share;
         margin = 4 + 2 * sqrt(fabs(rank));
         for (spca_int s = 0; s < size; s++) rank += sample[s] > level;
-        rank = fmin(fmax(rank, 1),
-                    (double)size); /* a sample that misleads may leave the rank outside */
+        /* a sample that misleads may leave the rank outside */
+        rank = fmin(fmax(rank, 1), (double)size);
     }
     if (rank + margin <= (double)size) *low = kth(size, sample, (spca_int)(rank + margin));
     if (rank - margin >= 1) *high = kth(size, sample, (spca_int)(rank - margin));
@@ -211,8 +211,8 @@ real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_i
     else if (p >= 8 * k)
         low = reached_by(p, x, k, work);
     within = collect(p, x, low, high, work, &above);
-    if (k <= above ||
-        k > above + within) { /* the k-th ties with an end of the interval, or the sample misled */
+    /* the k-th ties with an end of the interval, or the sample misled */
+    if (k <= above || k > above + within) {
         level = k <= above ? high : low;
         count(p, x, level, p + 1, &more, &equal);
         if (k > more && k <= more + equal) {
@@ -223,8 +223,8 @@ real SPCA(kth_largest)(spca_int p, const real *x, spca_int k, real *work, spca_i
         within = collect(p, x, -1, (real)INFINITY, work, &above);
     }
     *ties = 0;
-    if (k > above + within)
-        return -1; /* NaN is in no interval, so all others are among the largest */
+    /* NaN is in no interval, so all others are among the largest */
+    if (k > above + within) return -1;
     level = kth(within, work, k - above);
     *ties = k - above;
     for (spca_int j = 0; j < within; j++) *ties -= work[j] > level;
@@ -293,8 +293,8 @@ void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, re
             uint64_t any;
             memcpy(&any, hit + i, 8);
             if (any == 0) continue;
-            for (spca_int j = i; j < min_int(i + 8, length);
-                 j++) { /* without a branch, which nobody could predict */
+            /* without a branch, which nobody could predict */
+            for (spca_int j = i; j < min_int(i + 8, length); j++) {
                 work[n] = fabs(x[start + j]);
                 place[n] = start + j;
                 n += hit[j];
@@ -309,8 +309,8 @@ void SPCA(select_reaching)(spca_int p, const real *x, spca_int k, real level, re
         level = kth(n, work, k);
         for (spca_int a = 0; a < n; a++) ties -= work[a] > level;
     }
-    for (spca_int a = 0; a < n && found < k;
-         a++) { /* the largest, and the first of those that tie */
+    /* the largest, and the first of those that tie */
+    for (spca_int a = 0; a < n && found < k; a++) {
         real size = fabs(x[place[a]]);
         spca_int tied = n > k && size == level;
         index[found] = place[a];

@@ -66,17 +66,17 @@ spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonn
     j = b.above.count;
     slack = j - bound * bound;
     *level = (b.above.level - d) / (double)m.scale;
-    if (b.high > 0 && b.above.sum == 0 &&
-        slack > 0) { /* all j entries above L tie, and one common value would be too small */
+    /* all j entries above L tie, and one common value would be too small */
+    if (b.high > 0 && b.above.sum == 0 && slack > 0) {
         double q = sqrt(slack / (j - 1));
         double alpha = (bound + (j - 1) * q) / j;
         double beta = (bound - 1) * (bound + 1) / ((j - 1) * (bound + q));
         spca_int first = 0;
-        while (!((nonnegative ? a[first] : fabs(a[first])) * m.scale >= b.high))
-            first++; /* a NaN is passed over */
+        /* a NaN is passed over */
+        while (!((nonnegative ? a[first] : fabs(a[first])) * m.scale >= b.high)) first++;
         real range = b.high - b.low, top_entry = (real)(a[first] > 0 ? alpha : -alpha);
-        assign(&m, b.high, range, (real)beta / range,
-               w); /* w may be a, so a_first is read before */
+        /* w may be a, so a_first is read before */
+        assign(&m, b.high, range, (real)beta / range, w);
         w[first] = top_entry;
         *level = b.above.level / (double)m.scale;
     } else

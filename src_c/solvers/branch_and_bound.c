@@ -45,10 +45,10 @@ enum { TRIALS = 4 };
 
 /* A node: its candidates, the matrix H of step 2 and what is known of it. */
 typedef struct {
-    spca_int p, ld, m,
-        count;     /* ld: p rounded up to TILEs; m: members to be chosen; count: candidates left */
-    spca_int *at;  /* (p): which variables the candidates are */
-    double *H, *z; /* H (p x ld by rows), symmetric; z (p) = diag Z */
+    /* ld: p rounded up to TILEs; m: members to be chosen; count: candidates left */
+    spca_int p, ld, m, count;
+    spca_int *at;                 /* (p): which variables the candidates are */
+    double *H, *z;                /* H (p x ld by rows), symmetric; z (p) = diag Z */
     double *r, *less, *f, *lessf; /* (p): r, r-, f and f- of step 3 */
     double *x;                    /* (p): a vector with a large x'Hx, or zero */
     double *top, *rest;           /* scratch (k TILE) and (p^2 + 2p) */

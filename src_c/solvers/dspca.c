@@ -17,12 +17,12 @@
 #include "spectrum.h"
 
 static const double OVER_RELAXATION = 1.6;
-static const double PRESENT =
-    1e-3; /* a variable without products is in a solution if it has this share of the trace */
+/* a variable without products is in a solution if it has this share of the trace */
+static const double PRESENT = 1e-3;
 enum {
     CHECKED_EVERY = 10, /* iterations between bounds, and between changes of sigma */
-    SLOWER_AFTER =
-        100 /* after so many, sigma changes a tenth as often, so that the steps converge */
+    /* after so many, sigma changes a tenth as often, so that the steps converge */
+    SLOWER_AFTER = 100
 };
 
 /* max(-t, min(z, t)). */

@@ -56,8 +56,8 @@ static void leave(support_t *S, spca_int i)
     S->place[S->index[i]] = S->sign[i] > 0 ? LEFT_ABOVE : LEFT_BELOW;
     S->count = i;
     for (spca_int a = i + 1; a < last; a++) {
-        S->place[S->index[a]] =
-            BARRED; /* it joins again, unless it has become a combination of the others */
+        /* it joins again, unless it has become a combination of the others */
+        S->place[S->index[a]] = BARRED;
         (void)append(S, S->index[a], S->sign[a]);
     }
 }
@@ -106,8 +106,8 @@ static void line_of(support_t *S, const double *c)
 /* Where the interval of levels of a support ends below. */
 typedef struct {
     double level;
-    spca_int joins,
-        leaves; /* the variable that joins, or the place in the support that leaves; else -1 */
+    /* the variable that joins, or the place in the support that leaves; else -1 */
+    spca_int joins, leaves;
     double sign;
 } end_t;
 

@@ -73,8 +73,8 @@ VECTORIZED(solve, (spca_int k, spca_int count, const double *N, const double *c,
 
 /* A search for exchanges: who may leave (in order), and who may enter. */
 typedef struct {
-    spca_int k, p, n_leaving, count,
-        held; /* held: columns that wait for `enter`; count: variables in `entering` */
+    /* held: columns that wait for `enter`; count: variables in `entering` */
+    spca_int k, p, n_leaving, count, held;
     const spca_int *leaving;
     const real *C;
     const spca_int *row; /* (k): the row of C of each variable of the support */
@@ -289,8 +289,8 @@ spca_status SPCA(swap)(spca_int p, spca_int k, const real *A, const double *diag
     spca_status status = decompose(p, k, A, index, G, more, blas_work, eigenvalues, U);
     *ended = 0;
     for (*made = 0; status >= 0; ++*made) {
-        double least = fabs(eigenvalues[k - 1]),
-               new; /* where A is indefinite, the smallest may have a larger magnitude */
+        /* where A is indefinite, the smallest may have a larger magnitude */
+        double least = fabs(eigenvalues[k - 1]), new;
         double level = eigenvalues[0] + rise * fmax(fabs(eigenvalues[0]), least);
         spca_int count = 0, left;
         *value = eigenvalues[0];
@@ -312,8 +312,8 @@ spca_status SPCA(swap)(spca_int p, spca_int k, const real *A, const double *diag
         put(k, leaving[place], entering, index);
         status = decompose(p, k, A, index, G, more, blas_work, eigenvalues, U);
         if (status < 0 || eigenvalues[0] > level) continue;
-        for (place = 0; index[place] != entering; place++)
-            continue; /* no more than rounding: undo it */
+        /* no more than rounding: undo it */
+        for (place = 0; index[place] != entering; place++) continue;
         put(k, place, left, index);
         break;
     }

@@ -60,8 +60,8 @@ static spca_status step(ascent_t *s, const void *solver)
         *s->objective =
             copysign(sqrt(fabs(*quadratic)), *quadratic) - o->gamma * l1 / sqrt(outside);
         s->scale = sqrt(s->scale);
-        if (s->noise > 0)
-            s->noise /= sqrt(fmax(fabs(*quadratic), s->noise)); /* the noise of the root */
+        /* the noise of the root */
+        if (s->noise > 0) s->noise /= sqrt(fmax(fabs(*quadratic), s->noise));
     }
     s->count = threshold(o->l0, level, s->count, s->next_index, s->next);
     if (s->count == 0) return SPCA_ZERO_VECTOR;

@@ -354,8 +354,8 @@ static spca_status move(joint_search_t *s, spca_int number)
 {
     joint_t *o = &s->o;
     spca_int r = o->r, l = min_int(o->p, 2 * r), held = *s->held, which, parent, count;
-    spca_int more =
-        o->constraint ? 0 : 1; /* one more chance for replaced variables, which gain most often */
+    /* one more chance for replaced variables, which gain most often */
+    spca_int more = o->constraint ? 0 : 1;
     o->apart = 0;
     if (number == 0) {
         spca_status status = SPCA(joint_subspace)(s, l, o->image);

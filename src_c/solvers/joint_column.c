@@ -406,8 +406,8 @@ INLINE double combine(const local_t *s, int count, double *c)
 {
     double N[9], M[9], L[9], U[3], best = -1;
     int used[3], n = 0;
-    for (int a = 0; a < count;
-         a++) { /* L: the Cholesky factor of M; dependent vectors are left out */
+    /* L: the Cholesky factor of M; dependent vectors are left out */
+    for (int a = 0; a < count; a++) {
         double left = M[a * 3 + a] = dot(s->n, s->x[a], s->Mx[a]), whole = left;
         double row[3] = {0};
         for (int b = 0; b < n; b++) {

@@ -3,10 +3,8 @@
  * With variable i in the place of a, the quotient is at least that of the best combination of e_i
  * and of x without its entry a, the larger root of a quadratic equation. */
 #include "joint.h"
-
-#define NEAR                                                                                       \
-    3e-2 /* an exchange may raise the quotient by this share more than two vectors tell            \
-          */
+/* an exchange may raise the quotient by this share more than two vectors tell \ */
+#define NEAR 3e-2
 enum { UNITS_TRIED = 16 }; /* exchanges of units that are tried */
 
 /* An exchange; leaving is a place of the support, or a unit. */

@@ -12,9 +12,8 @@
 #include "real.h"
 
 enum { SOLVES = 3 };
-#define LEAST                                                                                      \
-    (REAL_LEAST / REAL_EPSILON) /* squares below this, beside those near 1, count as 0             \
-                                 */
+/* squares below this, beside those near 1, count as 0 */
+#define LEAST (REAL_LEAST / REAL_EPSILON)
 
 /* G <- H G H for each H = I - tau v v' in turn.  The update v w' + w v' of the last reflection is
  * subtracted while the next row is read, so that each step makes one pass.  v_m stays in row m; d
@@ -149,8 +148,8 @@ static real leading(spca_int k, real *G, real *work, real *x)
     int exponent = 0;
     double low, high;
     spca_int block;
-    (void)frexp(largest_magnitude(k * k, G),
-                &exponent); /* so that squares neither over- nor underflow */
+    /* so that squares neither over- nor underflow */
+    (void)frexp(largest_magnitude(k * k, G), &exponent);
     for (spca_int i = 0; i < k * k; i++) G[i] = ldexp(G[i], -exponent);
     reduce(k, G, tau, d, e, w, w + k);
     block = enclose(k, d, e, &low, &high);
@@ -176,8 +175,8 @@ spca_status SPCA(leading_eigenvector)(spca_int k, real *G, real *work, real *val
         vector[b] = used[b] != 0 ? vector[--last] : 0;
         if (used[b] == 0) zero = b;
     }
-    if (zero >= 0 &&
-        (c == 0 || *value < 0)) { /* all other eigenvalues are negative, so that 0 is the largest */
+    /* all other eigenvalues are negative, so that 0 is the largest */
+    if (zero >= 0 && (c == 0 || *value < 0)) {
         for (spca_int b = 0; b < k; b++) vector[b] = b == zero;
         *value = 0;
     }

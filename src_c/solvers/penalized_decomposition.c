@@ -104,9 +104,8 @@ static spca_status step(ascent_t *s, const void *solver)
 {
     const bound_t *o = solver;
     vector_t v = {*s->nnz, s->index, s->value};
-    double level =
-        *o->level * (1 - fmin(0.3, fmax(0.01, 4 * *o->change))); /* below what is expected, so that
-                                                                    one pass is enough most often */
+    /* below what is expected, so that one pass is enough most often */
+    double level = *o->level * (1 - fmin(0.3, fmax(0.01, 4 * *o->change)));
     real quadratic;
     spca_status status = maximize(&s->A, v, o->bound, o->nonnegative, s->stop, s->ctx, s->work,
                                   &level, &s->count, s->next_index, s->next, &quadratic);

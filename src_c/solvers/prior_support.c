@@ -38,8 +38,8 @@ static spca_int best_variable(const gains_t *g)
     for (spca_int b = 1; b < groups; b++)
         if (g->greatest[b] > g->greatest[group]) group = b;
     spca_int j = group * GROUP, last = min_int(g->p, j + GROUP) - 1;
-    while (j < last && g->gain[j] != g->greatest[group])
-        j++; /* the end stops it where a gain is NaN */
+    /* the end stops it where a gain is NaN */
+    while (j < last && g->gain[j] != g->greatest[group]) j++;
     return j;
 }
 

@@ -27,14 +27,14 @@ enum {
 /* Runs of truncated power, or ends of such runs.  `order` lists them, the best first once it is
  * ranked. */
 typedef struct {
-    spca_int k, widest,
-        count;       /* nonzeros of a run now, and at most; how many runs there is room for */
+    /* nonzeros of a run now, and at most; how many runs there is room for */
+    spca_int k, widest, count;
     spca_int *index; /* (count x widest): the support of each run, ascending */
     double *objective;
     spca_int *n_iter, *runs; /* steps of a run, and how many runs had its support */
     spca_int *order, *spare; /* (count): which runs are left, and scratch */
-    spca_int *table,
-        size; /* a hash table of supports; its size is a power of two, at least twice the count */
+    /* a hash table of supports; its size is a power of two, at least twice the count */
+    spca_int *table, size;
 } runs_t;
 
 /* Room for r->count runs. */
@@ -388,8 +388,8 @@ typedef struct {
     real *score, *quick;
     void *race_work;
 #ifndef SPCA_SINGLE
-    float *rough, *rough_score,
-        *rough_value; /* A, scores and vectors in single precision, or NULL */
+    /* A, scores and vectors in single precision, or NULL */
+    float *rough, *rough_score, *rough_value;
 #endif
 } search_t;
 
@@ -571,8 +571,8 @@ static spca_status race(search_t *s, int known, real *score, spca_int *starts)
     if (status < 0 && status != SPCA_STOPPED) return status;
     for (spca_int run = first; run < first + count; run++) {
         s->ends.runs[run] = 1;
-        s->ends.objective[run] =
-            (double)NAN; /* until it has run to its end; -infinity where that is not reached */
+        /* until it has run to its end; -infinity where that is not reached */
+        s->ends.objective[run] = (double)NAN;
         s->ends.order[s->n++] = s->used++;
     }
     if (status >= 0)
@@ -639,8 +639,8 @@ spca_status SPCA(search)(spca_int p, spca_int k, const real *A, real *score, int
         counts->ends = s.n - before;
         s.n = different(&s.ends, s.n, s.n);
         tried = min_int(s.n, plan->tried);
-        for (spca_int i = 0; i < tried && status >= 0;
-             i++) /* the ends before the race are improved already */
+        /* the ends before the race are improved already */
+        for (spca_int i = 0; i < tried && status >= 0; i++)
             if (s.ends.order[i] >= first) status = improve_quickly(&s, s.ends.order[i]);
         if (status >= 0) s.n = different(&s.ends, s.n, s.n);
         swapped = min_int(s.n, plan->swapped);

@@ -17,8 +17,8 @@ enum { CHECKED_EVERY = 10 }; /* iterations between bounds, and changes of rho */
 typedef struct {
     spca_int p, units;
     const spca_int *unit; /* (p) */
-    const double *weight,
-        *diagonal;       /* weight (units x units): sqrt(m_u m_v), 0 for u = v; diagonal (p): d */
+    /* weight (units x units): sqrt(m_u m_v), 0 for u = v; diagonal (p): d */
+    const double *weight, *diagonal;
     const int8_t *signs; /* (p) or NULL */
     double *norm;        /* (units x units) scratch */
 } constraint_t;

@@ -108,8 +108,8 @@ spca_status spca_small_eigen(spca_int k, double *A, double *work, double *eigenv
     int exponent = 0;
     spca_status status;
     if (!is_finite(k * k, A)) return SPCA_LAPACK_FAILED;
-    (void)frexp(largest_magnitude(k * k, A),
-                &exponent); /* so that squares neither over- nor underflow */
+    /* so that squares neither over- nor underflow */
+    (void)frexp(largest_magnitude(k * k, A), &exponent);
     size = ldexp(1, exponent < -1000 ? -1000 : exponent);
     for (spca_int i = 0; i < k * k; i++) A[i] *= 1 / size;
     reduce(k, A, tau, w, e);

@@ -13,9 +13,8 @@ enum { PANEL = 16 };  /* reflections of a panel, between passes over the rest */
 enum { AT_ONCE = 8 }; /* vectors that are taken back together */
 /* ROWS: rows that are read together. */
 enum { ROWS = 4, LANES = sizeof(lanes_t) / sizeof(real) };
-#define LEAST                                                                                      \
-    (REAL_LEAST / REAL_EPSILON) /* squares below this, beside those near 1, count as 0             \
-                                 */
+/* squares below this, beside those near 1, count as 0 */
+#define LEAST (REAL_LEAST / REAL_EPSILON)
 
 /* Row j, from column j on, less v w' + w v' of the reflections from `first` to before `end`. */
 INLINE void bring_up_to_date(spca_int k, spca_int first, spca_int end, spca_int j, real *A,

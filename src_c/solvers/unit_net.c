@@ -52,8 +52,8 @@ static net_t net_of(const spca_supports *o, const double *K, const double *c, sp
     for (spca_int j = p - 1; j >= 0; j--) net.member[--net.first[o->unit[j] + 1]] = j;
     for (spca_int u = 0; u < m; u++) net.first[u] = net.first[u + 1];
     net.first[m] = p;
-    for (spca_int u = 0; u < m;
-         u++) { /* no eigenvalue of K_uu is larger than the largest sum of magnitudes of a row */
+    /* no eigenvalue of K_uu is larger than the largest sum of magnitudes of a row */
+    for (spca_int u = 0; u < m; u++) {
         net.step[u] = 0;
         for (spca_int a = net.first[u]; a < net.first[u + 1]; a++) {
             const double *row = K + net.member[a] * p;

@@ -17,8 +17,8 @@
 
 enum { STEPS = 200 };
 static const double EXACT = 64 * DBL_EPSILON;
-static const double FAR =
-    1e6; /* the longest step, in units of the largest |a_j|, where h is flat */
+/* the longest step, in units of the largest |a_j|, where h is flat */
+static const double FAR = 1e6;
 
 /* A point of the dual: mu (t), its s (p) and support, h, and left = Q'w (t) with its largest entry;
  * size = ||s||. */

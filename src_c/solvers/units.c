@@ -108,8 +108,8 @@ static void pack(spca_int n, spca_int *unit, const double *value, const spca_int
         fill_exactly(n, unit, value, size, room, best, taken, kept);
         return;
     }
-    for (int way = 1; way >= 0;
-         way--) { /* by value, then by value over size, whose order is needed below */
+    /* by value, then by value over size, whose order is needed below */
+    for (int way = 1; way >= 0; way--) {
         for (spca_int i = 0; i < n; i++) {
             pair[2 * i] = value[unit[i]] / (way ? 1 : (double)size[unit[i]]);
             pair[2 * i + 1] = (double)unit[i];
@@ -294,8 +294,8 @@ void spca_unit_step(const spca_rule *rule, double quadratic, double *x, double *
             size = fmax(size, norm[u]);
             left = fmax(left, kept[u] ? norm[u] : 0);
         }
-        if (size > 0 &&
-            !(left > 0)) { /* only units that have no room have entries: any others do */
+        /* only units that have no room have entries: any others do */
+        if (size > 0 && !(left > 0)) {
             for (spca_int u = 0; u < o->units; u++) norm[u] = o->size[u] <= rule->count;
             spca_largest_units(o, norm, rule->count, share, iwork, kept);
             for (spca_int j = 0; j < o->p; j++) x[j] = o->signs && o->signs[j] < 0 ? -1 : 1;
