@@ -1,6 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 # cython: freethreading_compatible=True
-"""The one extension: thin wrappers of src_c that release the GIL.  No policy, no validation."""
+"""The one extension: thin wrappers of src_c that release the GIL.  They decide nothing and check no arguments.
+
+A wrapper makes the scratch that spca_proto.h or spca_double.h asks for, and calls the kernel of the precision of its
+arrays; formulas and sizes are there.
+"""
 from cpython.ref cimport PyObject
 from cython cimport floating
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -162,11 +166,12 @@ def clones():
 
 
 def clone():
-    """The one that runs."""
+    """The name of the clone that runs."""
     return spca_clone_name(spca_clone).decode()
 
 
 cdef int _choose_clone() except -1:
+    """Run the clone that the environment asks for, or the best one."""
     asked = os.environ.get("SPCACORE_CLONE", "")
     cdef bytes name = asked.encode("utf-8", "surrogateescape")
     cdef int chosen = spca_choose_clone(name)
@@ -191,6 +196,7 @@ def set_threads(int threads):
 
 
 def threads():
+    """The limit that `set_threads` has set."""
     return spca_pool_limit()
 
 
@@ -200,25 +206,26 @@ def shares_loops():
 
 
 def limit_own(int threads):
-    """The same, from now on, or 0: as for all threads; what it was."""
+    """How many threads a loop of this thread may have from now on; 0: the limit of all.  Returns what it was."""
     return spca_pool_own_limit(threads)
 
 
 def end_threads():
-    """At the exit of the interpreter; another loop would make them anew."""
+    """End the threads of the pool, at the exit of the interpreter; another loop would make new ones."""
     with nogil:
         spca_pool_end()
 
 
 # ---- one call: interrupts, progress, and errors raised inside a kernel -----------------------------
 
+# What the kernel hands back to `on_stop`: plain C, since no GIL is held.
 cdef struct call_t:
     double due, pause   # when to look at signals next, and how long not to
     spca_int n_iter
     PyObject *call
 
 cdef class Call:
-    """What belongs to one call of a kernel: shared operators stay read-only."""
+    """What belongs to one call of a kernel: its hook, its error and its steps.  So shared operators stay read-only."""
     cdef call_t c
     cdef object progress, error
     cdef Py_ssize_t steps   # made before the progress hook ended the search
@@ -231,7 +238,7 @@ cdef class Call:
         self.progress = progress
 
     cdef bint again(self, spca_status status) noexcept:
-        """Whether the hook ended the search: the caller asks once more, for no step from where it was."""
+        """Whether the hook ended the search; then the caller calls the kernel once more, for no step from where it was."""
         if status != SPCA_STOPPED or self.error is not None:
             return False
         self.progress = None
@@ -239,7 +246,7 @@ cdef class Call:
         return True
 
     cdef bint finished(self, spca_status status, Py_ssize_t *max_iter) except -1:
-        """Whether no more is to be asked; else max_iter is 0."""
+        """Whether the kernel is not to be called again; otherwise max_iter is set to 0."""
         if self.again(status):
             max_iter[0] = 0
             return False
@@ -247,7 +254,7 @@ cdef class Call:
         return True
 
     cdef int check(self, spca_status status) except -1:
-        """Raise for a status without a result; SPCA_ZERO_VECTOR is the caller's to judge."""
+        """Raise for a status without a result, but for SPCA_ZERO_VECTOR, which the caller judges."""
         self.c.n_iter += self.steps
         if status == SPCA_STOPPED or status == SPCA_PRODUCT_FAILED:
             raise self.error
@@ -259,7 +266,8 @@ cdef class Call:
         return 0
 
 cdef int on_stop(void *ctx) noexcept nogil:
-    """Twenty times a second, or as often as the call says: signals, then the caller's progress hook."""
+    """The stop of all kernels: twenty times a second, or as often as the call says, it looks at signals and then calls
+    the progress hook.  Nonzero where either ends the call; an exception is kept for `check` to raise."""
     cdef call_t *c = <call_t *> ctx
     cdef double now = spca_now()
     if now < c.due:
@@ -281,7 +289,8 @@ cdef int on_stop(void *ctx) noexcept nogil:
 
 cdef int call_products(PyObject *owner, void *ctx, str method, Py_ssize_t b, const floating *x, Py_ssize_t length,
                        floating *out, Py_ssize_t out_length) noexcept:
-    """Y = the owner's product of that name with X (length x b by columns); b = 0: with a vector."""
+    """out = the owner's product of this name with X (length x b by columns); b = 0: with a vector.  -1: it raised, and
+    the call keeps the exception."""
     cdef Py_ssize_t columns = max(b, 1)
     try:
         x_shape, out_shape = ([b, length], [b, out_length]) if b else ([length], [out_length])
@@ -297,6 +306,7 @@ cdef int call_products(PyObject *owner, void *ctx, str method, Py_ssize_t b, con
 
 cdef spca_status call_forward(const floating *value, spca_int nnz, const spca_int *index, PyObject *owner, spca_int p,
                               spca_int m, spca_stop stop, void *ctx, floating *scratch, floating *f) noexcept nogil:
+    """f = owner.forward(v), for the `forward` of a storage; v becomes dense in the scratch (p)."""
     cdef Py_ssize_t a
     if index == NULL:
         memcpy(scratch, value, p * sizeof(floating))
@@ -312,6 +322,7 @@ cdef spca_status call_forward(const floating *value, spca_int nnz, const spca_in
 
 cdef spca_status call_backward(const floating *f, PyObject *owner, spca_int p, spca_int m, spca_stop stop, void *ctx,
                                floating *y) noexcept nogil:
+    """y = owner.backward(f), for the `backward` of a storage."""
     if stop(ctx):
         return SPCA_STOPPED
     with gil:
@@ -319,6 +330,7 @@ cdef spca_status call_backward(const floating *f, PyObject *owner, spca_int p, s
 
 cdef spca_status call_block(const floating *V, spca_int b, PyObject *owner, spca_int p, spca_int m, spca_stop stop,
                             void *ctx, floating *f) noexcept nogil:
+    """f = owner.block(V), for the `block` of a storage."""
     if stop(ctx):
         return SPCA_STOPPED
     with gil:
@@ -348,6 +360,7 @@ cdef spca_status dcall_block(const spca_doperator *A, spca_block what, spca_int 
                              void *ctx, double *work, double *f) noexcept nogil:
     return call_block(V, b, <PyObject *> A.owner, A.p, A.m, stop, ctx, f)
 
+# A block product is known for F V alone; it needs no work, but 0 would say that there is none.
 cdef spca_int scall_block_work(const spca_soperator *A, spca_block what, spca_int b) noexcept nogil:
     return what == SPCA_FORWARD
 

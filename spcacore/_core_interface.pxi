@@ -149,7 +149,8 @@ cdef int spca_orthogonal_parts(Py_ssize_t p, Py_ssize_t r, const floating *V, fl
     return kernel_orthogonal_parts(p, r, V, <floating> (FLT_EPSILON if floating is float else DBL_EPSILON), work, Q)
 
 
-# The search of a matrix by what solvers/matrix_search chooses; some of it known here, with few variables or more.
+# What solvers/matrix_search chooses for the search of a matrix, for functions that run without the GIL: the rounds of the race
+# with more variables (0) and with few (1), and numbers of `_limits`.
 cdef struct rounds_t:
     Py_ssize_t count
     Py_ssize_t steps[4]

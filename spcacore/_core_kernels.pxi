@@ -1,9 +1,10 @@
 # ---- statistics of the input -----------------------------------------------------------------------
 
 def dense_statistics(const floating[:, :] X, bint center, int8_t[:, ::1] shadow=None):
-    """Rows: mean, sum of squared deviations, lowest, highest entry of each column (spca_proto.h).
+    """(rows, norms).  Rows: mean, sum of squared deviations, lowest, highest entry of each column (spca_proto.h).
 
-    With a shadow, which is filled: also its steps, its errors and the norms of its columns.
+    A shadow, if given, is filled with the quantized columns; then steps and errors are two more rows, and norms are
+    those of its columns.
     """
     cdef Call call = Call()
     cdef spca_status status
@@ -27,7 +28,7 @@ def dense_statistics(const floating[:, :] X, bint center, int8_t[:, ::1] shadow=
 
 def compressed_statistics(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] data,
                           const index_t[::1] indices, const index_t[::1] indptr):
-    """The same of CSR or CSC arrays."""
+    """Rows: mean, sum of squared deviations and spread of each column, of CSR or CSC arrays (spca_proto.h)."""
     cdef Call call = Call()
     cdef spca_status status
     out = np.empty((5, p))
@@ -43,7 +44,7 @@ def compressed_statistics(Py_ssize_t n, Py_ssize_t p, bint row_major, const floa
 
 
 def weighted_statistics(const floating[:, :] X, const double[::1] weight):
-    """As `dense_statistics`, of rows that count by their weights, some of which are not 0."""
+    """The rows of `dense_statistics`, where each row of X counts by its weight; some weight is not 0."""
     cdef Call call = Call()
     cdef spca_status status
     cdef bint row_major = X.strides[1] == sizeof(floating)
@@ -59,7 +60,7 @@ def weighted_statistics(const floating[:, :] X, const double[::1] weight):
 
 def weighted_compressed(Py_ssize_t p, bint row_major, const floating[::1] data, const index_t[::1] indices,
                         const index_t[::1] indptr, const double[::1] weight):
-    """The same of CSR or CSC arrays."""
+    """The rows of `weighted_statistics`, of CSR or CSC arrays."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t n = weight.shape[0]
@@ -76,9 +77,9 @@ def weighted_compressed(Py_ssize_t p, bint row_major, const floating[::1] data, 
 
 
 def statistics(X, weight=None):
-    """Rows: mean, sum of squared deviations, lowest, highest entry of each column, of an array or of CSR or CSC.
+    """Rows: mean, sum of squared deviations, lowest, highest entry of each column, of an array, or of CSR or CSC.
 
-    Of the latter, lowest and highest only bound the magnitude, and tell whether a column is constant.
+    Of CSR and CSC, lowest and highest only bound the magnitude, and tell whether a column is constant.
     """
     if not hasattr(X, "indptr"):
         return dense_statistics(X, True)[0] if weight is None else weighted_statistics(X, weight)
@@ -107,12 +108,12 @@ def fill_missing(const floating[:, :] X, bint center, bint scale):
 
 
 def symmetry(A):
-    """(largest |a_ij|, largest |a_ij - a_ji|, largest excess over a semidefinite 2 x 2 minor), of the same."""
+    """(largest |a_ij|, largest |a_ij - a_ji|, largest excess over a semidefinite 2 x 2 minor) of a square matrix."""
     return compressed_symmetry(A.data, A.indices, A.indptr) if hasattr(A, "indptr") else dense_symmetry(A)
 
 
 def line_order(Py_ssize_t length, Py_ssize_t stored, const index_t[::1] indptr, const index_t[::1] indices):
-    """Whether the lines of compressed storage are sound: 2, with ascending indices, 1, or 0 (spca_double.h)."""
+    """2 where the lines of compressed storage are sound and indices ascend, 1 where they do not, else 0 (spca_double.h)."""
     cdef const void *i = &indices[0] if indices.shape[0] else NULL
     cdef int order
     with nogil:
@@ -121,6 +122,7 @@ def line_order(Py_ssize_t length, Py_ssize_t stored, const index_t[::1] indptr, 
 
 
 def compressed_symmetry(const floating[::1] data, const index_t[::1] indices, const index_t[::1] indptr):
+    """`symmetry` of compressed storage with ascending indices."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t p = indptr.shape[0] - 1
@@ -138,6 +140,7 @@ def compressed_symmetry(const floating[::1] data, const index_t[::1] indices, co
 
 
 def dense_symmetry(const floating[:, :] A):
+    """`symmetry` of an array in C or Fortran order."""
     cdef Call call = Call()
     cdef spca_status status
     cdef double largest = 0, asymmetry = 0, excess = 0
@@ -150,7 +153,7 @@ def dense_symmetry(const floating[:, :] A):
 
 def scores(const floating[:, :] X, Py_ssize_t[::1] index, const floating[::1] mean, const floating[:, ::1] V,
            floating[:, ::1] out):
-    """out = (X[:, index] - mean) @ V, index None: of all columns."""
+    """out = (X[:, index] - mean) @ V; index None: all columns."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t n = X.shape[0], k = V.shape[0], r = V.shape[1]
@@ -174,7 +177,7 @@ ctypedef fused word:
 
 
 def fingerprint(const word[:, :] X, const uint64_t[::1] keys, uint64_t[::1] sums):
-    """Sums of the columns modulo 2^64, each word times the key of its row; rows or columns are contiguous."""
+    """sums = the sums of the columns modulo 2^64, each word times the key of its row; rows or columns are contiguous."""
     cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
     cdef bint row_major = X.strides[1] == sizeof(word)
     cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(word)
@@ -195,7 +198,7 @@ ctypedef fused small:
 
 
 def whole_moments(const small[:, :] X):
-    """Lowest and highest entries, sums, and X'X of small whole numbers, as int64; None where some are no such numbers."""
+    """(lowest, highest, sums, X'X) of small whole numbers, as int64; None where some entry is no such number."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t n = X.shape[0], p = X.shape[1]
@@ -225,7 +228,7 @@ def whole_moments(const small[:, :] X):
 
 
 def orthogonal_parts(const floating[:, ::1] V, double epsilon):
-    """Rows: the unit part of each row orthogonal to those before; zero where entries rounded to epsilon may have none."""
+    """Rows: the part of each row of V orthogonal to those before, normalized; zero where rounding to epsilon may leave none."""
     cdef Py_ssize_t r = V.shape[0], p = V.shape[1]
     cdef Call call = Call()
     cdef spca_status status
@@ -243,7 +246,7 @@ def orthogonal_parts(const floating[:, ::1] V, double epsilon):
 # ---- selection and thresholds ----------------------------------------------------------------------
 
 def select_largest(const floating[::1] x, Py_ssize_t k):
-    """Positions of the k largest |x|, ascending, ties to the lower index; any positions after them where NaN leave too few."""
+    """Positions of the k largest |x|, ascending, ties to the lower index.  Where NaN leave too few, others follow them."""
     if not 0 <= k <= x.shape[0]:
         raise ValueError(f"{k} nonzeros of {x.shape[0]} variables")
     cdef Py_ssize_t[::1] index = np.zeros(max(k, 1), np.intp)
@@ -254,14 +257,14 @@ def select_largest(const floating[::1] x, Py_ssize_t k):
 
 
 def truncate(floating[::1] x, Py_ssize_t k):
-    """T_k(x), in place."""
+    """x <- T_k(x), its k largest magnitudes."""
     cdef floating[::1] work = np.empty(x.shape[0], np.float32 if floating is float else np.float64)
     with nogil:
         kernel_truncate(x.shape[0], k, &x[0], &work[0])
 
 
 def soft_threshold(const floating[::1] a, double level, floating[::1] out):
-    """S(a, level); out may be a."""
+    """out = S(a, level), the soft threshold; out may be a."""
     with nogil:
         kernel_soft_threshold(a.shape[0], &a[0], level, spca_pool_run, &out[0])
 
@@ -280,7 +283,7 @@ def l1_threshold(const floating[::1] a, double bound, int nonnegative, floating[
 
 
 def l1_ball_level(const floating[::1] a, double bound, double start=0):
-    """Where sum (|a| - level)_+ is the bound; 0 where the magnitudes sum to no more."""
+    """The level where sum (|a| - level)_+ is the bound; 0 where the magnitudes sum to no more."""
     cdef double level
     with nogil:
         level = kernel_l1_ball_level(a.shape[0], &a[0], bound, start, spca_pool_run)
@@ -301,7 +304,7 @@ def l1_kept_level(const floating[::1] a, double bound):
 def bordered_eigenvalues(const floating[:, ::1] C, Py_ssize_t[::1] candidate, const double[::1] diagonal,
                          const double[::1] eigenvalues, const double[::1, :] W, const double[::1] norm=None,
                          const double[:, ::1] Q=None, const double[::1, :] R=None, double strength=0, double least=0):
-    """Largest eigenvalue on the support with each candidate more (spca_proto.h)."""
+    """The largest eigenvalue on the support and one candidate, for each candidate (spca_proto.h)."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t k = C.shape[0], p = C.shape[1], w = eigenvalues.shape[0], t = 0 if Q is None else Q.shape[0]
@@ -322,7 +325,7 @@ def bordered_eigenvalues(const floating[:, ::1] C, Py_ssize_t[::1] candidate, co
 def exchange(const floating[:, ::1] C, const Py_ssize_t[::1] leaving, const Py_ssize_t[::1] candidate,
              const double[::1] diagonal, const double[::1] eigenvalues, const double[::1, :] U, double level,
              double slack, double tie):
-    """(place, variable, eigenvalue) of the first exchange that raises an eigenvalue above the level, or None (spca_proto.h)."""
+    """(place, variable, eigenvalue) of an exchange that raises the largest eigenvalue above the level, or None (spca_proto.h)."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t k = C.shape[0], p = C.shape[1], n_leaving = leaving.shape[0], count = candidate.shape[0]
@@ -341,7 +344,7 @@ def exchange(const floating[:, ::1] C, const Py_ssize_t[::1] leaving, const Py_s
 
 
 def largest_norms(const floating[:, ::1] A, const Py_ssize_t[::1] rows, Py_ssize_t k):
-    """The norm of the k largest entries of each of these rows of a matrix (spca_proto.h)."""
+    """For each of these rows of a matrix, the norm of its k largest entries (spca_proto.h)."""
     cdef Py_ssize_t p = A.shape[1], count = rows.shape[0]
     dtype = np.float32 if floating is float else np.float64
     cdef floating[::1] work = np.empty(p, dtype), norm = np.empty(count, dtype)
@@ -354,8 +357,11 @@ def largest_norms(const floating[:, ::1] A, const Py_ssize_t[::1] rows, Py_ssize
 
 def truncated_power_of_matrix(const floating[:, ::1] A, const Py_ssize_t[:, ::1] index, const floating[:, ::1] value,
                               Py_ssize_t k, Py_ssize_t max_iter, floating tol, progress=None):
-    """From each start, nonzeros by rows: index, value (s, k), objective (s,), which is -infinity where A maps a
-    vector to zero or the hook ended the search before, n_iter (s,), and whether it converged (0), not (1), or failed (-2)."""
+    """Truncated power from each of s starts, whose nonzeros are rows: (index, value, objective, n_iter, status).
+
+    index and value are (s, k), the others (s,).  The objective is -infinity where A maps a vector to zero or the hook
+    ended the search before.  status: 0 converged, 1 not, -2 failed.
+    """
     cdef Call call = Call(progress)
     cdef spca_status status = SPCA_OK
     cdef Py_ssize_t p = A.shape[0], s = index.shape[0], w = index.shape[1], nnz, i
@@ -395,7 +401,7 @@ def truncated_power_of_matrix(const floating[:, ::1] A, const Py_ssize_t[:, ::1]
 
 def swap(const floating[:, ::1] A, const Py_ssize_t[::1] support, const double[::1] diagonal, double rise, double gap,
          double slack, double tie, Py_ssize_t most):
-    """(support, leading vector, eigenvalue, whether no swap is left) after at most so many swaps (spca_proto.h)."""
+    """(support, leading vector, eigenvalue, whether no swap is left) after at most `most` swaps (spca_proto.h)."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t p = A.shape[0], k = support.shape[0], made = 0
@@ -412,10 +418,10 @@ def swap(const floating[:, ::1] A, const Py_ssize_t[::1] support, const double[:
 
 
 def search(const floating[:, ::1] A, Py_ssize_t k, plan, floating[::1] score=None, bint known=False, progress=None):
-    """(supports, values, runs) of the best ends, and (starts, ends, iterations, nodes, proved) (spca_proto.h).
+    """(supports, values, runs, (starts, ends, iterations, nodes, proved)): the best ends, and counts (spca_proto.h).
 
-    The plan has (starts, rounds, max_iter, tol, ends, tried, swapped, (rise, gap, slack, tie), exact, nodes, hopeless), each round
-    (steps, runs that go on, nonzeros of a run).
+    The plan has (starts, rounds, max_iter, tol, ends, tried, swapped, (rise, gap, slack, tie), exact, nodes, hopeless); each
+    round has (steps, runs that go on, nonzeros of a run).
     """
     cdef Call call = Call(progress)
     cdef spca_status status
@@ -452,7 +458,7 @@ def search(const floating[:, ::1] A, Py_ssize_t k, plan, floating[::1] score=Non
 
 
 def signed_vector(const double[:, ::1] G, const int8_t[::1] signs, const double[::1] begin=None):
-    """A unit vector of these signs (0: either) that maximizes x'Gx, and that."""
+    """(x, x'Gx): a unit vector of these signs (0: either) that maximizes x'Gx (spca_double.h)."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t k = G.shape[0]
@@ -470,7 +476,7 @@ def signed_vector(const double[:, ::1] G, const int8_t[::1] signs, const double[
 
 
 def small_eigen(const double[:, ::1] A):
-    """(eigenvalues, vectors by rows) of a small symmetric matrix, descending (spca_proto.h)."""
+    """(eigenvalues, vectors by rows) of a small symmetric matrix, descending (spca_double.h)."""
     cdef Call call = Call()
     cdef Py_ssize_t k = A.shape[0]
     cdef spca_status status
@@ -484,7 +490,7 @@ def small_eigen(const double[:, ::1] A):
 
 
 def deleted_eigenvalues(const double[::1] eigenvalues, const double[::1, :] W):
-    """The same without each variable of the support."""
+    """The largest eigenvalue on the support without each of its variables (spca_double.h)."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t k = W.shape[0], w = eigenvalues.shape[0]
@@ -493,11 +499,12 @@ def deleted_eigenvalues(const double[::1] eigenvalues, const double[::1, :] W):
         status = spca_deleted_eigenvalues(k, w, &eigenvalues[0], &W[0, 0], on_stop, &call.c, &work[0], &value[0])
     call.check(status)
     return np.asarray(value)
+
+
 # ---- the semidefinite relaxation --------------------------------------------------------------------
 
-
 def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py_ssize_t max_iter, progress=None):
-    """(status, M, objective, bound, n_iter) of symmetric A; see spca_double.h for what limit is."""
+    """(status, M, objective, bound, n_iter) for symmetric A; spca_double.h says what limit is."""
     cdef Call call = Call(progress)
     cdef spca_status status
     cdef Py_ssize_t p = A.shape[0], i, j
@@ -519,7 +526,7 @@ def dspca(const double[:, ::1] A, bint constrained, double limit, double tol, Py
 
 def shaped(const double[:, ::1] A, const Py_ssize_t[::1] unit, const double[:, ::1] weight, const double[::1] diagonal,
            const int8_t[::1] signs, bint constrained, double penalty, Py_ssize_t max_iter, double tol, progress=None):
-    """(status, M, objective, bound, n_iter, A - Y) under what is known of the variables; see spca_double.h."""
+    """(status, M, objective, bound, n_iter, A - Y) for groups and signs of variables (spca_double.h)."""
     cdef Call call = Call(progress)
     cdef spca_status status
     cdef Py_ssize_t p = A.shape[0], units = weight.shape[0]
@@ -537,12 +544,12 @@ def shaped(const double[:, ::1] A, const Py_ssize_t[::1] unit, const double[:, :
     call.check(status)
     return <int> status, np.asarray(M), primal, dual, call.c.n_iter, np.asarray(lowest)
 
-# ---- elastic net -----------------------------------------------------------------------------------
 
+# ---- elastic net -----------------------------------------------------------------------------------
 
 def elastic_net(const double[:, ::1] G, const double[::1] c, Py_ssize_t limit, double ridge, double floor,
                 double least, const Py_ssize_t[::1] index, const double[::1] value):
-    """(status, index, value, level) from a guess of the support and its signs; see spca_double.h."""
+    """(status, index, value, level), with a guess of the support and its signs (spca_double.h)."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t p = G.shape[0], guess = index.shape[0], count = 0
@@ -561,8 +568,8 @@ def elastic_net(const double[:, ::1] G, const double[::1] c, Py_ssize_t limit, d
 
 
 def unit_net(UnitRule rule, const double[:, ::1] K, const double[::1] c, const double[::1] start, double near=0):
-    """(b, level, beyond) from start: the net of the rule's level or, of a truncation, of its cardinality, near a level
-    (unit_net.c); beyond has a unit more."""
+    """(b, level, beyond) from start: the elastic net of the rule's level or, where the rule is a truncation, of its
+    cardinality, sought from the level `near` on; beyond has at least one unit more (spca_double.h)."""
     cdef Call call = Call()
     cdef spca_status status
     cdef spca_supports *o = &rule.c.of
@@ -585,7 +592,7 @@ def unit_net(UnitRule rule, const double[:, ::1] K, const double[::1] c, const d
 
 def best_pairs(const double[:, ::1] A, const double[:, ::1] B, double least, Py_ssize_t most,
                const Py_ssize_t[::1] part=None):
-    """Rows: the pairs of variables with the largest values, the best first (spca_double.h)."""
+    """Rows: the pairs of variables with the largest x'Ax/x'Bx, the best first (spca_double.h)."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t p = A.shape[0], count = 0
@@ -604,7 +611,7 @@ def best_pairs(const double[:, ::1] A, const double[:, ::1] B, double least, Py_
 
 def prior_support(const Py_ssize_t[::1] indptr, const Py_ssize_t[::1] indices, const double[::1] data,
                   const double[::1] r, double a, Py_ssize_t k):
-    """The support in the order of joining, from the arrays of a CSR matrix; see spca_double.h."""
+    """The support in the order of joining, given the arrays of a CSR matrix (spca_double.h)."""
     cdef Call call = Call()
     cdef spca_status status = SPCA_NOT_CONVERGED
     cdef Py_ssize_t p = r.shape[0], room = p + 16 * k, count = 0
@@ -626,7 +633,7 @@ def prior_support(const Py_ssize_t[::1] indptr, const Py_ssize_t[::1] indices, c
 
 def branch(const double[:, ::1] N, Py_ssize_t k, uint8_t[:, ::1] pool, Py_ssize_t[::1] which,
            Py_ssize_t[:, ::1] empty, double[::1] work, progress=None):
-    """(n_children, excess) of the children of some nodes of the pool (spca_double.h), written to its empty rows."""
+    """(n_children, excess) after some nodes of the pool are divided; children go to its empty rows (spca_double.h)."""
     cdef Call call = Call(progress, 0.01)  # which keeps a limit of time
     cdef spca_status status
     cdef Py_ssize_t p = N.shape[0], count = which.shape[0], room = empty.shape[1]
@@ -640,7 +647,7 @@ def branch(const double[:, ::1] N, Py_ssize_t k, uint8_t[:, ::1] pool, Py_ssize_
 
 
 def branch_work(Py_ssize_t p, Py_ssize_t k):
-    """The length of `work`."""
+    """The length of the `work` of `branch`."""
     return spca_branch_work(p, k)
 
 
@@ -657,7 +664,7 @@ def add_distances(const floating[:, ::1] T, const floating[::1] w, bint squared,
 
 
 def absolute_products(const floating[:, ::1] T, const floating[::1] u):
-    """Of each variable, sum u_ii' |t_i - t_i'| over the pairs of samples."""
+    """For each variable, the sum of u_ii' |t_i - t_i'| over pairs of samples."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t b = T.shape[0], n = T.shape[1]
@@ -674,9 +681,9 @@ def absolute_products(const floating[:, ::1] T, const floating[::1] u):
 # ---- several loadings together ---------------------------------------------------------------------
 
 cdef class Population:
-    """Members of a search, from loadings that are given, and its state (`joint` of spca_proto.h).
+    """The population of a search for loadings, and its state (`joint` of spca_proto.h).
 
-    Loadings are at first rounded to so many bits.  Among the supports of the rule, where there is one.
+    It begins from loadings that are given, rounded to so many bits.  A rule says which supports are allowed.
     """
     cdef object A
     cdef UnitRule rule
@@ -713,11 +720,11 @@ cdef class Population:
 
     @property
     def spent(self):
-        """Multiplications so far."""
+        """How many multiplications the search has made, about."""
         return self.used
 
     def go_on(self, Py_ssize_t moves, Py_ssize_t patience, double limit, Py_ssize_t given=0):
-        """At most so many more moves; False once the search has ended."""
+        """Make at most so many more moves; False once the search has ended."""
         if self.A.dtype == np.float32:
             _moved[float](self, self.A, given, moves, patience, limit)
         else:
@@ -739,7 +746,7 @@ cdef class Population:
 
 cdef _moved(Population s, const floating[:, ::1] A, Py_ssize_t given, Py_ssize_t moves, Py_ssize_t patience,
             double limit):
-    """The next moves, written in place."""
+    """Make the next moves, in place."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t p = A.shape[0], r = s.size.shape[0], room = s.index.shape[2], members = s.nnz.shape[0]
@@ -758,7 +765,7 @@ cdef _moved(Population s, const floating[:, ::1] A, Py_ssize_t given, Py_ssize_t
 # ---- products of matrices --------------------------------------------------------------------------
 
 def matrix_product(const floating[:, ::1] A, const floating[:, ::1] B, floating factor, floating[:, :] out):
-    """out = factor A B', whose rows are contiguous; B None: factor A A'."""
+    """out = factor A B', or factor A A' where B is None; the rows of out are contiguous."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t m = A.shape[0], n = m if B is None else B.shape[0], depth = A.shape[1]
@@ -789,7 +796,7 @@ def principal_submatrix(const floating[:, :] A, const Py_ssize_t[::1] index):
 # ---- rotations -------------------------------------------------------------------------------------
 
 def orthomax(floating[::1, :] Y, double gamma, Py_ssize_t max_iter, double tol):
-    """Y <- Y R in place: (status, R in double, n_iter)."""
+    """Y <- Y R in place, by an orthomax rotation: (status, R in double, n_iter)."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t p = Y.shape[0], r = Y.shape[1]
@@ -803,7 +810,7 @@ def orthomax(floating[::1, :] Y, double gamma, Py_ssize_t max_iter, double tol):
 
 
 def l1_sweeps(floating[::1, :] Y, Py_ssize_t max_iter, double tol, double[::1, :] R):
-    """Y <- Y T in place, R <- R T, for the sum of magnitudes: (status, n_iter)."""
+    """Y <- Y T in place and R <- R T, where T makes the sum of magnitudes least: (status, n_iter)."""
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t p = Y.shape[0], r = Y.shape[1]
@@ -819,7 +826,7 @@ def l1_sweeps(floating[::1, :] Y, Py_ssize_t max_iter, double tol, double[::1, :
 # ---- deflation in place ----------------------------------------------------------------------------
 
 def deflate_covariance(str method, floating[:, :] A, Py_ssize_t[::1] index, floating[::1] value):
-    """Hotelling, projection or Schur complement deflation of a full symmetric A.
+    """Deflate a full symmetric A in place, by Hotelling's method, projection or a Schur complement.
 
     False, and A unchanged, if A x is not finite.
     """
@@ -839,7 +846,7 @@ def deflate_covariance(str method, floating[:, :] A, Py_ssize_t[::1] index, floa
 
 
 def deflate_data(str method, floating[:, :] X, Py_ssize_t[::1] index, floating[::1] value, const floating[::1] mean):
-    """Projection or Schur complement deflation of data in C or Fortran order.
+    """Deflate data in C or Fortran order in place, by projection or a Schur complement.
 
     False, and X unchanged, if X x is not finite.
     """

@@ -1,7 +1,7 @@
 # ---- the operator ----------------------------------------------------------------------------------
 
 cdef inline const spca_int *positions_of(Py_ssize_t[::1] index) noexcept nogil:
-    """None stands for all."""
+    """NULL for None, which stands for all positions."""
     return &index[0] if index is not None else NULL
 
 cdef inline const void *first(const floating[::1] x) noexcept nogil:
@@ -10,7 +10,7 @@ cdef inline const void *first(const floating[::1] x) noexcept nogil:
 
 
 cdef class UnitRule:
-    """Supports of units, with signs (0: either), and a step of units.c: 0 truncation, 1 l0, 2 l1, 3 l1 bound."""
+    """Which supports of units and signs (0: either) are allowed, and a step: 0 truncation, 1 l0, 2 l1, 3 l1 bound (units.c)."""
     cdef spca_rule c
     cdef object refs
 
@@ -31,7 +31,7 @@ cdef class UnitRule:
         self.c.Q = &Q[0, 0] if self.c.t else NULL
 
     def largest(self, const double[::1] norm):
-        """The units that are included and, up to the cardinality, those of largest norms: a mask."""
+        """A mask of the units that are included or, up to the cardinality, have the largest norms."""
         kept = np.zeros(self.c.of.units, np.uint8)
         cdef uint8_t[::1] out = kept
         cdef double[::1] work = np.empty(spca_unit_work(&self.c.of, self.c.count))
@@ -53,6 +53,7 @@ cdef class UnitRule:
 
 cdef unit_ascent(Operator A, UnitRule rule, const double[::1] start, Py_ssize_t max_iter, double tol, progress,
                  floating[::1] precision):
+    """`unit_ascend` in one precision; `precision` is None, and only says which."""
     cdef Call call = Call(progress)
     cdef spca_status status
     cdef double objective = 0, quadratic = 0
@@ -94,10 +95,12 @@ cdef class Operator:
         free(self.steps)
 
     cdef Py_ssize_t work(self):
+        """The length of work that `largest`, `above` and most solvers need."""
         return 2 * self.p + self.m + self.t
 
     cdef void set_shape(self, Py_ssize_t n, Py_ssize_t p, bint symmetric_form, double range_,
                         double factor, bint single):
+        """What does not depend on the storage."""
         self.n, self.p, self.m, self.symmetric_form, self.single = n, p, p if symmetric_form else n, symmetric_form, single
         self.dtype = np.dtype(np.float32 if single else np.float64)
         if single:
@@ -108,7 +111,7 @@ cdef class Operator:
             self.d.range, self.d.factor = range_, factor
 
     def screened(self, Screen screen):
-        """This operator, answering `largest` and `above` by exact screening; of data without row weights."""
+        """This operator, with `largest` and `above` answered by exact screening; for data without row weights."""
         if self.s.row_weight != NULL or self.d.row_weight != NULL:
             raise TypeError("screening needs data without row weights")
         cdef Operator B = self.copy()
@@ -118,19 +121,19 @@ cdef class Operator:
         return B
 
     def with_quotient(self):
-        """A + rho(v) QQ', rho = v'Av/v'(I - QQ')v, of the operator deflated by orthonormal directions Q."""
+        """A + rho(v) QQ', rho = v'Av/v'(I - QQ')v, where A is deflated by projection with orthonormal directions Q."""
         cdef Operator B = self.copy()
         B.s.quotient = B.d.quotient = 1
         return B
 
     def with_penalty(self, double weight):
-        """A - weight QQ', shifted by weight, of the operator deflated by orthonormal directions Q."""
+        """A - weight QQ' + weight I, where A is deflated by projection with orthonormal directions Q."""
         cdef Operator B = self.copy()
         B.s.span_weight, B.d.span_weight, B.s.shift, B.d.shift = <float> -weight, -weight, <float> weight, weight
         return B
 
     def row_weighted(self, const floating[::1] weight, bint centered=False):
-        """F = diag(weight) (X - 1 mean') diag(column weights), or, not centered, (diag(weight) X - 1 mean') ..."""
+        """Data with F = diag(weight) (X - 1 mean') diag(column weights); not centered: (diag(weight) X - 1 mean') ..."""
         if self.symmetric_form or not self.in_memory:
             raise TypeError("row weights need data in memory")
         cdef Operator B = self.copy()
@@ -156,32 +159,32 @@ cdef class Operator:
 
     @property
     def by_passes(self):
-        """Whether each product is a pass over blocks of rows, in which one more costs little: no."""
+        """Whether each product is a pass over blocks of rows, so that one more in the pass costs little: no."""
         return False
 
     @property
     def factored(self):
-        """Whether A is factor F'F and no more: of data without a quotient or what Hotelling's deflation takes."""
+        """Whether A is factor F'F and no more: of data, without a quotient, a penalty and Hotelling's deflation."""
         return not (self.symmetric_form or self.d.quotient or self.d.span_weight or
                     (self.t and self.d.deflation == SPCA_HOTELLING))
 
     @property
     def factor(self):
-        """A = factor F'F of data."""
+        """The factor in A = factor F'F, of data."""
         return self.s.factor if self.single else self.d.factor
 
     cdef const void *pointer(self) noexcept nogil:
-        """Of the precision in use."""
+        """The operator of the precision in use, for the kernels of a fused type."""
         return <const void *> &self.s if self.single else <const void *> &self.d
 
     cdef void set_arrays(self, const void *data, bint row_major, const void *mean, const void *weight):
-        """Of both precisions, one of which is read."""
+        """Set the arrays of both operators; only the one of the precision in use reads them."""
         self.s.data, self.s.mean, self.s.weight = <const float *> data, <const float *> mean, <const float *> weight
         self.d.data, self.d.mean, self.d.weight = <const double *> data, <const double *> mean, <const double *> weight
         self.s.row_major = self.d.row_major = row_major
 
     cdef Operator copy(self):
-        """Sharing the directions, which this one owns."""
+        """A copy that shares the directions, which this operator owns."""
         cdef Operator B = Operator()
         B.n, B.p, B.m, B.symmetric_form, B.single, B.dtype = self.n, self.p, self.m, self.symmetric_form, self.single, self.dtype
         B.s, B.d, B.t, B.refs = self.s, self.d, self.t, self
@@ -197,7 +200,7 @@ cdef class Operator:
         return self if self.plain is None else self.plain
 
     def forward(self, Py_ssize_t[::1] index, floating[::1] value):
-        """F v, length m, of the deflated operator."""
+        """F v, length m, with deflations but for Hotelling's; index None for a dense v."""
         cdef Call call = Call()
         cdef spca_status status
         cdef floating[::1] f = np.empty(self.m, self.dtype), scratch = np.empty(self.p, self.dtype)
@@ -219,7 +222,7 @@ cdef class Operator:
         return np.asarray(y)
 
     def apply_at(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t[::1] columns, floating[::1] image=None):
-        """The entries of A v at some variables, of data in CSC; see `reads_columns`. `image` may be `forward` of v."""
+        """The entries of A v at some variables, for data in CSC (`reads_columns`); image: `forward` of v, if it is known."""
         if not self.reads_columns:
             raise TypeError("this needs data in CSC")
         cdef Call call = Call()
@@ -241,11 +244,11 @@ cdef class Operator:
 
     @property
     def reads_columns(self):
-        """Whether single columns of X are read in the time that they take, of data in CSC."""
+        """Whether reading a few columns of X takes no longer than these columns: for data in CSC."""
         return self.s.indptr != NULL and not self.symmetric_form and not self.s.row_major
 
     def apply_block(self, V):
-        """A V for V (p, b), in Fortran order; the bits of `apply` to each column."""
+        """A V (p, b) for V (p, b), in Fortran order; each column has the bits of `apply`."""
         return self.block(V, 0)
 
     def forward_block(self, V):
@@ -253,10 +256,11 @@ cdef class Operator:
         return self.block(V, 1)
 
     def backward_block(self, U):
-        """F'U times factor (p, b) for U (m, b), of data."""
+        """F'U factor (p, b) for U (m, b), of data."""
         return self.block(U, 2)
 
     cdef block(self, V, int what):
+        """A V (what = 0), F V (1) or F'V factor (2)."""
         cdef Call call = Call()
         cdef spca_status status
         cdef Py_ssize_t b
@@ -275,7 +279,7 @@ cdef class Operator:
         return Y
 
     def backward(self, floating[::1] u):
-        """F'u times factor, length p, of the deflated data."""
+        """F'u factor, length p, of data with deflations."""
         cdef Call call = Call()
         cdef spca_status status
         cdef floating[::1] y = np.empty(self.p, self.dtype), work = np.empty(self.m + self.t, self.dtype)
@@ -285,7 +289,7 @@ cdef class Operator:
         return np.asarray(y)
 
     def largest(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t k, bint nonnegative=False):
-        """Positions and values of the k largest |A v|, or of the positive part, and v'A v."""
+        """(positions, values) of the k largest |A v|, or of the k largest entries of its positive part, and v'A v."""
         cdef Call call = Call()
         cdef spca_status status
         cdef floating[::1] entries = np.empty(k, self.dtype), work = np.empty(self.work(), self.dtype)
@@ -298,7 +302,7 @@ cdef class Operator:
         return np.asarray(positions), np.asarray(entries), quadratic
 
     def above(self, Py_ssize_t[::1] index, floating[::1] value, floating tau, bint relative=False):
-        """Positions and values of the entries |A v| > tau, or tau sqrt(v'A v)."""
+        """(positions, values) of the entries with |A v| > tau or, relative, > tau sqrt(v'A v)."""
         cdef Call call = Call()
         cdef spca_status status
         cdef floating[::1] entries = np.empty(self.p, self.dtype), work = np.empty(self.work(), self.dtype)
@@ -327,7 +331,7 @@ cdef class Operator:
         return G
 
     def columns(self, Py_ssize_t[::1] index, out=None):
-        """F[:, index]', columns of the deflated data, as rows, of `out` if that is given."""
+        """F[:, index]': columns of the deflated data as rows, in `out` if that is given."""
         cdef Call call = Call()
         cdef spca_status status
         C = np.empty((index.shape[0], self.m), self.dtype) if out is None else out
@@ -341,7 +345,7 @@ cdef class Operator:
         return C
 
     def gram(self, Py_ssize_t[::1] index=None, progress=None, rows=None):
-        """A[index[:rows], index], all of A without an index, in double precision; of data that are not deflated.
+        """A[index[:rows], index], or all of A without an index, in double precision, for data that are not deflated.
 
         None where the progress hook ends the pass.
         """
@@ -368,7 +372,7 @@ cdef class Operator:
         return G
 
     def rough_gram(self, Py_ssize_t[::1] index):
-        """A[index, index] of compressed data that are not deflated, in single precision (spca_proto.h)."""
+        """A[index, index] in single precision, for compressed data that are not deflated (spca_proto.h)."""
         if self.symmetric_form or self.t or not self.in_memory or self.dense:
             raise TypeError("this needs compressed data, without deflation")
         cdef Py_ssize_t k = index.shape[0]
@@ -386,7 +390,7 @@ cdef class Operator:
         return G
 
     def moments(self):
-        """Of dense X, in one read: sums as of `dense_statistics`, and (X - 1 mean')' (X - 1 mean')."""
+        """(the rows of `dense_statistics`, (X - 1 mean')' (X - 1 mean')), in one read of dense X."""
         cdef Call call = Call()
         cdef spca_status status
         sums, G = np.empty((4, self.p)), np.empty((self.p, self.p))
@@ -406,7 +410,7 @@ cdef class Operator:
         return sums, G
 
     def outer(self):
-        """F F' factor (m, m) of data, but for Hotelling's deflation."""
+        """FF' factor (m, m) of data, without Hotelling's deflation."""
         cdef Call call = Call()
         cdef spca_status status
         K = np.empty((self.m, self.m), self.dtype)
@@ -421,7 +425,7 @@ cdef class Operator:
 
     def deflated(self, str method, Py_ssize_t[::1] index, floating[::1] value, floating[::1] image,
                  floating coefficient):
-        """This operator with one more direction removed (spca_proto.h says what image and coefficient are)."""
+        """This operator with one more direction removed; spca_proto.h says what image and coefficient are."""
         cdef Operator B = self.copy()
         cdef Py_ssize_t t = self.t, size = sizeof(spca_dvector) + sizeof(void *) + sizeof(double)
         cdef char *images
@@ -452,7 +456,7 @@ cdef class Operator:
 
     def truncated_power(self, Py_ssize_t[::1] index, floating[::1] value, Py_ssize_t k,
                         Py_ssize_t max_iter, floating tol, progress=None, bint nonnegative=False):
-        """From a start with the given nonzeros: (status, index, value, objective, n_iter)."""
+        """Truncated power from a start with these nonzeros: (status, index, value, objective, n_iter)."""
         cdef Call call = Call(progress)
         cdef spca_status status
         cdef Py_ssize_t nnz = index.shape[0], room = max(nnz, k)
@@ -475,7 +479,7 @@ cdef class Operator:
 
     def gpower(self, Py_ssize_t[::1] index, floating[::1] value, bint l0, floating gamma, Py_ssize_t max_iter,
                floating tol, progress=None):
-        """From a start with the given nonzeros: (status, index, value, objective, w'Aw, n_iter)."""
+        """Generalized power from a start with these nonzeros: (status, index, value, objective, w'Aw, n_iter)."""
         cdef Call call = Call(progress)
         cdef spca_status status
         cdef Py_ssize_t nnz = index.shape[0]
@@ -497,9 +501,9 @@ cdef class Operator:
 
     def pmd(self, Py_ssize_t[::1] index, floating[::1] value, double bound, double sample_bound,
             Py_ssize_t max_iter, floating tol, progress=None, bint nonnegative=False):
-        """From a start with the given nonzeros: (status, index, value, objective, n_iter).
+        """Penalized decomposition from a start with these nonzeros: (status, index, value, objective, n_iter).
 
-        sample_bound 0: none, and the objective is v'A v; otherwise it is u'F v.
+        The objective is v'A v where sample_bound is 0, which means none, and otherwise u'F v.
         """
         cdef Call call = Call(progress)
         cdef spca_status status
@@ -525,7 +529,7 @@ cdef class Operator:
 
     def scotlass(self, floating[::1] start, floating[::1, :] Q, double bound, Py_ssize_t max_iter,
                  floating tol, progress=None):
-        """From a dense start, orthogonal to the columns of Q: (status, v, objective, n_iter)."""
+        """SCoTLASS from a dense start, orthogonal to the columns of Q: (status, v, objective, n_iter)."""
         cdef Call call = Call(progress)
         cdef spca_status status
         cdef Py_ssize_t t = Q.shape[1]
@@ -556,16 +560,19 @@ cdef spca_status block_product(Operator A, Call call, int what, const floating[:
 
 cdef spca_status submatrix_into(Operator A, Call call, Py_ssize_t[::1] index, Py_ssize_t room, floating[::1] work,
                                 floating[:, ::1] G):
+    """G = A[index, index]."""
     cdef const void *pointer = A.pointer()
     with nogil:
         return kernel_submatrix(pointer, index.shape[0], &index[0], on_stop, &call.c, room, &work[0], &G[0, 0])
 
 cdef spca_status columns_into(Operator A, Call call, Py_ssize_t[::1] index, floating[::1] scratch, floating[:, ::1] C):
+    """C = F[:, index]'."""
     cdef const void *pointer = A.pointer()
     with nogil:
         return kernel_images(pointer, index.shape[0], positions_of(index), on_stop, &call.c, &scratch[0], &C[0, 0])
 
 cdef spca_status outer_into(Operator A, Call call, floating[::1] work, Py_ssize_t[::1] iwork, floating[:, ::1] K):
+    """K = FF' factor."""
     cdef const void *pointer = A.pointer()
     with nogil:
         return kernel_outer(pointer, on_stop, &call.c, &work[0], &iwork[0], &K[0, 0])
@@ -573,7 +580,7 @@ cdef spca_status outer_into(Operator A, Call call, floating[::1] work, Py_ssize_
 
 def dense(const floating[:, :] X, bint symmetric_form, const floating[::1] mean=None,
           const floating[::1] weight=None, double range_=1, double factor=1):
-    """X in C or Fortran order, by reference; or, symmetric, a covariance."""
+    """An operator of data X in C or Fortran order or, in symmetric form, of a covariance; X is not copied."""
     cdef Operator A = Operator()
     cdef bint row_major = X.strides[1] == sizeof(floating)
     cdef Py_ssize_t ld = X.strides[0 if row_major else 1] // <Py_ssize_t> sizeof(floating)
@@ -595,7 +602,7 @@ ctypedef fused index_t:
 def compressed(Py_ssize_t n, Py_ssize_t p, bint row_major, const floating[::1] data,
                const index_t[::1] indices, const index_t[::1] indptr, bint symmetric_form,
                const floating[::1] mean, const floating[::1] weight, double range_, double factor):
-    """CSR (row_major) or CSC arrays, by reference."""
+    """An operator of CSR (row_major) or CSC arrays, which are not copied."""
     cdef Operator A = Operator()
     A.set_shape(n, p, symmetric_form, range_, factor, sizeof(floating) == 4)
     A.refs = (data, indices, indptr, mean, weight)
@@ -618,9 +625,10 @@ def operator(X, bint symmetric_form=False, mean=None, weight=None, double range_
 
 
 def products(owner, Py_ssize_t n, Py_ssize_t p, bint symmetric_form, double factor, bint single):
-    """owner.forward(v) -> F v (m) and, for data, owner.backward(f) -> F'f (p), in the operator's dtype.
+    """An operator that asks its owner for products, in the operator's dtype.
 
-    An owner with block(V) -> F V (m, b) for V (p, b) is asked for blocks of products at once.
+    owner.forward(v) -> F v (m) and, for data, owner.backward(f) -> F'f (p).  Where it has block(V) -> F V (m, b) for
+    V (p, b), blocks of products are asked for together.
     """
     cdef Operator A = Operator()
     A.set_shape(n, p, symmetric_form, 1, factor, single)
@@ -634,7 +642,7 @@ def products(owner, Py_ssize_t n, Py_ssize_t p, bint symmetric_form, double fact
 
 
 def leading_eigenvector(floating[:, ::1] G):
-    """Largest eigenvalue and its unit eigenvector of symmetric G, which is destroyed."""
+    """(largest eigenvalue, its unit eigenvector) of symmetric G, which is destroyed."""
     cdef Py_ssize_t k = G.shape[0]
     cdef Call call = Call()
     cdef spca_status status
@@ -648,7 +656,8 @@ def leading_eigenvector(floating[:, ::1] G):
 
 
 def tridiagonal(floating[:, ::1] A):
-    """T = H'AH, as its diagonal and what is beside it, of symmetric A, which is overwritten; and H (spca_proto.h)."""
+    """(d, e, tau): T = H'AH has the diagonal d, and e beside it; symmetric A is overwritten, and has H with tau
+    (spca_proto.h)."""
     cdef Py_ssize_t k = A.shape[0]
     cdef Call call = Call()
     cdef spca_status status
@@ -662,7 +671,7 @@ def tridiagonal(floating[:, ::1] A):
 
 
 def untridiagonal(const floating[:, ::1] A, const floating[::1] tau, floating[:, ::1] V):
-    """x <- H x, of each row of V."""
+    """x <- H x for each row x of V; A and tau are of `tridiagonal`."""
     cdef Call call = Call()
     cdef spca_status status
     with nogil:

@@ -6,7 +6,7 @@ SHADOW_BLOCK = <int> SPCA_QUANTIZED_BLOCK
 def screen_bounds(Py_ssize_t n, bint single, double range, const double[:, ::1] statistics, const float[::1] size,
                   const double[::1] mean, const double[::1] weight, const double[::1] diagonal,
                   const double[::1] moment):
-    """(step, norm, slack, widest, smallest, greatest) of dense data; no step without size (spca_double.h)."""
+    """(step, norm, slack, widest, smallest, greatest) of dense data; step is None without size (spca_double.h)."""
     cdef Py_ssize_t p = diagonal.shape[0]
     cdef float[:, ::1] out = np.empty((3, p), np.float32)
     cdef double[::1] limits = np.empty(3)
@@ -21,12 +21,12 @@ def screen_bounds(Py_ssize_t n, bint single, double range, const double[:, ::1] 
 
 
 cdef class Screen:
-    """What exact screening keeps of dense data (spca.h); made for one call, and not to be shared by threads.
+    """What exact screening knows of dense data (spca.h); it is made for one call, and threads must not share it.
 
-    step, norm, slack and the three numbers after them are those of `screen_bounds`.
+    step, norm, slack and the three numbers after them come from `screen_bounds`.
     """
     cdef spca_screen s
-    cdef spca_column_cache cache    # of C order
+    cdef spca_column_cache cache    # for data in C order
     cdef object refs
     cdef readonly Py_ssize_t shadow_bytes, ld
 
@@ -70,5 +70,5 @@ cdef class Screen:
 
     @property
     def counts(self):
-        """(products asked for, columns of the quantized copy read, columns of X read)."""
+        """(queries, columns of the quantized copy that were read for them, columns of X that were read)."""
         return self.s.queries, self.s.quantized_columns, self.s.columns

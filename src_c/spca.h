@@ -1,10 +1,16 @@
-/* spca.h - the map of the C core: shared types, then every prototype, for float and for
- * double or for double alone.
+/* spca.h - the map of the C core: shared types, then every prototype, for float and for double or
+ * for double alone.
  *
- * Kernels are plain C11: they never allocate, print or keep state (but the BLAS table and
- * the clone that runs, set once at import), take every size as spca_int, and may be called from
- * many threads at once.  Order of arguments: sizes, inputs (const), parameters, stop and ctx,
- * in/out, work, outputs. */
+ * Kernels are plain C11.  They never allocate or print, and keep no state but the BLAS table and
+ * the number of the clone that runs, which are set once at import.  They take every size as
+ * spca_int, and may be called from many threads at once.  Order of arguments: sizes, inputs
+ * (const), parameters, stop and ctx, what is changed in place, work, outputs.
+ *
+ * In comments, x (n) is an array of n numbers, A (m x n) has m rows and n columns, and "by columns"
+ * or "by rows" says which of them are contiguous.  work (n) and iwork (n) are scratch of n numbers
+ * that the caller gives; their contents mean nothing before or after a call, unless a comment says
+ * so.  A' is the transpose, e_j the j-th unit vector, (x)_+ = max(x, 0), S(x, t) the soft
+ * threshold, T_k(x) the vector of the k entries of x largest in magnitude. */
 #ifndef SPCA_H
 #define SPCA_H
 #include <stddef.h>
@@ -16,33 +22,36 @@ typedef int64_t blas_int;
 #else
 typedef int blas_int;
 #endif
-#ifndef BLAS_NOTHING /* what a subroutine of BLAS returns: an int where f2c made it (Pyodide) */
+#ifndef BLAS_NOTHING /* what a subroutine of BLAS returns; int where f2c has made it (Pyodide) */
 #define BLAS_NOTHING void
 #endif
 
 typedef enum {
     SPCA_OK = 0,
-    SPCA_NOT_CONVERGED = 1, /* > 0: the result is usable */
-    SPCA_STOPPED = -1,      /* < 0: no result; the stop callback said so */
-    SPCA_ZERO_VECTOR = -2,  /* the operator maps the vector to zero */
-    SPCA_NONFINITE = -3,    /* a product is NaN or infinite */
+    SPCA_NOT_CONVERGED = 1, /* above 0: the result is usable */
+    /* below 0: there is no result, but where a comment says so; here stop said so */
+    SPCA_STOPPED = -1,
+    SPCA_ZERO_VECTOR = -2, /* the operator maps the vector to zero */
+    SPCA_NONFINITE = -3,   /* a product is NaN or infinite */
     SPCA_PRODUCT_FAILED = -4,
     SPCA_LAPACK_FAILED = -5
 } spca_status;
 
-/* Asked once an outer iteration, and between blocks of a long product; nonzero means stop. */
+/* Kernels call it once in each outer iteration, and between blocks of a long product; nonzero means
+ * that they are to stop. */
 typedef int (*spca_stop)(void *ctx);
 
-/* One of the parts of a loop.  Parts write to places of their own: neither their order nor who does
+/* Does one part of a loop.  Parts write to places of their own, so neither their order nor who does
  * them matters. */
 typedef void (*spca_task)(void *context, spca_int part);
 
-/* Does the parts 0 .. count - 1, by threads or not, and asks stop meanwhile; nonzero, with parts
- * left out, where that said so.  NULL: one part after the other (pool.h has another).
- * Of no parts: how many threads there are. */
+/* Does the parts 0 .. count - 1 of a task, by threads or not, and calls stop meanwhile; returns
+ * nonzero, with some parts left out, where stop said so.  With count = 0 it returns how many
+ * threads there are.  NULL in its place: one part after the other.  pool.h has one with threads. */
 typedef int (*spca_run)(spca_task task, void *context, spca_int count, spca_stop stop, void *ctx);
 
-/* Whole numbers of which sums of products are exact: the largest, and how they are stored. */
+/* The largest magnitude of whole numbers that whole.c adds products of exactly; and how they are
+ * stored. */
 enum { SPCA_WHOLE = 2047 };
 enum { SPCA_INT8, SPCA_UINT8, SPCA_INT16, SPCA_UINT16, SPCA_SINGLES, SPCA_DOUBLES };
 
@@ -53,15 +62,18 @@ typedef enum {
     SPCA_SCHUR = 3
 } spca_deflation;
 
+/* Columns of a block of `outer`; matrix_product: the depth that is turned at a time, and spare
+ * room. */
 enum { SPCA_OUTER_BLOCK = 320, SPCA_TURNED = 512, SPCA_SPARE = 31 };
-enum { SPCA_LANES = 32 }; /* columns whose sums over pairs stand side by side (distances.c) */
+enum { SPCA_LANES = 32 }; /* columns whose sums over pairs go side by side (distances.c) */
 enum {
     SPCA_SIGNED = 12
-}; /* variables up to which values of given signs are the best ones (signed.c) */
+    /* On up to so many variables, signed.c finds the best vector of given signs. */
+};
 
-/* Bytes that a part of a loop reads, bytes up to which threads are not worth their waking, and the
- * least of what is counted otherwise; SPCA_TINY: so little that small problems have many parts, for
- * the checks. */
+/* SPCA_PART: bytes that a part of a loop reads.  SPCA_ALONE: loops over no more bytes are not worth
+ * waking threads.  SPCA_LEAST(n): n, or 8 with SPCA_TINY, which makes all of these so small that
+ * small problems have many parts, for the checks. */
 #ifdef SPCA_TINY
 enum { SPCA_PART = 64, SPCA_ALONE = 0 };
 #define SPCA_LEAST(count) 8
@@ -69,89 +81,103 @@ enum { SPCA_PART = 64, SPCA_ALONE = 0 };
 enum { SPCA_PART = 1 << 18, SPCA_ALONE = 1 << 22 };
 #define SPCA_LEAST(count) (count)
 #endif
-/* Columns of a block that share one read of X (dense_block.c). */
+/* Columns of a block that share one read of dense X (dense_block.c). */
 enum { SPCA_TOGETHER = SPCA_LEAST(24) };
-enum { SPCA_MANY = 160 }; /* bytes of a row of a block that share one (compressed.c) */
+/* Bytes of a row of a block whose columns share one read of compressed X (compressed.c). */
+enum { SPCA_MANY = 160 };
+/* screen.c: columns of the quantized copy are padded to a multiple of the first; how many
+ * references there are; it screens for no more than p over the third. */
 enum { SPCA_QUANTIZED_BLOCK = 32, SPCA_REFERENCES = 4, SPCA_GUESS_SHARE = 8 };
 
-/* What the block of a storage is asked for. */
+/* What `block` of a storage is asked for: F V, F'U, or both one after the other. */
 typedef enum { SPCA_FORWARD, SPCA_BACKWARD, SPCA_BOTH } spca_block;
 
-/* Columns of C-ordered data, the ones used last, copied next to each other (column_cache.c).  All
- * arrays are the caller's; it belongs to one call. */
+/* Columns of C-ordered data that were used last, copied next to each other (column_cache.c).  All
+ * arrays are the caller's.  It belongs to one call, since every product may change it. */
 typedef struct {
+    /* places for columns; the place that was given last; the number of the last call */
     spca_int capacity, cursor, batch;
-    void *kept;                            /* n x capacity, of the data's type */
-    spca_int *owner;                       /* (capacity), -1 where free */
-    spca_int *stamp, *slot_list, *missing; /* (capacity) */
-    spca_int *slot;                        /* (p), -1 where not kept */
+    void *kept;      /* (n x capacity by columns), of the data's type */
+    spca_int *owner; /* (capacity): the column in a place, -1 where there is none */
+    /* (capacity): the last call that used a place; the places of a list; places that are to be
+     * filled */
+    spca_int *stamp, *slot_list, *missing;
+    spca_int *slot; /* (p): the place of a column, -1 where it is not kept */
 } spca_column_cache;
 
-/* What exact screening keeps of dense data Z = F (screen.c).  All arrays are the caller's; it
+/* What exact screening knows of dense data Z = F (screen.c).  All arrays are the caller's.  It
  * belongs to one call, since answering a query changes it. */
 typedef struct {
-    /* the quantized copy z_j ~ step_j q_j; columns padded by zeros to ld, a multiple of
-     * SPCA_QUANTIZED_BLOCK
-     */
-    const int8_t *quantized; /* NULL: references alone */
+    /* the quantized copy z_j ~ step_j q_j; zeros pad its columns to ld, a multiple of
+     * SPCA_QUANTIZED_BLOCK */
+    const int8_t *quantized; /* (p x ld), or NULL: there are references alone */
     spca_int ld;
-    const float *step;  /* (p) or NULL */
-    const float *norm;  /* (p) >= ||step_j q_j||, without a quantized copy >= ||z_j|| */
+    const float *step;  /* (p), or NULL without a quantized copy */
+    const float *norm;  /* (p) >= ||step_j q_j||; without a quantized copy, >= ||z_j|| */
     const float *slack; /* (p) >= ||z_j - step_j q_j|| plus what rounding does to a product */
     double widest;      /* >= the largest ||q_j|| */
-    double smallest, greatest; /* norms of directions for which slack holds */
-    /* references: unit directions and the product of every column with them */
+    double smallest, greatest; /* slack holds for directions with norms between these */
+    /* references: unit directions, and the product of every column with each of them */
     int known, newest, used;
-    int chosen[SPCA_REFERENCES]; /* the used ones that span the basis, newest first */
-    double *direction;           /* n x SPCA_REFERENCES, or NULL: the quantized copy alone */
-    double *basis;               /* n x SPCA_REFERENCES, orthonormal */
+    int chosen[SPCA_REFERENCES]; /* the references that span the basis, newest first */
+    double *direction; /* (n x SPCA_REFERENCES by columns), or NULL: there is the quantized copy
+                          alone */
+    double *basis;     /* (n x SPCA_REFERENCES by columns), orthonormal */
     double triangle[SPCA_REFERENCES][SPCA_REFERENCES]; /* basis_m = sum_l chosen_l triangle_lm */
-    float *product;                                    /* p x SPCA_REFERENCES */
-    float *residual; /* (p) >= what of a column is outside of the basis */
-    /* long lists of columns: their unit directions, and of each column the last product with one */
-    int lists;           /* so far; list l has direction l % SPCA_REFERENCES */
-    double *list_of;     /* n x SPCA_REFERENCES */
+    float *product;                                    /* (p x SPCA_REFERENCES by columns) */
+    float *residual; /* (p) >= the norm of what a column has outside of the span of the basis */
+    /* long lists of columns: their unit directions, and for each column its product with the
+     * direction of the last list that it was in */
+    int lists;           /* lists so far; list l has direction l % SPCA_REFERENCES */
+    double *list_of;     /* (n x SPCA_REFERENCES by columns) */
     float *last_product; /* (p) */
-    int *last_list;      /* (p), 0 where there was none */
+    int *last_list;      /* (p): the number of that list, 0 where there was none */
     /* scratch */
     float *bound, *estimate, *lower; /* (p) */
     spca_int *list;                  /* (p) */
     spca_int *guess;                 /* (p/SPCA_GUESS_SHARE) */
     double *unit, *outside;          /* (n) */
     int16_t *rounded;                /* (ld) */
-    /* counts: products asked for, and columns read to answer them */
+    /* counts: queries, and columns read to answer them */
     spca_int queries, quantized_columns, columns;
 } spca_screen;
 
-/* How a search of a matrix in memory goes on, and what it has done (search.c). */
+/* How a search of a matrix in memory is made, and what it has done (search.c). */
 enum { SPCA_ROUNDS = 4 };
 typedef struct {
-    spca_int starts; /* columns that start: of largest norms of the width[0] largest entries */
-    spca_int rounds, steps[SPCA_ROUNDS], keep[SPCA_ROUNDS]; /* runs of the race that go on */
-    spca_int width[SPCA_ROUNDS]; /* nonzeros of a run, if more than k, and no more than width[0] */
-    spca_int max_iter;           /* steps of a run to its end */
-    double tol;
-    spca_int ends;                /* different ends that are asked for */
-    spca_int tried, swapped;      /* those that quick swaps improve, and of these all swaps */
-    double rise, gap, slack, tie; /* of swaps */
-    spca_int nodes;               /* of a tree from one start; 0: no tree */
-    double hopeless;              /* excess of its bound over the value, as a share, that ends it */
-    spca_int exact;               /* variables beyond which the race is in single precision */
-    spca_run run;                 /* the parts of loops over runs, or NULL; the same bits */
+    spca_int starts; /* columns that start the race: those whose width[0] largest entries have the
+                        largest norm */
+    /* of each round: steps of a run, and how many runs go on after it */
+    spca_int rounds, steps[SPCA_ROUNDS], keep[SPCA_ROUNDS];
+    spca_int width[SPCA_ROUNDS]; /* of each round: nonzeros of a run, if more than k; no more than
+                                    width[0] */
+    spca_int max_iter;           /* the most steps of a run to its end */
+    double tol;                  /* a run ends where a step gains no more than this share */
+    spca_int ends;               /* how many different supports are asked for */
+    /* how many ends quick swaps improve; and how many of these all swaps */
+    spca_int tried, swapped;
+    /* the arguments of `swap`; tie also decides which of equal ends comes first */
+    double rise, gap, slack, tie;
+    spca_int nodes;  /* nodes of a tree, at most; 0: no tree */
+    double hopeless; /* the tree is given up where its bound exceeds the value by a larger share */
+    spca_int exact;  /* with more variables than this, the race is in single precision */
+    spca_run run;    /* does the parts of loops over runs, or NULL; the bits are the same */
 } spca_search_plan;
 typedef struct {
-    spca_int starts, ends, n_iter, nodes; /* n_iter: of the best run */
+    spca_int starts, ends, n_iter, nodes; /* n_iter: the steps of the best run */
     int proved;
 } spca_search_counts;
 
-/* Which supports are allowed: units of variables, and signs (units.c). */
+/* Which supports are allowed: whole units of variables, of given signs (units.c). */
 typedef struct {
     spca_int p, units;
-    const spca_int *unit;              /* (p): of each variable */
-    const spca_int *size;              /* (units): what a cardinality counts of each */
-    const uint8_t *allowed, *included; /* (units) */
-    const int8_t *signs; /* (p): 1: not negative, -1: not positive, 0: either; NULL: all 0 */
-    int sized;           /* whether sizes are not all 1 */
+    const spca_int *unit; /* (p): the unit of each variable */
+    const spca_int *size; /* (units): what each unit counts in a cardinality */
+    /* (units): whether a unit may be, and must be, in a support */
+    const uint8_t *allowed, *included;
+    const int8_t *signs; /* (p): an entry of 1 is not to be negative, of -1 not positive; 0 either;
+                            NULL: all 0 */
+    int sized;           /* whether some size is not 1 */
 } spca_supports;
 typedef enum {
     SPCA_UNITS_TRUNCATED = 0,
@@ -159,12 +185,13 @@ typedef enum {
     SPCA_UNITS_L1 = 2,
     SPCA_UNITS_BOUND = 3
 } spca_unit_rule;
+/* What a step of an iteration does with A x (units.c). */
 typedef struct {
     spca_supports of;
     int step;        /* a spca_unit_rule */
-    spca_int count;  /* cardinality of a truncation */
-    double level;    /* penalty or bound */
-    spca_int t;      /* of a bound: what it makes is orthogonal to the t columns of Q, */
+    spca_int count;  /* the cardinality, of a truncation */
+    double level;    /* the penalty, or the bound */
+    spca_int t;      /* with a bound: the result is orthogonal to the t columns of Q, */
     const double *Q; /* orthonormal (p x t) */
 } spca_rule;
 

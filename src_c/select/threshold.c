@@ -66,7 +66,8 @@ spca_status SPCA(l1_threshold)(spca_int p, const real *a, double bound, int nonn
     j = b.above.count;
     slack = j - bound * bound;
     *level = (b.above.level - d) / (double)m.scale;
-    /* all j entries above L tie, and one common value would be too small */
+    /* more entries tie than the bound leaves room for: with one common value the norm would be
+     * below 1 */
     if (b.high > 0 && b.above.sum == 0 && slack > 0) {
         double q = sqrt(slack / (j - 1));
         double alpha = (bound + (j - 1) * q) / j;
