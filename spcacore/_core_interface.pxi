@@ -1,4 +1,5 @@
 # ---- for other Cython packages: documented in _core.pxd, frozen by tests/c_functions.py ---------------------
+# Each function checks its sizes and parameters, and calls the kernel of its name.
 
 cdef int spca_truncate(Py_ssize_t p, Py_ssize_t k, floating *x, floating *work) noexcept nogil:
     if p < 0 or not 0 <= k <= p:
@@ -174,6 +175,7 @@ cdef double[2] _slack = _limits.SWAP_SLACK, _tie = _limits.TIE  # double and sin
 
 cdef spca_search_plan plan_of(Py_ssize_t p, Py_ssize_t k, bint thorough, bint single, Py_ssize_t max_iter,
                               double tol) noexcept nogil:
+    """The plan of a thorough search of k among p variables, or without starts where it is not thorough."""
     cdef spca_search_plan way
     cdef Py_ssize_t a
     cdef rounds_t *rounds = &_rounds[p <= _race_all]
@@ -228,6 +230,7 @@ cdef Py_ssize_t spca_components_work(Py_ssize_t n, Py_ssize_t p, Py_ssize_t r, P
 
 # ---- many matrices ---------------------------------------------------------------------------------
 
+# A call of components_of_each: its matrices, options and results, without types for both precisions.
 cdef struct batch_t:
     Py_ssize_t n, p, r, k, max_iter
     int deflation
@@ -244,7 +247,7 @@ cdef struct batch_t:
     int *status
 
 cdef int one_of_batch(batch_t *b, Py_ssize_t i, const floating *X, void *work) noexcept nogil:
-    """Components of matrix i; of data, its statistics first, by the same scratch."""
+    """Find the components of matrix i; where it is data, its statistics come first, with the same scratch."""
     cdef Py_ssize_t j, n = b.n, p = b.p
     cdef floating *mean = <floating *> b.mean + i * p
     cdef floating *weight = <floating *> b.weight + i * p
@@ -270,6 +273,7 @@ cdef int one_of_batch(batch_t *b, Py_ssize_t i, const floating *X, void *work) n
                                 b.k, b.deflation, b.thorough, b.max_iter, <floating> b.tol, NULL, NULL, work, V,
                                 variance, b.count + i)
 
+# Tasks of a loop over matrices, one for each precision: a part is a matrix, and allocates its scratch.
 cdef void single_of_batch(void *context, spca_int i) noexcept nogil:
     cdef batch_t *b = <batch_t *> context
     cdef void *work = malloc(b.size)

@@ -59,6 +59,7 @@ static operator_t of_data(spca_int n, spca_int p, const real *X, spca_int ld, in
     return op;
 }
 
+/* Whether all x_i are finite, vectorized. */
 VECTORIZED_TO(int, finite_all, (spca_int n, const real *x), (n, x))
 {
     return is_finite(n, x);
@@ -419,6 +420,7 @@ static spca_status copied(components_t *c, const operator_t *A, int as_data)
     return status >= 0 && !finite_all(n * p, c->B) ? SPCA_NONFINITE : status;
 }
 
+/* Up to r components, as spca_proto.h says, in the units of A.  n = 0: A is a covariance. */
 static spca_status components(const operator_t *A, spca_int n, spca_int r, spca_int k,
                               spca_deflation deflation, const spca_search_plan *plan,
                               spca_stop stop, void *ctx, void *work, real *V, real *variance,

@@ -103,6 +103,7 @@ static void end_threads(void)
     set(&pool.leaving, 0);
 }
 
+/* Ends what end_threads has begun: threads may be made again. */
 static void release(void)
 {
     unlock(&pool.lock);

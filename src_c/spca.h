@@ -68,7 +68,7 @@ enum { SPCA_OUTER_BLOCK = 320, SPCA_TURNED = 512, SPCA_SPARE = 31 };
 enum { SPCA_LANES = 32 }; /* columns whose sums over pairs go side by side (distances.c) */
 enum {
     SPCA_SIGNED = 12
-    /* On up to so many variables, signed.c finds the best vector of given signs. */
+    /* On up to SPCA_SIGNED variables, signed.c finds the best vector of given signs. */
 };
 
 /* SPCA_PART: bytes that a part of a loop reads.  SPCA_ALONE: loops over no more bytes are not worth

@@ -38,6 +38,7 @@ typedef void (*add_t)(int layout, const tile_t *t, const real *a, const real *b)
 #define vector_t long_t
 #include "tile_loops.h"
 
+/* 16 registers of 32 bytes: 4 rows with 3 vectors. */
 FOR_AVX2 static void add_fused(int layout, const tile_t *t, const real *a, const real *b)
 {
     if (layout != ALONG)
@@ -46,6 +47,7 @@ FOR_AVX2 static void add_fused(int layout, const tile_t *t, const real *a, const
         add_along_short(2, t, a, b);
 }
 
+/* 32 registers of 64 bytes: 8 rows with 3 vectors. */
 FOR_AVX512 static void add_long(int layout, const tile_t *t, const real *a, const real *b)
 {
     if (layout != ALONG)
@@ -61,6 +63,7 @@ enum { AT_ONCE = 1 };
 enum { AT_ONCE = 2 };
 #endif
 
+/* No fused products; fewer or shorter registers. */
 static void add_plain(int layout, const tile_t *t, const real *a, const real *b)
 {
     if (layout != ALONG)

@@ -211,6 +211,8 @@ static spca_status lines_across(const operator_t *A, spca_int k, const spca_int 
     return status;
 }
 
+/* f = F v.  Lines across read only the lines where v is not 0, but the rows of CSR need a dense v.
+ */
 static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
                            real *scratch, real *f)
 {
@@ -225,6 +227,7 @@ static spca_status forward(const operator_t *A, vector_t v, spca_stop stop, void
     return status;
 }
 
+/* y = X'f, weighted and centered, at the columns of the list, which is given only for CSC. */
 static spca_status backward(const operator_t *A, const real *f, real total, spca_int count,
                             const spca_int *list, spca_stop stop, void *ctx, real *y)
 {
@@ -265,6 +268,8 @@ static void columns_part(void *context, spca_int part)
     }
 }
 
+/* W (m x k by columns) = F[:, index]: of CSR, all rows go by once, and each entry finds its column
+ * by `scratch`. */
 static spca_status columns(const operator_t *A, spca_int k, const spca_int *index, spca_stop stop,
                            void *ctx, real *scratch, real *W)
 {
@@ -396,6 +401,7 @@ INLINE void lines(const int groups, const int wide, const block_t *s, spca_int l
     }
 }
 
+/* `lines` with a constant number of groups. */
 VECTORIZED(some_lines, (const block_t *s, spca_int l0, spca_int l1), (s, l0, l1))
 {
     int wide = s->A->wide, groups = (int)(s->padded / LANES);
@@ -470,6 +476,7 @@ static void unpack(const block_t *s, spca_int n, const real *rows, spca_int ld, 
             for (spca_int i = i0; i < min_int(n, i0 + TILE); i++) out[c * n + i] = rows[i * ld + c];
 }
 
+/* `rows` (n x padded, leading dimension ld) = 0. */
 static void zero_rows(spca_int n, spca_int padded, real *rows, spca_int ld)
 {
     for (spca_int i = 0; i < n; i++)

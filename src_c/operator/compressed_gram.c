@@ -24,7 +24,7 @@ enum {
     ENTRY = 3 * PAIR,  /* bytes, for do_parts, that take as long as copying an entry */
     AHEAD = 3,         /* a variable's rows are fetched this many before their turn */
     SHARE = 4,         /* rows are dense where 1/SHARE of the entries is stored, */
-    SAMPLE = 1 << 18,  /* which about so many entries of CSR show; */
+    SAMPLE = 1 << 18,  /* which about SAMPLE entries of CSR show; */
     SPARSE = 12,       /* by strips where 1/SPARSE is, in CSC; */
     FEW = 3            /* and `few` are less than FEW WIDE variables */
 };

@@ -147,6 +147,7 @@ VECTORIZED(add_tiles,
             for (spca_int i = 0; i < n; i++) y[c * ldy + i] += w[c * ldw + l] * line[l * ld + i];
 }
 
+/* x = 0. */
 static void zero(spca_int n, real *x)
 {
     for (spca_int i = 0; i < n; i++) x[i] = 0;

@@ -13,8 +13,8 @@
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),
     CHUNK = 128,      /* variables whose sums with a strip stay in cache */
-    SAMPLE = 1 << 18, /* about so many entries are counted, to see how full columns are */
-    LEVELS = 20       /* so many shares are tried, from which on a column is made dense; */
+    SAMPLE = 1 << 18, /* about SAMPLE entries are counted, to see how full columns are */
+    LEVELS = 20       /* LEVELS shares are tried, from which on a column is made dense; */
 };
 
 static const double STEP = 0.85, /* each is this much of the one before */
@@ -238,6 +238,7 @@ spca_status SPCA(add_dense)(products_t *dense, const products_t *g, const scatte
     return status < 0 || !s->dense ? status : SPCA(add_products)(dense, stop, ctx);
 }
 
+/* Exchanges x and y. */
 static void swap(double *x, double *y)
 {
     double z = *x;

@@ -19,7 +19,7 @@ enum {
     STEP = SPCA_LEAST(128),     /* rows that a thread centers at a time */
     STRETCHES = 16,             /* stretches of tall data, at most */
     LONG = SPCA_LEAST(2048),    /* rows of a stretch, at least */
-    TALL = LONG / 128,          /* and so many for each column, which bounds the memory for sums */
+    TALL = LONG / 128,          /* and TALL for each column, which bounds the memory for sums */
     ROUND = 1 << 24,            /* bytes of a stretch that a part reads before stop is asked */
     AHEAD = 1 << 14,            /* bytes of dense rows that are fetched before their turn */
     WAYS = 16                   /* sums side by side, so that none waits for another */

@@ -22,7 +22,7 @@ enum {
     COUNT = STRIP * sizeof(float) / sizeof(floats_t),
     LEAST = SPCA_LEAST(256), /* rows of a block, at least; and at most */
     MOST = 16 * LEAST,
-    MANY = 32,   /* so many entries of a variable in a block, on average, are wanted */
+    MANY = 32,   /* on average, a variable should have MANY entries in a block */
     ENTRY = 40,  /* bytes, for do_parts, that take as long as an entry with a strip */
     WORKERS = 8, /* parts that have a strip each at a time */
     SQUARE = 32, /* side of the squares that are mirrored at a time */
@@ -78,6 +78,7 @@ spca_int SPCA(rough_gram_work)(const operator_t *A, spca_int k)
     return (spca_int)cut(A, k, NULL, &s) + LINE;
 }
 
+/* For qsort: ascending keys. */
 static int by_key(const void *x, const void *y)
 {
     int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;

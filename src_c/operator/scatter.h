@@ -56,11 +56,13 @@ typedef struct {
     double *total;
 } section_t;
 
+/* How many sections the block has. */
 static inline spca_int sections_of(const scatter_t *s)
 {
     return (s->rows - 1) / s->step + 1;
 }
 
+/* Section `part` of the block; each has one more place in `first` than rows, for the end. */
 static inline section_t section_of(const scatter_t *s, spca_int part, spca_int k)
 {
     spca_int r0 = part * s->step;
@@ -69,11 +71,13 @@ static inline section_t section_of(const scatter_t *s, spca_int part, spca_int k
     return q;
 }
 
+/* How many strips k variables have. */
 static inline spca_int strips_of(spca_int k)
 {
     return (k - 1) / WIDE + 1;
 }
 
+/* How many entries are stored. */
 static inline spca_int entries_of(const operator_t *A)
 {
     return at(A->indptr, A->wide, A->row_major ? A->n : A->p);
@@ -85,7 +89,7 @@ static inline real scaled(const products_t *g, spca_int q, spca_int i, spca_int 
     return g->A->data[q] * g->A->range * row_weight(g->A, i) * g->weight[a];
 }
 
-/* next: where each column begins. */
+/* Sets `next` to where each column begins. */
 static inline void first_entries(const products_t *g, const scatter_t *s)
 {
     for (spca_int a = 0; a < g->k; a++)

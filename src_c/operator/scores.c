@@ -22,7 +22,7 @@ enum {
                                    they do not share places of a cache */
     PART = 3 * LONGEST,         /* rows of a part */
     PART_ROWS = 4 * SHORT,      /* rows of a part in C order, where entries are far apart */
-    FAR = 8 /* for do_parts: so many neighboring entries come in the time of one from far away */
+    FAR = 8 /* for do_parts: FAR neighboring entries come in the time of one from far away */
 };
 
 typedef struct {

@@ -56,6 +56,7 @@ typedef void (*products_t)(spca_int pairs, const int16_t *a, const int16_t *b, i
 PRODUCTS(plain, , __m128i, 4, 2, _mm_setzero_si128, _mm_loadu_si128, _mm_set1_epi32, _mm_madd_epi16,
          _mm_add_epi32, _mm_storeu_si128)
 #else
+/* The same sums without vectors. */
 static void plain(spca_int pairs, const int16_t *a, const int16_t *b, int32_t *C)
 {
     memset(C, 0, WIDE * WIDE * sizeof(*C));
@@ -106,6 +107,7 @@ static spca_int bytes_of(spca_int p)
            q * (2 + ROWS) * (spca_int)sizeof(int16_t);
 }
 
+/* The sums of a part, in its share of the work. */
 static sums_t sums_of(const whole_t *w, spca_int part)
 {
     spca_int q = filled(w->p);
@@ -261,6 +263,7 @@ static void rows_part(void *context, spca_int part)
     }
 }
 
+/* How many parts there are; the sums do not depend on it. */
 static spca_int parts_of(spca_run run)
 {
     return min_int(threads_of(run), PARTS);

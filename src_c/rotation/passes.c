@@ -4,8 +4,8 @@
 #include "products.h"
 #include <string.h>
 
-/* A part has so many tiles, where there are few columns; otherwise so many tiles times pairs of
- * columns, which take a twentieth of a second. */
+/* A part has PART_TILES tiles where there are few columns; otherwise PART_PAIRS tiles times pairs
+ * of columns, which take a twentieth of a second. */
 enum { PART_TILES = 32, PART_PAIRS = SPCA_LEAST(1 << 17) };
 
 /* y = range x, in single precision. */
@@ -85,6 +85,7 @@ static void moments_part(void *context, spca_int part)
     }
 }
 
+/* sum += x, n numbers. */
 static void add(spca_int n, const double *x, double *sum)
 {
     for (spca_int i = 0; i < n; i++) sum[i] += x[i];

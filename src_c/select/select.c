@@ -14,17 +14,17 @@
 enum {
     LANES = 64 / sizeof(real),
     BLOCK = 16 * LANES,
-    LEAST = 1024, /* the sample has at least so many entries, and at most */
+    LEAST = 1024, /* the sample has at least LEAST entries, and at most MOST */
     MOST = 4 * LEAST,
-    FEW = 32,    /* an interval of so many ranks of the sample is worth collecting */
+    FEW = 32,    /* an interval of FEW ranks of the sample is worth collecting */
     ROOM = 1024, /* entries above a level that are kept with their places */
     FIRST_BIT = 8 * sizeof(real) - 2, /* the highest bit after the sign */
     /* bits of a rough level: the exponent and a few more */
     ROUGH_BITS = 4 + 10 * sizeof(real) / sizeof(float),
-    /* so few numbers are counted bit by bit sooner than they are partitioned; time grows with bits,
-     * and falls with lanes */
+    /* BY_BITS numbers or fewer are counted bit by bit sooner than they are partitioned; time grows
+     * with bits, and falls with lanes */
     BY_BITS = 65536 / (sizeof(real) * sizeof(real)),
-    GROUPED = 32768 /* up to so many entries, the maxima of BLOCK groups bound the k-th well */
+    GROUPED = 32768 /* up to GROUPED entries, the maxima of BLOCK groups bound the k-th well */
 };
 
 /* Exchanges a and b. */

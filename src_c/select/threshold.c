@@ -48,6 +48,7 @@ static void assign_part(void *context, spca_int part)
     assign_some(&m, s->high, s->d, s->factor, s->w + part * STEP);
 }
 
+/* All w_i, by parts. */
 static void assign(const magnitudes_t *m, real high, real d, real factor, real *w)
 {
     assigned_t s = {m, high, d, factor, w};

@@ -21,7 +21,7 @@ static const double OVER_RELAXATION = 1.6;
 static const double PRESENT = 1e-3;
 enum {
     CHECKED_EVERY = 10, /* iterations between bounds, and between changes of sigma */
-    /* after so many, sigma changes a tenth as often, so that the steps converge */
+    /* after SLOWER_AFTER, sigma changes a tenth as often, so that the steps converge */
     SLOWER_AFTER = 100
 };
 
@@ -52,7 +52,7 @@ static spca_status project(spectrum_t *e, const double *A, const double *Z, cons
     double level;
     for (;;) {
         spca_status status;
-        if (count > p / 5) count = p; /* all are found faster than so many */
+        if (count > p / 5) count = p; /* then finding all of them takes less time */
         gradient_step(p, A, Z, N, sigma, M);
         status = leading_part(e, 1, count, M);
         if (status < 0 && count == p) return status;

@@ -16,7 +16,7 @@
 #define SLOW 1e-3         /* share that a sweep must gain, or its step goes on (joint_further) */
 #define DRIFT 1e-7        /* a loading is skipped where the others moved by less (squared sines) */
 #define OVERHEAD 3000     /* multiplications that take as long as an ascent beside its products */
-#define HOPE 20           /* later sweeps may gain so many times what this one did */
+#define HOPE 20           /* later sweeps may gain HOPE times what this one did */
 #define FIRST_PENALTY 0.1 /* over the mean variance of the loadings */
 #define LAST_PENALTY 5
 #define GROWTH 1.7
@@ -33,6 +33,7 @@ static loadings_t member(const joint_search_t *s, spca_int place)
     return V;
 }
 
+/* Copies all loadings. */
 static void copy_all(const joint_search_t *s, loadings_t from, loadings_t to)
 {
     for (spca_int t = 0; t < s->o.r; t++) joint_copy(&s->o, &from, t, &to, t);
@@ -361,6 +362,7 @@ static spca_status move(joint_search_t *s, spca_int number)
         spca_status status = SPCA(joint_subspace)(s, l, o->image);
         if (status < 0) return status;
     }
+    /* the first moves begin anew: from single variables, or from the leading subspace */
     if (number < FIRST_MOVES || held == 0) {
         joint_permute(s, r);
         if (o->constraint) {
@@ -374,6 +376,7 @@ static spca_status move(joint_search_t *s, spca_int number)
         }
         return SPCA(joint_from_subspace)(s, number < 2 || number % 3 == 1, number < 3, l);
     }
+    /* the others begin from a member, the better ones more often, and change it */
     for (parent = 0; parent < held - 1 && joint_uniform(s) < 0.6;) parent++;
     which = joint_below(s, (held > 1 ? 5 : 4) + more) - more;
     if (which < 0) which = 2;
@@ -425,6 +428,7 @@ static void divide(joint_search_t *s, double *work, spca_int *iwork)
 {
     joint_t *o = &s->o;
     spca_int p = o->p, r = o->r, room = o->room;
+    /* one loading given others */
     o->image = work, work += 2 * r * p;
     o->Q = work, work += r * p;
     o->F = work, work += r * p;
@@ -436,14 +440,17 @@ static void divide(joint_search_t *s, double *work, spca_int *iwork)
     o->gain = work, work += p;
     o->C = work, work += r * r;
     o->L = work, work += r * r;
+    /* pools of 2r loadings */
     s->G = work, work += 4 * r * r;
     s->H = work, work += 4 * r * r;
     s->T = work, work += 4 * r * r + 8 * r;
+    /* loadings, and supports that are tried */
     o->drift = work, work += r;
     o->V.value = work, work += 2 * r * room;
     o->entry = work, work += 3 * room;
     o->fit = work, work += (room + 2 * r + 9) * room;
     o->signed_x = work, work += room;
+    /* what a constraint needs */
     if (o->constraint) {
         spca_int m = r * (r + 1) / 2;
         o->K = work, work += m * m;
@@ -503,6 +510,8 @@ spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const real *A,
     spca_status status = SPCA_OK;
     s.o.stop = stop;
     s.o.ctx = ctx;
+    /* given loadings first, then moves; each is followed by an ascent, and may join the population
+     */
     divide(&s, work, iwork);
     s.o.spent = *spent;
     if (moves > 0 && !constraint) promise(&s);

@@ -10,7 +10,7 @@
 
 #define LEAST_RISE 1e-12 /* share that a step must rise to be worth another, at last, */
 #define SMALL_RISE 1e-8  /* and while supports are tried */
-#define AHEAD 3          /* later steps may add so many times the rise of this one */
+#define AHEAD 3          /* later steps may add AHEAD times the rise of this one */
 #define APART 1e-11      /* share of a squared norm that counts as nothing */
 #define NOTHING 1e-24    /* a squared norm that counts as nothing beside 1 */
 /* the least squared sine of the angle to the others, since loadings of given signs explain ever
@@ -20,6 +20,7 @@
 enum { DENSE = 4 };
 enum { NEWTON = 60, CLIMBS = 8, LAST_STEPS = 30, SWAPS = 40 };
 
+/* x'y, by four sums. */
 INLINE double dot(spca_int n, const double *x, const double *y)
 {
     double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
@@ -53,6 +54,7 @@ void SPCA(joint_add_used)(const joint_t *o, double a, const double *x, double *y
         for (spca_int c = 0; c < o->n_used; c++) y[o->used[c]] += a * x[o->used[c]];
 }
 
+/* joint_rows: four rows in one addition. */
 VECTORIZED(add_rows,
            (spca_int p, const real *A, spca_int nnz, const spca_int *index, const double *x,
             double *restrict y),
@@ -365,6 +367,7 @@ static double leading(int n, const double *N, double *u)
         u[1] = d < 0 ? h - d : N[1];
         return (N[0] + N[3]) / 2 + h;
     }
+    /* n = 3: the characteristic polynomial of B = N - mean I is x^3 - 3 square x - det */
     mean = (N[0] + N[4] + N[8]) / 3;
     for (int a = 0; a < 9; a++) {
         B[a] = N[a] - (a % 4 == 0 ? mean : 0);
@@ -378,6 +381,7 @@ static double leading(int n, const double *N, double *u)
         if (!(slope > 0) || !(excess > 1e-15 * slope * x)) break;
         x -= excess / slope;
     }
+    /* u: the longest cross product of two rows of B - x I */
     for (int a = 0; a < 9; a += 4) B[a] -= x;
     for (int a = 0; a < 3; a++) {
         const double *e = B + a * 3, *f = B + (a + 1) % 3 * 3;

@@ -285,6 +285,7 @@ static double climb(joint_t *o, double value, int steps)
     int still = 0;
     for (int step = 0; step < steps && still < 2; step++) {
         double square, slope, bend, length, new = -1, share = 0;
+        /* the gradient, without what J takes */
         factor(o);
         for (spca_int t = 0; t < o->r; t++)
             for (spca_int a = 0; a < o->V.nnz[t]; a++)
@@ -334,16 +335,19 @@ typedef struct {
     spca_int loading, leaving, entering; /* units; leaving < 0: none leaves */
 } exchange_t;
 
+/* How many units there are: variables, where no supports are given. */
 static spca_int units_of(const joint_t *o)
 {
     return o->of ? o->of->units : o->p;
 }
 
+/* The unit of variable i. */
 static spca_int unit_of(const joint_t *o, spca_int i)
 {
     return o->of ? o->of->unit[i] : i;
 }
 
+/* What unit u counts in a cardinality. */
 static spca_int size_of(const joint_t *o, spca_int u)
 {
     return o->of ? o->of->size[u] : 1;
@@ -376,6 +380,7 @@ static int promising(joint_t *o, exchange_t *best)
         double *y = o->row, own = o->multiplier[pair_of(t, t)], least;
         spca_int left = o->size[t];
         for (spca_int i = 0; i < p; i++) y[i] = o->image[t * p + i];
+        /* y: half the gradient of the Lagrangian at loading t, without m x */
         for (spca_int s = 0; s < r; s++) {
             double b = o->multiplier[pair_of(s, t)] * w / 2;
             if (s == t) continue;
@@ -385,6 +390,7 @@ static int promising(joint_t *o, exchange_t *best)
                 for (spca_int a = 0; a < o->V.nnz[s]; a++)
                     y[o->V.index[s * o->room + a]] -= b * o->V.value[s * o->room + a];
         }
+        /* what units gain or lose, and the room that is left */
         least = 0.1 * fabs(own);
         for (spca_int u = 0; u < units; u++) gain[u] = loss[u] = 0;
         for (spca_int i = 0; i < p; i++) {
@@ -399,6 +405,7 @@ static int promising(joint_t *o, exchange_t *best)
             o->inside[u] = 1;
             loss[u] += x * x * fmax(own - o->diagonal[index[a]], least);
         }
+        /* units that enter: where there is room, or in the place of another */
         for (spca_int v = 0; v < units; v++) {
             if (o->inside[v] || (o->of && !o->of->allowed[v])) continue;
             if (size_of(o, v) <= left)

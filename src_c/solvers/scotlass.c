@@ -107,6 +107,7 @@ spca_status SPCA(orthogonal_l1_threshold)(spca_int p, spca_int t, const real *a,
         double norm, new_level, slope = 0;
         dual_t new;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
+        /* a damped Newton step */
         norm = curvature(p, t, Q, b, w, level, bound, gradient, z, H);
         for (spca_int l = 0; l < t; l++) step[l] = -norm * gradient[l];
         if (!spca_solve_damped(t, damping, H, step)) {

@@ -109,7 +109,7 @@ static spca_status project(spectrum_t *e, const double *A, const double *Z, cons
     double level = 0;
     for (;;) {
         spca_status status;
-        if (count > p / 5) count = p; /* all are found faster than so many */
+        if (count > p / 5) count = p; /* then finding all of them takes less time */
         for (spca_int a = 0; a < p * p; a++) M[a] = Z[a] - U[a] + A[a] / rho;
         status = leading_part(e, 1, count, M);
         if (status < 0 && count == p) return status;
@@ -157,11 +157,13 @@ spca_status spca_shaped(spca_int p, spca_int units, const double *A, const spca_
     *primal = -HUGE_VAL;
     *dual = HUGE_VAL;
     *n_iter = 0;
+    /* Y = 0 is the first bound */
     status = bound_by(&e, A, U, 0, V, dual, lowest);
     while (status >= 0 && *n_iter < max_iter) {
         double gap = 0, moved = 0, product = 0;
         int stopped = asked_to_stop(stop, ctx);
         ++*n_iter;
+        /* a step: M, Z and U */
         status = project(&e, A, Z, U, rho, &rank, M);
         if (status < 0) break;
         for (spca_int j = 0; j < p; j++)
@@ -170,6 +172,8 @@ spca_status spca_shaped(spca_int p, spca_int units, const double *A, const spca_
         for (spca_int a = 0; a < p * p; a++) V[a] = M[a] + U[a];
         nearest(&c, V, constrained, penalty / rho, Z);
         for (spca_int a = 0; a < p * p; a++) U[a] = V[a] - Z[a];
+        /* now and then: both bounds, whether it may end, and rho, which keeps the two distances
+         * alike */
         if (*n_iter % CHECKED_EVERY && *n_iter < max_iter && !stopped) continue;
         for (spca_int a = 0; a < p * p; a++) {
             gap += (M[a] - Z[a]) * (M[a] - Z[a]);

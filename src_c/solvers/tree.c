@@ -64,6 +64,7 @@ static int comes_first(spca_node a, spca_node b)
     return a.bound > b.bound || (a.bound == b.bound && a.turn > b.turn);
 }
 
+/* Adds a node to the heap. */
 static void push(spca_tree *tree, spca_node node)
 {
     spca_int at = tree->waiting++;
@@ -72,6 +73,7 @@ static void push(spca_tree *tree, spca_node node)
     tree->heap[at] = node;
 }
 
+/* Takes the first node from the heap. */
 static spca_node pop(spca_tree *tree)
 {
     spca_node first = tree->heap[0], last = tree->heap[--tree->waiting];

@@ -54,7 +54,7 @@ spca_status SPCA(truncated_power)(const operator_t *A, spca_int k, int nonnegati
     return ascend(&s, step, &sparsity, n_iter);
 }
 
-/* The same method on a matrix in memory, and what is known of products (see the top). */
+/* The method on a matrix in memory, and what is known of products (see the top). */
 typedef struct {
     spca_int p, k;
     const real *A;
@@ -187,11 +187,13 @@ static spca_status matrix_step(ascent_t *s, const void *solver)
     const spca_int *index = s->index;
     const real *x = s->value;
     real *z = s->next, quadratic = 0, shift = s->A.shift;
+    /* A_SS x may tell that S stays, or, at the last product, that the objective rises */
     int stays = nnz == k && o->bounded && shift == 0 && remain(o, index, x, z);
     if (--o->left == 0 && !stays && nnz == k && s->feasible && shift == 0) {
         if (rises(s, o)) return SPCA_OK;
         o->bounded = 0;
     }
+    /* a full product: its largest entries are the next vector */
     if (!stays) {
         int squares = nnz == k && o->stays && o->left > 1;
         real least = 0, outside = (real)INFINITY;
@@ -215,6 +217,7 @@ static spca_status matrix_step(ascent_t *s, const void *solver)
         }
         o->stays = stays;
     }
+    /* S stays: the next vector is A_SS x */
     for (spca_int a = 0; stays && a < k; a++) {
         s->next_index[a] = index[a];
         quadratic += x[a] * z[a];

@@ -4,6 +4,7 @@
  * Only vectors that a step has made are compared; the best of them is returned. */
 #include "real.h"
 
+/* ||x||. */
 static double norm_of(spca_int p, const double *x)
 {
     double square = 0;

@@ -25,6 +25,7 @@ static int comes_first(const double *a, const double *b)
     return a[0] != b[0] ? a[0] > b[0] : a[1] < b[1];
 }
 
+/* Exchanges two pairs. */
 static void swap_pairs(double *a, double *b)
 {
     double key = a[0], place = a[1];
@@ -44,6 +45,7 @@ static void sink(double *pair, spca_int at, spca_int n)
     }
 }
 
+/* Sorts n pairs. */
 static void sort(spca_int n, double *pair)
 {
     for (spca_int i = n / 2 - 1; i >= 0; i--) sink(pair, i, n);
