@@ -52,7 +52,8 @@ static inline int threads_of(spca_run run)
 }
 
 /* Does the parts 0 .. count - 1 of a loop that reads about `bytes` bytes: by `run`, or one after
- * the other where there is no run or threads are not worth it.  SPCA_STOPPED where stop said so. */
+ * the other where there is no run or threads are not worth it.  SPCA_STOPPED where stop said so.  A
+ * task is named NAME_part, and its context has the arguments of the loop. */
 static inline spca_status do_parts(spca_run run, double bytes, spca_task task, void *context,
                                    spca_int count, spca_stop stop, void *ctx)
 {

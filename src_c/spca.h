@@ -29,7 +29,7 @@ typedef int blas_int;
 typedef enum {
     SPCA_OK = 0,
     SPCA_NOT_CONVERGED = 1, /* above 0: the result is usable */
-    /* below 0: there is no result, but where a comment says so; here stop said so */
+    /* below 0: there is no result, unless a comment says otherwise; this one: stop said so */
     SPCA_STOPPED = -1,
     SPCA_ZERO_VECTOR = -2, /* the operator maps the vector to zero */
     SPCA_NONFINITE = -3,   /* a product is NaN or infinite */

@@ -166,8 +166,9 @@ double spca_unit_objective(const spca_rule *rule, double quadratic, const double
  * work (unit_net_work), iwork (2p + units + 1) (unit_net.c).
  *
  * spca_unit_net_path takes the lowest level at which at most `count` units, included ones among
- * them, have entries; it begins at *level unless that is 0.  beyond (p): a minimizer just below,
- * where more units have entries.  Its work has 2p more. */
+ * them, have entries; it begins at *level unless that is 0.  beyond (p): a minimizer just below
+ * that level, where more units have entries; b itself where the level is 0.  Its work has 2p more.
+ */
 spca_status spca_unit_net(const spca_supports *o, const double *K, const double *c, double level,
                           spca_stop stop, void *ctx, double *work, spca_int *iwork, double *b);
 spca_status spca_unit_net_path(const spca_supports *o, const double *K, const double *c,

@@ -37,8 +37,8 @@ typedef struct SPCA(operator) SPCA(operator);
 struct SPCA(operator) {
     /* ---- what a storage is: its functions.  Nothing else asks how X or A0 is kept.  Each takes
      * stop (NULL: none) and ctx, and may return SPCA_STOPPED, SPCA_PRODUCT_FAILED or SPCA_OK.  None
-     * checks that its result is finite, and none knows of deflations.  centring.h has the terms
-     * beside the product with X. */
+     * checks that its result is finite, and none but `block` knows of deflations.  centring.h has
+     * the terms beside the product with X. */
 
     /* f (m) = F v.  scratch (p). */
     spca_status (*forward)(const SPCA(operator) * A, SPCA(vector) v, spca_stop stop, void *ctx,
@@ -50,10 +50,10 @@ struct SPCA(operator) {
     /* W (m x k by columns) = F[:, index].  scratch (p). */
     spca_status (*columns)(const SPCA(operator) * A, spca_int k, const spca_int *index,
                            spca_stop stop, void *ctx, REAL *scratch, REAL *W);
-    /* For b vectors together, by columns, each with the bits that it has alone: SPCA_FORWARD: out
-     * (m x b) = F V.  SPCA_BACKWARD: out (p x b) = factor F'U, where V is U (n x b).  SPCA_BOTH:
-     * out (p x b) = A V with deflations, but not checked to be finite.  work (block_work).  NULL:
-     * there is none; the caller takes a column at a time. */
+    /* For b vectors together, by columns, each with the bits that it has alone.  SPCA_FORWARD: out
+     * (m x b) = F V without deflations.  SPCA_BACKWARD: out (p x b) = factor F'U without
+     * deflations, where V is U (n x b).  SPCA_BOTH: out (p x b) = A V with deflations and shift.
+     * work (block_work).  NULL: there is none; the caller takes a column at a time. */
     spca_status (*block)(const SPCA(operator) * A, spca_block what, spca_int b, const REAL *V,
                          spca_stop stop, void *ctx, REAL *work, REAL *out);
     /* The work of `block`, in reals; 0 where it has no such product for this operator. */

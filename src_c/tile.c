@@ -63,7 +63,7 @@ enum { AT_ONCE = 1 };
 enum { AT_ONCE = 2 };
 #endif
 
-/* No fused products; fewer or shorter registers. */
+/* For any other processor. */
 static void add_plain(int layout, const tile_t *t, const real *a, const real *b)
 {
     if (layout != ALONG)

@@ -4,7 +4,8 @@
 #include "real.h"
 
 /* The magnitudes that are searched: |x| scale or, nonnegative, x_+ scale; scale is a power of two.
- * nonnegative = 2: then NaN or an infinite entry below 0 makes a magnitude NaN. */
+ * With nonnegative = 1 a NaN counts as 0; with 2, an entry that is NaN or infinite has the
+ * magnitude NaN. */
 typedef struct {
     spca_int p;
     const real *x;

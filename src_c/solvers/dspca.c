@@ -2,18 +2,21 @@
  *
  * For M = xx', the squared l1 norm of a unit x is 1'|M|1 = 1 + s(M), s(M) the sum of |M_ij| off the
  * diagonal.  Dropping rank M = 1 leaves (d'Aspremont, El Ghaoui, Jordan & Lanckriet 2007, SIAM
- * Review 49, equations 2.4 and 2.7), over Tr M = 1, M semidefinite, penalized    max Tr(AM) - rho
- * s(M)             = min lambda_max(A - Y),  |Y_ij| <= rho, constrained  max Tr(AM) subject to s(M)
- * <= r   = min lambda_max(A - Y) + r max |Y_ij|, where Y is symmetric with zero diagonal.  Any such
- * Y bounds the relaxation, hence sparse PCA: r = k - 1 holds for every unit x with k nonzeros.
+ * Review 49, equations 2.4 and 2.7), over Tr M = 1, M semidefinite,
+ *     penalized    max Tr(AM) - rho s(M)             = min lambda_max(A - Y),  |Y_ij| <= rho,
+ *     constrained  max Tr(AM) subject to s(M) <= r   = min lambda_max(A - Y) + r max |Y_ij|,
+ * where Y is symmetric with zero diagonal.  Any such Y bounds the relaxation, hence sparse PCA: r =
+ * k - 1 holds for every unit x with k nonzeros.
  *
  * The two sets of M are handled in turn, by Douglas-Rachford splitting over-relaxed by alpha (the
  * alternating direction method of multipliers; Boyd et al. 2011, Foundations and Trends in Machine
- * Learning 3, sections 3.4.1 and 3.4.3): N = Z - C,  C = Z clipped to [-t, t] off the diagonal;  t
- * = rho/sigma, or such that s(N) = r, M = projection of N - C + A/sigma on the semidefinite
- * matrices of trace 1, Z <- Z + alpha (M - N). Y = sigma C is feasible for the dual at every step.
- * M keeps the few eigenvalues above a level, so a part of the spectrum is enough.  Symmetric
- * matrices are stored by columns, and only their upper triangles are read. */
+ * Learning 3, sections 3.4.1 and 3.4.3):
+ *     N = Z - C,  C = Z clipped to [-t, t] off the diagonal;  t = rho/sigma, or such that s(N) = r,
+ *     M = projection of N - C + A/sigma on the semidefinite matrices of trace 1,
+ *     Z <- Z + alpha (M - N).
+ * Y = sigma C is feasible for the dual at every step.  M keeps the few eigenvalues above a level,
+ * so a part of the spectrum is enough.  Symmetric matrices are stored by columns, and only their
+ * upper triangles are read. */
 #include "spectrum.h"
 
 static const double OVER_RELAXATION = 1.6;

@@ -1,20 +1,22 @@
 /* generalized_power.c - the generalized power method for one component.
  *
- * Over unit w (Journee, Nesterov, Richtarik & Sepulchre 2010, sections 2.1 and 2.2, A = F'F): l1
- * max sqrt(w'Aw) - gamma ||w||_1  = max sqrt(sum_i (|F_i'u| - gamma)_+^2), l0   max w'Aw - gamma
- * ||w||_0        = max sum_i ((F_i'u)^2 - gamma)_+ over unit u.  Their algorithms 2 and 3 iterate
- * in u.  The best u for w is F w/||F w||, so the same iterates are w <- S(F'u, gamma)/||.||, or the
- * entries of F'u beyond sqrt(gamma) over their norm, with F'u = A w/sqrt(w'Aw): A alone is needed.
- * The objective never decreases.
+ * Over unit w (Journee, Nesterov, Richtarik & Sepulchre 2010, sections 2.1 and 2.2, A = F'F):
+ *     l1   max sqrt(w'Aw) - gamma ||w||_1  = max sqrt(sum_i (|F_i'u| - gamma)_+^2),
+ *     l0   max w'Aw - gamma ||w||_0        = max sum_i ((F_i'u)^2 - gamma)_+
+ * over unit u.  Their algorithms 2 and 3 iterate in u.  The best u for w is F w/||F w||, so the
+ * same iterates are w <- S(F'u, gamma)/||.||, or the entries of F'u beyond sqrt(gamma) over their
+ * norm, with F'u = A w/sqrt(w'Aw): A alone is needed.  The objective never decreases.
  *
  * The shift of an indefinite A (ascent.h) only adds to the objective for l0.  For l1 it is a
  * proximal step of length 1/shift along the gradient of sqrt(w'Aw).
  *
- * With a quotient rho = w'Aw/w'Bw (operator.c), l1   max (sqrt(w'Aw) - gamma ||w||_1)/sqrt(w'Bw) =
- * max sqrt(rho) - gamma ||w||_1/sqrt(w'Bw), l0   max w'Aw/w'Bw - gamma ||w||_0 by the same
- * thresholds, applied to A w and the multiple of QQ'w that the operator adds.  For l0, let a = w'Aw
- * and b = w'Bw.  For x of any norm x'Ax/x'Bx >= (2 sqrt(a) sqrt(x'Ax) - (a/b) x'Bx)/b
- *             >= (2 x'(A w + rho QQ'w) - rho x'x)/b + const,
+ * With a quotient rho = w'Aw/w'Bw (operator.c),
+ *     l1   max (sqrt(w'Aw) - gamma ||w||_1)/sqrt(w'Bw) = max sqrt(rho) - gamma ||w||_1/sqrt(w'Bw),
+ *     l0   max w'Aw/w'Bw - gamma ||w||_0
+ * by the same thresholds, applied to A w and the multiple of QQ'w that the operator adds.  For l0,
+ * let a = w'Aw and b = w'Bw.  For x of any norm
+ *     x'Ax/x'Bx >= (2 sqrt(a) sqrt(x'Ax) - (a/b) x'Bx)/b
+ *               >= (2 x'(A w + rho QQ'w) - rho x'x)/b + const,
  * and the maximum of the last line less gamma ||x||_0 has the entries of A w + rho QQ'w beyond
  * sqrt(gamma a). */
 #include "ascent.h"
