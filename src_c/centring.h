@@ -1,4 +1,4 @@
-/* centring.h - private: the terms beside a product with X, for the files that make one.
+/* centring.h - private: the terms beside a product with X, for the files that make such products.
  *
  * With row weights u and row centers s (NULL: ones), w = range weight v and g = range f,
  *     F v = range (u (X w) - (mean'w) s),    F'f = range weight (X'(u g) - (s'g) mean). */

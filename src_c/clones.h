@@ -1,5 +1,5 @@
-/* clones.h - private: the kernels are compiled for several processors.  Which of these clones runs
- * is one number, set while nothing else runs. */
+/* clones.h - private: the kernels are compiled for several processors.  One number says which of
+ * these clones runs; it is set while nothing else runs. */
 #ifndef SPCA_CLONES_H
 #define SPCA_CLONES_H
 

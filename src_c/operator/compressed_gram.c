@@ -241,7 +241,8 @@ static void add_pairs(const scatter_t *s, int32_t t, int32_t end, double *row)
             FETCH_CLOSE((uintptr_t)(value + next) + (uintptr_t)(64 * line));
             FETCH_CLOSE((uintptr_t)(place + next) + (uintptr_t)(64 * line));
         }
-        for (; e + 4 <= last; e += 4) { /* four different places: no sum waits for another */
+        for (; e + 4 <= last;
+             e += 4) { /* four different places, so that no sum waits for another */
             double y0 = row[place[e]] + x * (double)value[e];
             double y1 = row[place[e + 1]] + x * (double)value[e + 1];
             double y2 = row[place[e + 2]] + x * (double)value[e + 2];

@@ -28,9 +28,10 @@ enum {
     FEWEST = SPCA_LEAST(8)      /* rows of a block in C order, or products are apart */
 };
 #define LINE(A) ((A)->ld * (spca_int)sizeof(real)) /* from one line to the next, in bytes */
-#define CACHED ((spca_int)1 << 20)                 /* bytes of a block of rows in C order */
-#define PANEL ((spca_int)4 << 20)                  /* in Fortran order */
-#define REGION ((spca_int)SPCA_LEAST(1 << 25)) /* of lines added to y between two looks at stop */
+#define CACHED ((spca_int)1 << 20)                 /* bytes of a block of rows, in C order */
+#define PANEL ((spca_int)4 << 20)                  /* and in Fortran order */
+/* bytes of lines that are added to y between two looks at stop */
+#define REGION ((spca_int)SPCA_LEAST(1 << 25))
 
 /* Memory keeps up only with far more reads under way than one loop asks for by itself, so the lines
  * after those at work are fetched `ahead` bytes before their turn. */

@@ -29,7 +29,7 @@ INLINE uint64_t term(uint64_t x, uint64_t key, const int wide)
 }
 
 #define SUMS(word)                                                                                 \
-    /* some columns, row by row; four rows for each read of the sums */                            \
+    /* sums of some columns, row by row, with four rows for each read of the sums */               \
     VECTORIZED(by_rows_##word,                                                                     \
                (spca_int n, spca_int p, spca_int ld, const word *x, const uint64_t *keys,          \
                 uint64_t *restrict sums),                                                          \
@@ -48,7 +48,7 @@ INLINE uint64_t term(uint64_t x, uint64_t key, const int wide)
             for (spca_int j = 0; j < p; j++) sums[j] += term(x[i * ld + j], keys[i], wide);        \
     }                                                                                              \
                                                                                                    \
-    /* four columns for each read of the keys */                                                   \
+    /* sums of columns, with four columns for each read of the keys */                             \
     VECTORIZED(by_columns_##word,                                                                  \
                (spca_int n, spca_int p, spca_int ld, const word *x, const uint64_t *keys,          \
                 uint64_t *restrict sums),                                                          \

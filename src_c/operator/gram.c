@@ -88,7 +88,7 @@ static void tile_part(void *context, spca_int part)
     spca_int m = min_int(g->side, g->m - a0), n = min_int(g->side, k - b0);
     double *G = g->G + a0 * g->ld + b0;
     real sums[TILE * TILE];
-    int wide = sizeof(real) == sizeof(double); /* then the sums are made in G */
+    int wide = sizeof(real) == sizeof(double); /* then add_tile makes its sums in G */
     if (b0 < a0) return;
     for (spca_int r = 0; r < g->rows; r += SPCA_GROUP) {
         spca_int rows = min_int(SPCA_GROUP, g->rows - r);
@@ -388,7 +388,7 @@ static spca_int stretches_of(const operator_t *A, spca_int k)
     return count < 2 ? 1 : min_int(count, STRETCHES);
 }
 
-/* Stretch s of `count` begins with this row. */
+/* The first row of stretch s of `count`. */
 static spca_int first_row(const operator_t *A, spca_int count, spca_int s)
 {
     return A->n / count * s + min_int(A->n % count, s);

@@ -62,7 +62,9 @@ static void deflate_image(const operator_t *A, vector_t v, real *f)
             c = sparse_dot(v, A->image[i]) * A->coefficient[i];
         else
             c = strands_dot(A->m, A->image[i], f) * A->coefficient[i];
-        if (c != 0) subtract_multiple(A->m, c, A->image[i], f); /* most supports are disjoint */
+        if (c != 0)
+            subtract_multiple(A->m, c, A->image[i],
+                              f); /* the supports of most components are disjoint */
     }
 }
 
@@ -480,7 +482,7 @@ spca_status SPCA(largest)(const operator_t *A, vector_t v, spca_int k, int nonne
     spca_status status = answer(A, v, &ask, stop, ctx, rest, &count, &list, y, quadratic);
     if (status < 0) return status;
     for (spca_int a = 0; nonnegative && a < count; a++) y[a] = y[a] > 0 ? y[a] : 0;
-    if (!list && v.index && v.nnz == k) /* the k entries on the support of v bound the k-th */
+    if (!list && v.index && v.nnz == k)
         SPCA(select_reaching)(count, y, k, least_of(v, y), rest, index);
     else
         SPCA(select_largest)(count, y, k, rest, index);

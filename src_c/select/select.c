@@ -239,7 +239,7 @@ VECTORIZED_TO(int, reached, (spca_int n, const real *x, real level), (n, x, leve
     return hits != 0;
 }
 
-/* Which |x| >= level, and whether any is; n <= BLOCK. */
+/* hit_i: whether |x_i| >= level; returns whether any is; n <= BLOCK. */
 VECTORIZED_TO(int, hits, (spca_int n, const real *x, real level, uint8_t *hit), (n, x, level, hit))
 {
     uint8_t any = 0;
