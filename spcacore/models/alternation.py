@@ -1,4 +1,8 @@
-"""A one-component solver and a deflation, in turn."""
+"""Components one after another: a solver finds one, a deflation removes it, and so on.
+
+The search is `search`; `prepare` checks the arguments of `sparse_pca` for it. Supports that are chosen
+together (joint_supports), and solvers that find all components at once, are reached from here too.
+"""
 
 from __future__ import annotations
 
@@ -51,13 +55,20 @@ from .variance import TotalShare
 def prepare(
     X: Any, n_components: Any, sparsities: Sequence[Any], **options: Any
 ) -> tuple[Problem, Solver, int, list[Request]]:
-    """What `sparse_pca` is given, checked: problem, solver, r, and the request at each of the sparsities."""
+    """Check the arguments of `sparse_pca`; return the problem, the solver, r and a request for each sparsity.
+
+    `sparsities` has the values of `cardinality` (or of the l1 bound, or the penalty) along a path; None
+    stands for the default. Each request has as `sparsity` r numbers, one for each component. If
+    `n_components` is a share, r is the largest number of components that X may have.
+    """
+    # Options alone: whatever X is
     request = Request.checked(n_components, sparsities, **options)
     wanted = request.method.sparsity
     if request.total is not None:
         sparsities = [1] * len(sparsities)
     center, scale, weight = in_order(X, request.center, request.scale, request.sample_weight)
     request = request.having(center=center, scale=scale, sample_weight=weight)
+    # X, as an operator with its statistics
     problem = problem_of(X, request)
     request = request.having(choice=problem.supports)
     if request.attempts and request.constraint is not None:
@@ -65,19 +76,21 @@ def prepare(
     size = counted(problem.p, "variable")
     if problem.n_samples:
         size = f"{counted(problem.n_samples, 'row')} of {size}"
+    # How many components, and how sparse each is
     r = most = problem.most_components
     if request.total_share is None:
         r = integer(n_components, "n_components", 1, most, f": X has {size}")
     elif problem.diagonal is None:
         raise ValueError("n_components as a share needs a total variance, which an operator does not provide")
     usual: float = usual_cardinality(problem)
-    if wanted == "l1_bound":  # that of a unit vector of as many equal entries
+    if wanted == "l1_bound":  # a unit vector of k equal entries has the l1 norm sqrt(k)
         usual = math.sqrt(usual)
     wished = [usual if one is None else one for one in sparsities]
     several: list[tuple[Any, ...]] = [(1,) * r] * len(sparsities)
     if request.total is None:
         several = [check_sparsities(request.solver, given, r, problem) for given in wished]
     several = check_sizes(request, problem, r, several)
+    # What needs both
     solver = make_solver(problem, request)
     state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint)
     check_working_set(solver, request.screening, state, several[0][0])
@@ -85,7 +98,10 @@ def prepare(
 
 
 def problem_of(X: Any, request: Request) -> Problem:
-    """X as the request has it, which may be that of other rows."""
+    """Return X as a `Problem`, read as the request says.
+
+    X need not be the matrix that the request was checked with: resampling passes other rows of it.
+    """
     method, together = request.solver, request.together
     needs = method.needs(request.method)
     return as_problem(
@@ -99,7 +115,7 @@ def problem_of(X: Any, request: Request) -> Problem:
 
 
 def make_solver(problem: Problem, request: Request) -> Solver:
-    """The solver with its options, validated."""
+    """Return the solver with its options, checked against X."""
     solver: Solver = request.solver.from_record(problem, request.method)
     if request.certify:
         require_entries(problem, f"certify={request.certify!r}")
@@ -110,7 +126,7 @@ _FORMING_SPEED = 1e10  # multiplications in a second by which a matrix of all va
 
 
 def check_sparsities(method: type[Solver], given: Any, r: int, problem: Problem) -> tuple[Any, ...]:
-    """How sparse each component is to be, or the share that it is to explain."""
+    """Return one number for each of r components, or the share that each is to explain."""
     if isinstance(given, Explained):
         return shares_of(given, r)
     return per_component(given, method.sparsity, r, partial(check_sparsity, method, problem=problem))
@@ -126,15 +142,19 @@ def search(
     near: Sequence[Solution] = (),
     quick: bool = False,
 ) -> list[Solution]:
-    """Components up to the r-th after the known ones, refined where that is asked for.
+    """Return up to r components, of which the `known` ones need no search, refined where the request says so.
 
-    Those of a problem `near` are starts too; `quick` spares the single variables beside them.
+    `near` has components of a similar problem, such as the previous sparsity of a path or other rows. Each
+    search also starts from the component of the same position there; with `quick`, from one of the default
+    starts besides.
     """
     found: list[Solution] = []
     lacking, limit, report = None, limit_of(solver), hook_of_component(hook, 0, r)
     try:
+        # Supports chosen together
         if request.together:
             lacking = search_together(problem, solver, request, r, hook, found)
+        # All at once, by a solver that can
         elif (block := solver.together(problem, request.sparsity, [request.seed, 0], report)) is not None:
             found += [replace(x, converged=x.converged and not ended(report)) for x in block]
             tell_found(problem, found, r, hook)
@@ -143,6 +163,7 @@ def search(
             if len(found) < r:
                 lacking = f"{r - len(found)} of the {counted(r, 'component')} vanished under the penalty"
         else:
+            # In turn
             state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint_in_turn(r))
             solvers = [solver.near(x, 1 if quick else None) for x in near[:r]]
             solvers += [solver] * (r - len(solvers))
@@ -152,6 +173,7 @@ def search(
     finally:
         if problem.filled is not None:
             problem.filled.restore()
+    # What is missing, and refinement
     if lacking is not None:
         warn(lacking)
     warn_not_converged([x.converged for x in found], limit)
@@ -162,11 +184,16 @@ def _in_turn(
     state: DeflatedOperator, solvers: list[Solver], request: Request,
     known: list[Solution], hook: Hook, found: list[Solution],
 ) -> str | None:  # fmt: skip
-    """Append to `found` one component after another, each removed; a warning where nothing is left."""
+    """Append one component after another to `found`; return a warning if fewer remain than were asked for.
+
+    `solvers` has one solver for each component: they differ only in where they start. The first components
+    come from `known`. After each, the deflation takes A to the matrix that the next search works on.
+    """
     r, first_order, problem = len(solvers), state.deflation.first_order, state.problem
     total = TotalShare.of(problem, solvers[0].objective, request.total_share)
     state = state.formed() if solvers[0].forms else state
     for t, solver in enumerate(solvers):
+        # Search, in the data again if a formed A has lost this component to rounding
         asked, report = request.sparsity[t], hook_of_component(hook, t, r, whole=True)
         state = replaced(state, seed=(request.seed, t), hook=report)
         if t < len(known):
@@ -181,6 +208,7 @@ def _in_turn(
                 new = find(state, asked)
             if new is not None and not new.objective > problem.noise(new.index, first_order):
                 new = None
+        # Nothing left
         if new is None:
             what = "no variance" if state.constraint is None and not solver.orthogonal else "nothing feasible"
             if solver.sparsity == "penalty" and what == "no variance":
@@ -188,7 +216,8 @@ def _in_turn(
             if total is not None:
                 return f"{what} is left after {counted(t, 'component')}: {total}"
             return problem.exhausted(t, r).replace("no variance", what)
-        if request.certify is True and not request.attempts:  # else they are refined first
+        # Upper bound, and a better support if the tree finds one; refined components get theirs later
+        if request.certify is True and not request.attempts:
             k = _cardinality(state, new, asked)
             better, own = _better_support(state, new, k, request.proof_seconds)
             free = solver.name == "tpower" and request.method.renormalize and state.supports.signs is None
@@ -197,19 +226,25 @@ def _in_turn(
             if solver.relaxed:
                 own = min(own, own_bound(state, k))
             new = _certified(state, new, asked, own)
+        # Report, and stop if the share of the total variance is reached
         found.append(new)
         done = total is not None and total.reached_with(new)
         if t >= len(known):
             done |= hook(Progress(t, r, new.n_iter, float(problem.in_units(new.objective))))
         if done:
             return None
+        # Deflate
         if t + 1 < r:
             state = _without(state, solver, new)
     return None if total is None else f"there are no more than {counted(r, 'component')}: {total}"
 
 
 def _without(state: DeflatedOperator, solver: Solver, x: Solution) -> DeflatedOperator:
-    """One more component removed."""
+    """Return the state after the removal of the component x.
+
+    Where the deflation keeps a residual X - d u x' whose u has a bound on its l1 norm, d u is computed here;
+    else it is X x.
+    """
     bound, image = solver.sample_l1_bound, None
     if bound is not None and state.deflation.residual and not state.operator.symmetric_form:
         u, strength = left_vector(state, x, bound)
@@ -221,7 +256,10 @@ def _without(state: DeflatedOperator, solver: Solver, x: Solution) -> DeflatedOp
 def _after(
     problem: Problem, state: DeflatedOperator, solver: Solver, found: list[Solution]
 ) -> DeflatedOperator:
-    """The components found removed from another form of the problem."""
+    """Return the state of `problem` after the removal of all components found.
+
+    It takes the place of a state whose matrix, formed from the same data, has lost too many digits.
+    """
     before = DeflatedOperator.from_problem(problem, state.deflation, state.constraint)
     state = replaced(before, seed=state.seed, hook=state.hook)
     for x in found:
@@ -235,7 +273,11 @@ def refine_all(
     request: Request,
     hook: Hook,
 ) -> list[Solution]:
-    """The components solved again, each given all the others."""
+    """Return the components after joint refinement: each is solved again, given all the others.
+
+    With ``certify=True`` each also gets an upper bound, given the components before it.
+    """
+    # Refinement
     sizes = tuple(problem.supports.cardinality_with(x.index) for x in found)
     if not any(isinstance(one, Explained) for one in request.cardinality):
         sizes = (request.cardinality or sizes)[: len(found)]
@@ -248,7 +290,8 @@ def refine_all(
         )  # fmt: skip
     if not (converged or hook.ended):
         warn(NOT_CONVERGED.format(REFINEMENT_ROUNDS))
-    uncorrelated = request.constraint == "uncorrelated"  # whose variances add up
+    # Certificates; variances of uncorrelated components add up, others are additional variances
+    uncorrelated = request.constraint == "uncorrelated"  # variances add up
     removal = DEFLATIONS["projection" if uncorrelated else "generalized"]
     state = DeflatedOperator.from_problem(problem, removal, request.constraint if uncorrelated else None)
     out = []
@@ -267,20 +310,29 @@ def refine_all(
 
 
 def explained_together(problem: Problem, found: Sequence[Solution]) -> float:
-    """The variance of the projection onto the span of components, in the operator's units."""
+    """Return Tr(Q'AQ), the variance that the components explain together, in the operator's units."""
     return joint_variance(problem, [(x.index, x.entries) for x in found])
 
 
 def _cardinality(state: DeflatedOperator, x: Solution, asked: Any) -> int:
-    """As it is counted: what is included counts though it is zero, and groups that fit may leave room."""
+    """Return the cardinality of the supports that an upper bound for x is computed over.
+
+    That is the number of units that x has; included ones count even if their entries are zero. Where the
+    cardinality counts the variables of groups, it is the number asked for, because whole groups may not use
+    it up.
+    """
     if state.supports.counts_variables and isinstance(asked, int):
         return asked
     return state.supports.cardinality_with(x.index)
 
 
 def _certified(state: DeflatedOperator, x: Solution, asked: Any, bound: float = math.inf) -> Solution:
-    """With the objective of the deflated matrix, and an upper bound on it."""
-    if state.quotient:  # which may be a quotient of rounding
+    """Return x with its objective on the deflated matrix and with an upper bound on the objective.
+
+    `bound` is one that is known already. If it does not prove x optimal, the bounds of solvers/certificates
+    are computed too.
+    """
+    if state.quotient:  # x'Ax/x'Bx may divide rounding by rounding
         objective = additional_variance(state, x.index, x.entries)
     else:
         objective = state.objective(x.index, x.entries)
@@ -288,15 +340,15 @@ def _certified(state: DeflatedOperator, x: Solution, asked: Any, bound: float = 
     if not bound <= objective * (1 + EXACT_SLACK.of(state.operator.dtype)):
         bound = min(bound, *upper_bounds(replaced(state, hook=None), size).values())
     if bound <= objective * (1 + 64 * eps_of(state.operator.dtype)):
-        bound = objective  # as rounding may hide
+        bound = objective  # the difference may be rounding
     return replace(x, objective=objective, upper_bound=max(bound, objective))
 
 
 def _better_support(state: DeflatedOperator, x: Solution, k: int, seconds: float) -> tuple[Solution, float]:
-    """x, or what a tree that starts from it finds better, and an upper bound on all of k nonzeros.
+    """Search a tree from x. Return x or a better component, and an upper bound over supports of k variables.
 
-    The bound is infinite where no tree is tried: with all variables, under groups or signs, or where the
-    matrix of all variables is too large, or takes too long to form.
+    The bound is infinite where no tree is tried: for all variables, under groups or signs, or where the
+    matrix of all variables is too large or takes too long to form.
     """
     p, op = state.p, state.operator
     if x.proved:
@@ -305,7 +357,7 @@ def _better_support(state: DeflatedOperator, x: Solution, k: int, seconds: float
     few = k < p <= EXACT_ORDER and forming < seconds * _FORMING_SPEED
     if not (few and state.supports.simple) or ended(state.hook):
         return x, math.inf
-    if state.supports.positive:  # bounds of any signs hold for these
+    if state.supports.positive:  # a bound without signs also holds with them
         state = state.with_problem(supports=replace(state.supports, signs=None))
     solver = ExactSearch(0.0, seconds, None)
     proof = solve_to_optimality(state, k, solver, x.index, bounded=False)

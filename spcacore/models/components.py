@@ -166,6 +166,7 @@ class SparsePCAResult(VariancesResult):
         [4, 4, 3]
         """
         X = as_fitted(X, self.kind, self.names)
+        # X and the options must be those of the result
         request = self.options
         if request.attempts:
             raise ValueError(
@@ -183,6 +184,7 @@ class SparsePCAResult(VariancesResult):
             raise ValueError("the supports were chosen together: call sparse_pca for all components at once")
         if getattr(request.method, "block", False):
             raise ValueError("block=True found all components at once; call sparse_pca for more of them")
+        # How sparse the new components are
         more = integer(more, "more", 1, problem.most_components - before)
         earlier = request.sparsity[:before]
         if cardinality is None:
@@ -195,6 +197,7 @@ class SparsePCAResult(VariancesResult):
         request.refuse_sparsity(cardinality)
         later = check_sparsities(request.solver, cardinality, more, problem)
         request = request.having(sparsity=earlier + later, total_share=None)
+        # The search, which begins after the known components
         given = np.asarray(self.loadings, problem.operator.dtype)
         counts = (one.tolist() for one in (self.n_starts, self.n_ends, self.n_best))
         known = [
@@ -373,7 +376,7 @@ def sparse_pca(
 
 
 def loadings_of(problem: Problem, solutions: list[Solution]) -> AnyArray:
-    """The solutions as columns."""
+    """Return the solutions as the columns of a (p, r) array."""
     V = np.zeros((problem.p, len(solutions)), problem.operator.dtype)
     for t, x in enumerate(solutions):
         V[x.index, t] = x.entries
@@ -383,13 +386,15 @@ def loadings_of(problem: Problem, solutions: list[Solution]) -> AnyArray:
 def components_result(
     problem: Problem, found: list[Solution], request: Request, rows: Any = None
 ) -> SparsePCAResult:
-    """The result of what was found, with the scores of these rows."""
+    """Return the result of `sparse_pca`; `rows` is the X to compute scores from, or None."""
+    # Variances, from the data where a formed A has lost their digits
     screening, problem, method = problem.screening(), problem.unscreened(), request.method.name
     V = loadings_of(problem, found)
     definition = DEFINITIONS[SOLVERS[method].objective]
     variances = operator_variances(problem, V, definition)
     if problem.data is not None and is_rounding(problem, variances.min(initial=math.inf)):
         variances = operator_variances(problem.data, V, definition)
+    # Bounds: one on what all explain together, or one for each component
     upper_bound = gap = joint_bound = joint_gap = None
     proved = found[0].upper_bound if found and request.together else None
     if found and (request.certify == "jointly" or (proved and method == "branch_and_bound")):
@@ -405,6 +410,7 @@ def components_result(
         gap = 1 - np.array([f.objective for f in found]) / bounds
         hidden = variances <= bounds * (1 + 64 * eps_of(problem.operator.dtype))  # by rounding
         upper_bound = np.asarray(problem.in_units(np.maximum(bounds, variances, out=bounds, where=hidden)))
+    # How much was searched
     tallies = np.array([f.tally for f in found], np.intp).reshape(-1, 3).T.copy()
     return SparsePCAResult.of(
         problem,

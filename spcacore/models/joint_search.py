@@ -1,6 +1,10 @@
-"""Several loadings sought together: the search of joint.c, on the covariance matrix of some variables.
+"""Search for several loadings that explain much together: the search of joint.c, on a covariance matrix.
 
-Of many variables these are the most promising ones. Others join as long as one would enter a loading.
+With many variables the matrix is that of the most promising ones. Others join as long as one of them would
+enter a loading.
+
+A support is a pair (index, values); positions are among the variables of the matrix inside the search, and
+among all variables outside.
 """
 
 from __future__ import annotations
@@ -45,12 +49,12 @@ from ..supports.admissible import Supports
 Loading = tuple[Index, AnyArray]
 Loadings = list[Loading]
 Sizes = tuple[int, ...]  # the cardinalities of several components
-ORDER_DIGITS = 9  # of variances, of which equal ones keep their order
-_CONSTRAINTS = (None, "orthogonal", "uncorrelated")  # by their numbers in joint.h
+ORDER_DIGITS = 9  # digits of variances; those equal to so many keep their order
+_CONSTRAINTS = (None, "orthogonal", "uncorrelated")  # the place is the number in joint.h
 
 
 def as_matrix(problem: Problem, loadings: Sequence[Loading]) -> Array:
-    """The loadings as columns, in float64."""
+    """Return the loadings as columns of a float64 matrix."""
     V = np.zeros((problem.p, len(loadings)))
     for t, (index, value) in enumerate(loadings):
         V[index, t] = value
@@ -58,9 +62,10 @@ def as_matrix(problem: Problem, loadings: Sequence[Loading]) -> Array:
 
 
 def in_places(variances: Sequence[float], sizes: Sequence[int]) -> list[int]:
-    """The order in which those of as many nonzeros descend in variance, in the places that these have.
+    """Return an order of the components in which variances descend among those of the same cardinality.
 
-    Those of equal variance stay in turn, so that rounding orders none.
+    The cardinalities stay where they are: the component at each place has the cardinality of that place.
+    Equal variances keep their order, so that rounding decides nothing.
     """
     share, out = np.asarray(variances) / (max(variances, default=0) or 1.0), np.empty(len(sizes), np.intp)
     order = np.lexsort((-share.round(ORDER_DIGITS), np.asarray(sizes)))
@@ -69,8 +74,10 @@ def in_places(variances: Sequence[float], sizes: Sequence[int]) -> list[int]:
 
 
 def in_turn(problem: Problem, sizes: Sizes, seed: int, constraint: str | None = None) -> Loadings:
-    """Loadings by truncated power and projection deflation, or under a constraint; fewer where no variance
-    is left."""
+    """Find loadings one after another by truncated power, with projection deflation or under a constraint.
+
+    They are fewer than `sizes` where no variance is left.
+    """
     state, out = DeflatedOperator.from_problem(problem, constraint=constraint), Loadings()
     solver = TruncatedPower.from_record(problem)
     for t, size in enumerate(sizes):
@@ -87,7 +94,11 @@ def _population(
     A: Array, supports: Supports, sizes: Sequence[int], starts: Sequence[Sequence[Loading]],
     seed: int, late: bool, constraint: str | None = None,
 ) -> _core.Population:  # fmt: skip
-    """Members of a search from given loadings; `late`: without the first moves, which begin anew."""
+    """Return a population of loadings for the search of joint.c on the matrix A.
+
+    A population is a few sets of r loadings, which moves change. It begins with `starts`. With `late` it
+    skips the first moves, which seek loadings from new starts.
+    """
     return _core.Population(
         A, np.array(sizes, np.intp), min(supports.most_variables(max(sizes)), len(A)),
         max(JOINT_MEMBERS, len(starts)), starts, JOINT_BITS, seed % 2**64, JOINT_FIRST_MOVES if late else 0,
@@ -97,9 +108,11 @@ def _population(
 
 @dataclass(eq=False)
 class JointSearch:
-    """Populations one after another, and some from the best of these, until several end at the same.
+    """Populations, one after another, until enough of them end at the same value.
 
-    Draws the same numbers on every machine.
+    After every few populations one begins with the best loadings of the earlier ones. `best` has pairs of a
+    value, what the loadings explain together, and the loadings, best first. The random numbers are the same
+    on every machine.
     """
 
     A: Array
@@ -115,14 +128,16 @@ class JointSearch:
         self.limit: float = share * JOINT_WORK * max(len(self.A), JOINT_SMALL)
 
     def rounds(self) -> Iterator[None]:
-        """Some moves at a time."""
+        """Search; yield after each round of moves, so that the caller can report and stop."""
         spent, ends, earlier = 0.0, [], self.best
         for turn in itertools.count():
+            # Where this population begins: as the caller says, anew, or with the best so far
             combined = turn % (JOINT_POPULATIONS + 1) == JOINT_POPULATIONS
             starts = [x for _, x in earlier] if combined else [] if turn else self.starts
             population = _population(
                 self.A, self.supports, self.sizes, starts, self.seed + turn, combined, self.constraint
             )
+            # It moves until nothing gains for a while, or its share of the work is done
             limit, patience = JOINT_SHARE * self.limit, JOINT_PATIENCE
             if combined:
                 limit, patience = self.limit, JOINT_COMBINED_PATIENCE
@@ -132,6 +147,7 @@ class JointSearch:
                 both = sorted(earlier + population.best(JOINT_KEPT), key=lambda one: -one[0])
                 self.best = both[:JOINT_MEMBERS]
                 yield
+            # Stop if enough populations agree
             spent, earlier = spent + population.spent, self.best
             ends += [] if combined else [most for most, _ in population.best(1)]
             same = sum(self.best != [] and end > self.best[0][0] * (1 - JOINT_SAME) for end in ends)
@@ -143,10 +159,14 @@ def searched(
     problem: Problem, start: Loadings, sizes: Sizes, attempts: int, max_iter: int, seed: int,
     hook: Hook, constraint: str | None = None,
 ) -> tuple[Loadings, bool]:  # fmt: skip
-    """The best loadings of so many searches from these, and whether the first came to its end; none where
-    none meet the constraint."""
+    """Return the best loadings of several attempts, and whether the first attempt came to its end.
+
+    `start` has loadings to begin with, `sizes` their cardinalities; an attempt has at most `max_iter` rounds.
+    The loadings are empty if none were found that meet the constraint.
+    """
     among, ended, told = promising(problem, start, max(sizes)), True, False
     for check in range(JOINT_CHECKS):
+        # Search among the promising variables
         A, given = np.ascontiguousarray(problem.operator.submatrix(among)), _inside(among, start)
         best, most, rough = given, 0.0, without_last_bits(A)
         supports = problem.supports.on(among)
@@ -164,6 +184,7 @@ def searched(
             told = told or hook(replace(now, refining=False))
             if told:
                 break
+        # Values by A itself; the start stays unless the search is better
         found, kept = (
             _population(A, supports, sizes, [x], 0, True, constraint).best(1) for x in (best, given)
         )
@@ -173,6 +194,7 @@ def searched(
         best = best if most > least * (1 + RISE) else given  # which may be what loadings in turn are
         if not all(len(index) for index, _ in best):
             break  # of the supports that are allowed, too few have variance beside others
+        # Which other variables would enter
         start = _outside(among, best, problem.operator.dtype)
         if told or len(among) == problem.p:
             break
@@ -187,7 +209,10 @@ def _starts(
     A: Array, supports: Supports, sizes: Sizes, given: Loadings, seed: int,
     constraint: str | None,
 ) -> list[Loadings]:  # fmt: skip
-    """These loadings, and under a constraint good ones without it, which may nearly meet it."""
+    """Return the loadings to begin with: the given ones and, under a constraint, good ones that ignore it.
+
+    The latter may nearly meet the constraint, and the search then brings them to it.
+    """
     if constraint is None:
         return [given]
     free = JointSearch(A, supports, sizes, [given], seed)
@@ -198,10 +223,10 @@ def _starts(
 
 
 def without_last_bits(A: Array) -> Array:
-    """A to 32 bits of the standard deviations of each pair.
+    """Return A, each entry rounded to 32 bits relative to the standard deviations of its two variables.
 
-    So last bits, which differ between processors, storages and threads, decide nothing in a search of many
-    steps. The values of what it finds are those of A.
+    The last bits of A differ between processors, storages and numbers of threads. Without them they decide
+    nothing in a search of many steps. What the search finds is then valued by A itself.
     """
     unit = np.exp2(np.frexp(np.abs(A.diagonal()))[1] // 2)
     with beyond_range():
@@ -210,7 +235,10 @@ def without_last_bits(A: Array) -> Array:
 
 
 def ascended(problem: Problem, starts: Sequence[Loadings], sizes: Sizes) -> tuple[Loadings, float]:
-    """The best loadings to which these ascend, each given the others, and what they explain."""
+    """Let the loadings of each start ascend, each loading given the others; return the best and its variance.
+
+    The variance is 0, with the first start, if a loading of the best ones vanishes.
+    """
     among = promising(problem, [x for start in starts for x in start], max(sizes))
     inside = [_inside(among, start) for start in starts]
     A = np.ascontiguousarray(problem.operator.submatrix(among))
@@ -222,17 +250,21 @@ def ascended(problem: Problem, starts: Sequence[Loadings], sizes: Sizes) -> tupl
 
 
 def _inside(among: Index, loadings: Sequence[Loading]) -> Loadings:
+    """Return loadings whose positions are in `among`, not in all variables."""
     return [(np.searchsorted(among, index), value.astype(np.float64)) for index, value in loadings]
 
 
 def _outside(among: Index, loadings: Sequence[Loading], dtype: np.dtype[np.generic]) -> Loadings:
+    """Return loadings whose positions are in all variables, given those in `among`."""
     return [(among[index], value.astype(dtype)) for index, value in loadings]
 
 
 def promising(problem: Problem, loadings: Loadings, size: int, order: int = TOGETHER_ORDER) -> Index:
-    """The variables to begin with: of large variance, of large covariance with the loadings, and theirs.
+    """Return the variables among which a joint search begins, about `order` of them.
 
-    At least so many, where there are as many of positive variance.
+    These are the variables of the loadings, those of largest covariance with the loadings (the norm of a row
+    of AV) and those of largest variance; of each kind at least `size`, where there are as many. If few
+    variables have variance, all of them.
     """
     op, variance, whole = problem.operator, problem.diagonal, problem.supports.whole
     used = whole(np.concatenate([index for index, _ in loadings]))
@@ -248,7 +280,12 @@ def promising(problem: Problem, loadings: Loadings, size: int, order: int = TOGE
 
 
 def entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str | None) -> Index:
-    """The variables outside that would enter a loading, given the others, by truncated power."""
+    """Return the variables outside `among` that would enter a loading in a step given the others.
+
+    The step is one of truncated power. Variable j would enter x if its product |y_j| exceeds the least
+    product on the support of x, by more than rounding. At most JOINT_ENTRANTS are returned, those that exceed
+    it by the largest factor.
+    """
     op = problem.operator
     V = as_matrix(problem, loadings)
     AV = op.apply_block(np.asfortranarray(V, op.dtype)).astype(np.float64)
@@ -264,12 +301,14 @@ def entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str
 
 
 def _products(V: Array, AV: Array, among: Index, constraint: str | None) -> Iterator[tuple[Array, float]]:
-    """For each loading x of V its products, given the others, and the least on its support.
+    """Yield the products y that a step for each loading x truncates, and the least of them on its support.
 
-    With Q a basis of the others, products off the support of Q are (Ax - AQQ'x)_j; on the support of x they
-    are x_j times the quotient. Under a constraint they are (Ax - Gb)_j, G the others, or their images, and b
-    such that they are x_j times the variance on the support. Of disjoint supports they are (Ax)_j, and of a
-    common one their norm over all loadings.
+    * No constraint: y = (A - AQQ')x, where Q is a basis of the others. On the support of x, y_j is x_j times
+      the quotient x'PAPx/x'Px.
+    * "orthogonal" or "uncorrelated": y = Ax - Gb, where G has the others, or their images under A. Here b is
+      such that y_j is x_j times the variance on the support.
+    * "disjoint": y = Ax.
+    * "common": the norm of each row of AV, once for all loadings.
     """
     if constraint == "common":
         y = np.linalg.norm(AV, axis=1)

@@ -1,10 +1,12 @@
-"""Supports of several components chosen together: one set for all, sets without a common variable, or one
-number of nonzeros for all.
+"""Supports of several components chosen together.
 
-All searches work on A of some variables: of all, where there are not many. Else they are at first those that
-components sought in turn promise (models/joint_search). Others join that would enter a loading, and the
-search goes on from there until there are none. They see A without its last bits, which would decide among
-variables of equal variance; what is proved, and the values, are of A itself.
+There are three kinds: one support for all components, supports without a common variable ("disjoint"), and a
+total number of nonzeros that all components share.
+
+All searches work on A between candidate variables. With few variables, all are candidates. With many, these
+are at first the variables that are promising for components found one after another (models/joint_search).
+The search goes on with those that would enter a component, until there are none. It sees A without its last
+bits, which would decide between variables of equal variance. Proofs and values use A itself.
 """
 
 from __future__ import annotations
@@ -72,7 +74,11 @@ from .request import Request
 def best_common(
     objective: LeadingSum, steps: Steps, starts: Iterable[Units] = (), rng: np.random.Generator | None = None
 ) -> tuple[float, Units]:
-    """The best set that swaps lead to, from a few starts or those given; with `rng` from random ones too."""
+    """Return the set of units with the largest sum of eigenvalues that swaps lead to, and its value.
+
+    Swaps begin from `starts`. If there are none, they begin from forward search and from the largest diagonal
+    entries and entries of the leading eigenvectors; with `rng`, from random sets too.
+    """
     A, r, p = objective.A, objective.r, len(objective.A)
     starts = [*starts]
     if not starts:
@@ -85,12 +91,12 @@ def best_common(
 
 
 def _restarts(p: int) -> int:
-    """How many searches of p variables begin at random."""
+    """Return how many random starts a search among p variables makes."""
     return min(ACROSS_RANDOM if p <= SMALL_ORDER else ACROSS_RANDOM_MANY, ACROSS_RANDOM_WORK // p**2)
 
 
 def _largest(objective: LeadingSum, weight: Array) -> Units:
-    """The units of largest weights, as many as have room."""
+    """Return the units of largest weight, as many as the cardinality has room for."""
     supports = objective.supports
     norms = roots(supports.per_unit(weight))
     return forward(objective, supports.largest(norms, supports.room) & supports.allowed)
@@ -100,15 +106,19 @@ def best_disjoint(
     A: Array, supports: Supports, sizes: Sizes, steps: Steps, total: bool, seed: int,
     begin: Sets | None = None,
 ) -> tuple[Sets, LeadingSum, float, bool]:  # fmt: skip
-    """The best sets of these sizes that swaps lead to, the objective of one, the value, whether it is proved.
+    """Search for disjoint supports with the largest sum of variances.
 
-    With `total` only the sum of the sizes is kept. Of few variables all supports are tried.
+    `sizes` are the cardinalities; with `total` only their sum is kept. `begin` has supports to start from, in
+    place of all other starts. With few variables all supports are tried. Returns the supports, the objective
+    of a single one, their value, and whether they are proved the best.
     """
+    # From the supports that the caller has
     search = _Disjoint(A, supports, sizes, steps, total)
     r = len(sizes)
     if begin is not None:
         value, units = search.ascended(np.concatenate(begin), pairs=search.small)
         return search.sets(units), search.one, value, False
+    # Components in turn among the variables left, then all supports if these are few
     units, proved = search.in_turn(sizes, [None] * r, range(r)), False
     value, best = search.whole.value(units), search.sets(units)
     if search.small and not steps.over:  # what is proved needs no search
@@ -118,6 +128,7 @@ def best_disjoint(
         most = max(supports.most_variables(k) for split in splits for k in split)
         best, value, proved = enumerated(search.one, splits, search.rooms(units), best, value)
         proved &= supports.signs is None or most <= SIGNED_ORDER
+    # Swaps from several starts
     if proved:
         return best, search.one, value, True
     deflated = search.in_turn(sizes, [None] * r, range(r), deflated=True)
@@ -128,6 +139,7 @@ def best_disjoint(
         more, units = search.ascended(start, pairs=search.small)
         if more > value * (1 + RISE):
             value, best = more, search.sets(units)
+    # About half of the supports at random, the others kept
     rng = np.random.default_rng(seed)
     for _ in range(_restarts(len(A))):
         if steps.over:
@@ -142,6 +154,13 @@ def best_disjoint(
 
 
 class _Disjoint:
+    """The search for disjoint supports: its objectives, and its moves.
+
+    `one` is the variance on one support, by A itself; `whole` is the sum over all supports, by A without its
+    last bits. A set of supports is an array of masks, one after another (`units`), or a list of masks
+    (`sets`).
+    """
+
     def __init__(self, A: Array, supports: Supports, sizes: Sizes, steps: Steps, total: bool):
         self.A, self.supports, self.steps = without_last_bits(A), supports, steps
         self.one = LeadingSum(A, supports.within(sum(sizes) if total else max(sizes)))
@@ -149,10 +168,11 @@ class _Disjoint:
         self.small = len(A) <= SMALL_ORDER
 
     def sets(self, units: Units) -> Sets:
+        """Split the masks of all supports."""
         return self.whole.sets(units)
 
     def rooms(self, units: Units) -> Sizes:
-        """The cardinalities, or with a total those that there are."""
+        """Return the cardinality that each support has room for; with a total, what it uses now."""
         if not self.whole.total:
             return self.whole.sizes
         return tuple(int(self.supports.size[one].sum()) for one in self.sets(units))
@@ -161,8 +181,11 @@ class _Disjoint:
         self, rooms: Sizes, sets: list[Units | None], order: Sequence[int], deflated: bool = False,
         rng: np.random.Generator | None = None,
     ) -> Units:  # fmt: skip
-        """The sets that are missing, one after another among the units left, of A or of what is left of it;
-        with `rng` random ones."""
+        """Fill in the supports that are None, in this order, each among the units that no other support has.
+
+        Each is the best on A or, with `deflated`, on what projection deflation by the previous ones leaves of
+        A: (I - xx')A(I - xx'). With `rng` it is random.
+        """
         left, out = self.A, {t: one for t, one in enumerate(sets) if one is not None}
         none = np.zeros(len(self.supports.allowed), bool)
         for t in order:
@@ -182,7 +205,10 @@ class _Disjoint:
         return forward(self.whole, np.concatenate([out[t] for t in range(len(sets))]))
 
     def ascended(self, units: Units, pairs: bool) -> tuple[float, Units]:
-        """Swaps, and then each component or pair anew among what the others leave, while the value rises."""
+        """Swap units, then choose components anew, while the value rises; return the value and the supports.
+
+        With `pairs`, two components at a time are chosen anew too.
+        """
         value, units = swap(self.whole, units, self.steps)
         while not self.steps.over:
             new = self._each_anew(units, pairs)
@@ -196,9 +222,9 @@ class _Disjoint:
         return value, units
 
     def _each_anew(self, units: Units, pairs: bool) -> Units:
-        """Each component, and of `pairs` each in both orders, chosen again where that explains more.
+        """Choose each component anew among its own variables and the free ones, where it then explains more.
 
-        From its own variables and those that belong to none.
+        With `pairs`, do the same with two components at a time, in both orders.
         """
         r = len(self.whole.sizes)
         groups: list[Sizes] = [(t,) for t in range(r)]
@@ -219,25 +245,28 @@ class _Disjoint:
 
 
 def even_split(total: int, r: int) -> Sizes:
-    """As equal as possible, larger ones first."""
+    """Divide a total into r numbers that are as equal as possible, the larger ones first."""
     return tuple(total // r + (t < total % r) for t in range(r))
 
 
 def best_budget(
     problem: Problem, total: int, r: int, starts: list[Loadings], steps: Steps, seed: int, again: bool
 ) -> tuple[Loadings, float]:
-    """The best loadings of so many nonzeros in all that moves lead to, and what they explain.
+    """Return the best loadings with `total` nonzeros in all, and what they explain together.
 
-    If begun `again`, from the starts alone.
+    The even split is tried first. Units then move from one loading to another as long as this helps. `again`:
+    the search has been made among fewer variables, so it goes on from `starts` alone.
     """
     supports = problem.supports
     low, high = supports.bounds
     most, split = min(total - (r - 1) * low, high), even_split(total, r)
+    # Where to begin: given loadings, and loadings found in turn for some ways to divide the total
     begin = [(one, tuple(len(index) for index, _ in one)) for one in starts]
     splits = [] if again else [split]
     if supports.counts_variables and problem.p <= SMALL_ORDER:
         splits += [s for s in splits_of(total, r, most) if s[-1] >= low and s != split][:BUDGET_SPLITS]
     begin += [(in_turn(problem, sizes, seed), sizes) for sizes in splits]
+    # Moves from each
     ends = []
     for one, sizes in begin:
         if len(one) == r:
@@ -246,6 +275,7 @@ def best_budget(
     if not ends:
         return begin[-1][0], 0.0
     best, value, sizes = max(ends, key=lambda one: one[1])
+    # Joint refinement of the best, and moves again
     while not (again or steps.over) and problem.p <= SMALL_ORDER:
         new, _ = refined(problem, _without_zeros(best), sizes, None, 0, REFINEMENT_ROUNDS, seed, Hook(None))
         new, more = quickly_refined(problem, _without_zeros(new), sizes)
@@ -257,15 +287,17 @@ def best_budget(
 
 
 def _without_zeros(loadings: Loadings) -> Loadings:
+    """Return the loadings without the entries that are zero."""
     return [(index[entries != 0], entries[entries != 0]) for index, entries in loadings]
 
 
 def _moved(
     problem: Problem, loadings: Loadings, value: float, sizes: Sizes, most: int, steps: Steps,
 ) -> tuple[Loadings, float, Sizes]:  # fmt: skip
-    """Moves of a unit from one loading to another, as long as one that is tried raises the variance.
+    """Move a unit from one loading to another, the best of those tried, as long as this raises the variance.
 
-    With what is explained then, and the cardinality that each loading may have.
+    Returns the loadings, what they explain, and the cardinality that each may have. `most` is the largest one
+    allowed.
     """
     while not steps.over:
         trials = _trials(problem, _without_zeros(loadings), sizes, most)
@@ -279,9 +311,10 @@ def _moved(
 
 
 def _trials(problem: Problem, loadings: Loadings, sizes: Sizes, most: int) -> list[tuple[Loadings, Sizes]]:
-    """Loadings without a unit, whose room another one gets, and their cardinalities; small units first.
+    """Return what moves would leave, least loss first: loadings without one unit, and the new cardinalities.
 
-    Of a loading with more room than it uses, that may move, without a loss.
+    From each loading the units of smallest norm are taken. If a loading does not use all of its cardinality,
+    the unused part moves, without a loss.
     """
     supports, moves = problem.supports, list[tuple[float, int, int, Loading]]()
     for s, (index, entries) in enumerate(loadings):
@@ -309,7 +342,10 @@ def _trials(problem: Problem, loadings: Loadings, sizes: Sizes, most: int) -> li
 def check_sizes(
     request: Request, problem: Problem, r: int, several: list[tuple[Any, ...]]
 ) -> list[tuple[Any, ...]]:
-    """The numbers of variables of the components, given r and p; an error where there are too few."""
+    """Return the cardinalities of the components at each sparsity; raise an error if X has too few variables.
+
+    Where supports are not chosen together, they are as given. A total is divided evenly at first.
+    """
     if not request.together:
         return several
     support, total, choice = request.support, request.total, problem.supports
@@ -324,6 +360,7 @@ def check_sizes(
     low, p = choice.bounds
     what = "group" if choice.grouped and not choice.counts_variables else "variable"
     joint = choice.why() if choice.shapes else ""
+    # A total
     if total is not None:
         most = p if support == "disjoint" else r * p
         integer(
@@ -331,6 +368,7 @@ def check_sizes(
             joint or f": {counted(r, 'component')} of {counted(p, what)}, each with one at least",
         )  # fmt: skip
         return [even_split(total, r)] * len(several)
+    # A cardinality for each
     for sizes in several:
         if support == "common" and len(set(sizes)) > 1:
             raise ValueError(
@@ -353,7 +391,12 @@ def search_together(
     problem: Problem, solver: Any, request: Request, r: int, hook: Hook,
     found: list[Solution],
 ) -> str | None:  # fmt: skip
-    """Append to `found` the components; a warning where that is less than r."""
+    """Append to `found` the components with supports chosen together; return a warning if there are few.
+
+    `of_some` searches A between candidates, the variables `active`, and goes on from loadings `before` of an
+    earlier round. One support for all: swaps and, if the method is exact, a tree. Disjoint supports: swaps.
+    A total: disjoint supports to begin with, and then moves of nonzeros between the loadings (`best_budget`).
+    """
     problem = problem.unscreened()
     sizes, exact = request.cardinality, request.method.name == "branch_and_bound"
     if hook.ended:
@@ -416,19 +459,20 @@ def search_together(
 
 
 def _leading(problem: Problem, A: Array, S: Index, index: Index, r: int) -> Loadings:
-    """The leading eigenvectors of A on S, which are variables `index`, of more than rounding."""
+    """Return the r leading eigenvectors of A on S, the variables `index`, without eigenvalues of rounding."""
     values, V = np.linalg.eigh(A[np.ix_(S, S)])
     left = values[::-1][:r] > problem.noise(index)
     return [(S, v) for v, keep in zip(V[:, ::-1].T[:r], left, strict=True) if keep]
 
 
 def tell_found(problem: Problem, found: list[Solution], r: int, hook: Hook) -> None:
-    """Progress of components that were found together."""
+    """Report components that were found together, one after another, to the callback."""
     for t, x in enumerate(found):
         hook(Progress(t, r, x.n_iter, float(problem.in_units(x.objective))))
 
 
 def _solution(problem: Problem, x: Loading, n_iter: int, done: bool, upper: float | None) -> Solution:
+    """Return a loading as a Solution: of unit length, without zeros, with its sign and variance."""
     index, entries = x
     kept = np.abs(entries) > 0
     index = index[kept]
@@ -440,7 +484,7 @@ def _solution(problem: Problem, x: Loading, n_iter: int, done: bool, upper: floa
 
 
 def _ordered(found: list[Solution], request: Request) -> list[Solution]:
-    """By decreasing variance, but that each disjoint component keeps the place of its cardinality."""
+    """Return the components in order of variance; with disjoint supports, only within each cardinality."""
     sizes = request.cardinality
     if request.support == "common" or request.total is not None or len(found) < len(sizes):
         sizes = (0,) * len(found)
@@ -451,7 +495,10 @@ def _among_some(
     problem: Problem, request: Request, r: int, every: bool,
     of_some: Callable[[Array, Index, Loadings], Loadings],
 ) -> Loadings:  # fmt: skip
-    """The loadings found among some variables that no other would enter, in the numbers of all."""
+    """Search among candidates by `of_some`, until no other variable would enter a loading.
+
+    Returns loadings whose positions are in all variables. With `every`, all variables are candidates at once.
+    """
     p, sizes, common = problem.p, request.cardinality, request.support == "common"
     active, loadings = np.arange(p), Loadings()
     if not every and p > ACROSS_ORDER:
@@ -471,7 +518,7 @@ def _among_some(
 
 
 def _most_variables(problem: Problem, found: list[Solution], request: Request) -> Sizes:
-    """Variables that each component may have: other groups than those found may be larger."""
+    """Return how many variables each component may have, whatever groups it consists of."""
     choice = problem.supports
     counts = [choice.cardinality_of(x.index) for x in found]
     for t, k in enumerate(request.cardinality[: len(found)]):
@@ -480,9 +527,13 @@ def _most_variables(problem: Problem, found: list[Solution], request: Request) -
 
 
 def bounds_together(problem: Problem, found: list[Solution], request: Request) -> dict[str, float]:
-    """Bounds on what all explain together, in the operator's units: of any supports that are allowed."""
+    """Return upper bounds on what all components explain together, by name, in the operator's units.
+
+    They hold for all supports that are allowed, of the cardinalities asked for.
+    """
     support, total = request.support, request.total
     choice = problem.supports
+    # How many variables each component may have (sizes), and all together (rows)
     sizes, rows, relaxed = _most_variables(problem, found, request), None, problem.p <= JOINT_ORDER
     if support == "common":
         rows = choice.most_variables(request.cardinality[0])
@@ -493,9 +544,11 @@ def bounds_together(problem: Problem, found: list[Solution], request: Request) -
         sizes = (min(one, problem.p),) * len(found)
     elif support == "disjoint":
         sizes = tuple(choice.most_variables(k) for k in request.cardinality[: len(found)])
-    apart = support != "free" or request.constraint == "orthogonal"  # what others explain exceeds Tr(V'AV)
+    # If loadings need not be orthogonal, they may explain more than Tr(V'AV)
+    apart = support != "free" or request.constraint == "orthogonal"
     out = joint_bounds(problem, sizes, "orthogonal" if apart else None, relaxed, rows)
     op = problem.operator
+    # On one support: the sum of its largest eigenvalues
     if support == "common" and may_be_formed(op, BOUND_ORDER):
         A = symmetric_submatrix(op)
         objective = LeadingSum(A, choice.within(request.cardinality[0]), len(found))

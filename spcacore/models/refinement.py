@@ -1,8 +1,9 @@
 """Joint refinement: each loading solved again, given all the others.
 
-The variance that loadings explain together is Tr(Q'AQ), Q an orthonormal basis of their span. Given the
-others, with basis Q_t, it is theirs plus x'PAPx/x'Px of the remaining one, P = I - Q_tQ_t': the problem of
-generalized deflation, with the later components removed as well as the earlier (models/joint_search).
+The variance that loadings explain together is Tr(Q'AQ), where Q is an orthonormal basis of their span. Let
+Q_t be such a basis for all but the loading x, and P = I - Q_tQ_t'. Then the variance is Tr(Q_t'AQ_t) +
+x'PAPx/x'Px. So x solves the problem of generalized deflation, with the later components removed as well as
+the earlier ones. The search is in models/joint_search.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def refine(
     variables, until none gains. A search for other loadings follows: one or more are sought again, some
     variables are replaced, loadings are rotated within their span and truncated, or taken from different
     results; each such change ascends too. Several searches begin from random loadings. The search ends when
-    twelve of them come to the same loadings, or after a fixed amount of work. A single loading is sought as
+    twenty of them end at the same value, or after a fixed amount of work. A single loading is sought as
     `sparse_pca` seeks one by default, from itself and from all other starts.
 
     The result explains at least as much as the given loadings. There are two exceptions: loadings that must
@@ -123,6 +124,7 @@ def refine(
     >>> [float(spcacore.explained_variance(A, U, kind="covariance").sum().round(2)) for U in (V, W)]
     [8.59, 9.0]
     """
+    # X, the loadings and their cardinalities
     problem = as_problem(X, kind, center, scale, sample_weight, choice=knowledge(choice))
     V = checked_loadings(loadings, problem.p, problem.names)
     r = V.shape[1]
@@ -139,6 +141,7 @@ def refine(
         if (np.array(sizes) < counts).any():
             t = int(np.argmax(np.array(sizes) < counts))
             raise ValueError(f"cardinality must not be below the {counts[t]} nonzeros that loading {t} has")
+    # The search
     if constraint is not None:
         check_choice(constraint, "constraint", CONSTRAINTS)
         refuse_constraint(problem)
@@ -155,12 +158,12 @@ def refine(
 
 
 def with_sign(problem: Problem, value: AnyArray) -> AnyArray:
-    """The entry of largest magnitude positive, unless signs are given."""
+    """Return the entries with the largest magnitude positive; where the caller gave signs, unchanged."""
     return fix_sign(value) if problem.supports.signs is None else value
 
 
 def refuse_constraint(problem: Problem) -> None:
-    """Raise where loadings under a constraint would have to have given signs."""
+    """Raise ValueError if the loadings have given signs, which go with no constraint."""
     if problem.supports.signs is not None:
         raise ValueError(
             "a constraint cannot be combined with signs in refinement: loadings of the same signs are "
@@ -169,7 +172,11 @@ def refuse_constraint(problem: Problem) -> None:
 
 
 def _made_feasible(problem: Problem, loadings: Loadings, sizes: Sizes) -> Loadings:
-    """With what is included, on supports of so many units."""
+    """Return loadings on supports that are allowed: with the included variables, signs and cardinalities.
+
+    Where a loading lacks an included variable, or has no entry left, its values are fitted anew on the
+    support.
+    """
     choice, state = problem.supports, DeflatedOperator.from_problem(problem)
     if not choice.shapes:
         return loadings
@@ -195,14 +202,20 @@ def refined(
     seed: int,
     hook: Hook,
 ) -> tuple[Loadings, bool]:
-    """The best loadings over all attempts, and whether the first, without restarts, came to its end."""
+    """Return the best loadings of all attempts, and whether the first attempt came to its end.
+
+    There are 1 + `n_restarts` attempts, of at most `max_iter` rounds each. The result explains at least as
+    much as `start`, if that meets the constraint; else at least as much as components found one after
+    another.
+    """
     start = _made_feasible(problem, start, sizes)
     if problem.diagonal is not None and not problem.diagonal.any():
         return start, True  # no variance: nothing to raise
     if len(start) == 1:
         return _alone(problem, start[0], sizes[0], 1 + n_restarts, seed, hook), True
+    # Never less than at the start
     best, converged = searched(problem, start, sizes, 1 + n_restarts, max_iter, seed, hook, constraint)
-    how = "raw" if constraint == "uncorrelated" else "cumulative"  # variances that add up
+    how = "raw" if constraint == "uncorrelated" else "cumulative"  # these variances add up
     value = partial(joint_variance, problem, definition=how)
     begun = start if _meet(problem, start, constraint) else in_turn(problem, sizes, seed, constraint)
     whole = len(begun) == len(sizes)
@@ -214,7 +227,7 @@ def refined(
 
 
 def _meet(problem: Problem, loadings: Loadings, constraint: str | None) -> bool:
-    """Whether the constraint holds up to rounding."""
+    """Whether V'V, or V'AV for uncorrelated components, is diagonal up to rounding."""
     V = np.asfortranarray(as_matrix(problem, loadings), problem.operator.dtype)
     G = V.T @ (problem.operator.apply_block(V) if constraint == "uncorrelated" else V)
     d = np.sqrt(np.abs(G.diagonal()))
@@ -223,7 +236,10 @@ def _meet(problem: Problem, loadings: Loadings, constraint: str | None) -> bool:
 
 
 def quickly_refined(problem: Problem, start: Loadings, sizes: Sizes) -> tuple[Loadings, float]:
-    """The loadings to which these ascend, each given the others, and what they explain."""
+    """Let the loadings ascend, each given the others, without a further search.
+
+    Return the better of these and `start`, and the variance that it explains.
+    """
     value = joint_variance(problem, start)
     if not value > 0:
         return start, value
@@ -232,19 +248,22 @@ def quickly_refined(problem: Problem, start: Loadings, sizes: Sizes) -> tuple[Lo
 
 
 def refined_from(problem: Problem, starts: list[Loadings], sizes: Sizes) -> Loadings:
-    """The best loadings to which some ascend."""
+    """Let the loadings of each start ascend, and return the best, in order of variance."""
     feasible = [_made_feasible(problem, start, sizes) for start in starts]
     return _ordered(problem, ascended(problem, feasible, sizes)[0], sizes)
 
 
 def _ordered(problem: Problem, loadings: Loadings, sizes: Sizes) -> Loadings:
-    """Loadings of as many nonzeros by decreasing variance."""
+    """Return the loadings so that, among those of the same cardinality, the variances descend."""
     state = DeflatedOperator.from_problem(problem)
     return [loadings[t] for t in in_places([state.quadratic(*x) for x in loadings], sizes)]
 
 
 def _alone(problem: Problem, now: Loading, size: int, attempts: int, seed: int, hook: Hook) -> Loadings:
-    """A loading sought again from itself, and from all starts, by the search of one component."""
+    """Search again for a single loading, from itself and from the usual starts of one component.
+
+    `size` is its cardinality. The attempts differ in their random numbers.
+    """
     state, solver = DeflatedOperator.from_problem(problem), TruncatedPower.from_record(problem, TPower())
     index, value = now[0], now[1] / np.linalg.norm(now[1])
     start, best = as_matrix(problem, [now])[:, 0], Solution(index, value, 0.0, 0, True)
@@ -264,13 +283,16 @@ def _alone(problem: Problem, now: Loading, size: int, attempts: int, seed: int, 
 
 
 def _rounding(problem: Problem) -> float:
-    """A relative gain that may be rounding alone."""
+    """Return the relative gain up to which one value is not better than another, as rounding may make it."""
     return REFINEMENT_RISE.of(problem.operator.dtype)
 
 
 def additional_variance(state: DeflatedOperator, index: Index, value: AnyArray) -> float:
-    """q'Aq, q the normalized part of a loading that is orthogonal to those the state has removed; of an
-    uncorrelated one its variance."""
+    """Return what the loading explains beyond those that the state has removed.
+
+    That is q'Aq, where q is its part orthogonal to the earlier loadings, normalized. An uncorrelated
+    component explains its own variance x'Ax/x'x.
+    """
     if state.constraint == "uncorrelated":
         return max(state.objective(index, value / np.linalg.norm(value)), 0.0)
     x = with_entries(state.p, index, value)
@@ -279,6 +301,5 @@ def additional_variance(state: DeflatedOperator, index: Index, value: AnyArray) 
 
 
 def joint_variance(problem: Problem, loadings: Loadings, definition: str = "cumulative") -> float:
-    """Tr(Q'AQ), Q an orthonormal basis of the loadings, or the sum by another definition, in the operator's
-    units."""
+    """Return what the loadings explain together in the operator's units: Tr(Q'AQ), or another definition."""
     return float(operator_variances(problem, as_matrix(problem, loadings), definition).sum())

@@ -1,4 +1,4 @@
-"""What `sparse_pca` is asked for: its options, each checked by itself and against the others."""
+"""The options of `sparse_pca` as one record, each checked by itself and against the others."""
 
 from __future__ import annotations
 
@@ -24,13 +24,17 @@ from ..supports.admissible import Supports
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
 _TOGETHER = {"tpower": ("max_iter",), "branch_and_bound": ("tol", "time_limit", "node_limit")}
-_PROOF_SECONDS = 2.0  # of a tree that starts from an answer; real data of 2000 variables mostly take less
-_OF_ANY = ("renormalize", "screening", "rng")
+_PROOF_SECONDS = 2.0  # of a tree from a component; real data of 2000 variables mostly take less
+_OF_ANY = ("renormalize", "screening", "rng")  # options that every method takes
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """The options of a call, checked; `sparsity` of each component, as the method has it."""
+    """The options of a call, checked.
+
+    `sparsity` has one entry for each component: a cardinality, an l1 bound or a penalty, as the method takes
+    it.
+    """
 
     method: Method
     removal: str  # the name of the deflation
@@ -39,7 +43,7 @@ class Request:
     attempts: int  # to refine
     certify: bool | str
     proof_seconds: float
-    choice: dict[str, Any] | Supports
+    choice: dict[str, Any] | Supports  # the caller's, until X is known
     kind: Kind
     center: bool | Array
     scale: bool | Array
@@ -57,7 +61,10 @@ class Request:
         choice: Choice | None = None, deflation: str | None = None, support: str = "free",
         refine: bool | int = False, certify: bool | float | str = False,
     ) -> Request:  # fmt: skip
-        """The options of `sparse_pca`, with each of some choices of the sparsity, whatever X is."""
+        """Check all options that can be checked without X.
+
+        `sparsities` has the values along a path; each must go with the other options.
+        """
         record = as_method(method)
         solver = SOLVERS[record.name]
         name, constraint = _removal(deflation, solver)
@@ -84,10 +91,12 @@ class Request:
 
     @property
     def solver(self) -> type[Solver]:
+        """The class of the solver that belongs to the method."""
         return SOLVERS[self.method.name]
 
     @property
     def deflation(self) -> Deflation:
+        """The record of the deflation."""
         return DEFLATIONS[self.removal]
 
     @property
@@ -96,21 +105,25 @@ class Request:
         return self.support != "free" or self.total is not None
 
     def constraint_in_turn(self, r: int) -> str | None:
-        """The constraint, which is left to refinement where loadings with so many nonzeros can meet it."""
+        """Return the constraint that holds while components are found one after another, or None.
+
+        If all loadings have more than r nonzeros, they can meet the constraint afterwards, so it is left to
+        refinement.
+        """
         later = self.attempts and all(isinstance(k, int) and k > r for k in self.cardinality)
         return None if later and self.cardinality else self.constraint
 
     @property
     def cardinality(self) -> tuple[Any, ...]:
-        """Of each component; nothing where the method takes something else."""
+        """The cardinality of each component; empty if the method takes an l1 bound or a penalty."""
         return self.sparsity if self.method.sparsity == "cardinality" else ()
 
     def having(self, **changes: object) -> Request:
-        """The same with some fields changed."""
+        """Return the request with some fields changed."""
         return replaced(self, **changes)
 
     def refuse_sparsity(self, given: object) -> None:
-        """Refuse what is not the method's way to say how sparse."""
+        """Raise TypeError if the method does not take `given` as its sparsity."""
         wanted, name = self.method.sparsity, self.method.name
         if isinstance(given, Explained) and wanted != "cardinality":
             raise TypeError(
@@ -123,7 +136,7 @@ class Request:
             )
 
     def _refusals(self, sparsities: Sequence[object]) -> Iterator[str]:
-        """What is wrong with these options together, if anything is."""
+        """Yield a message for each combination of options that is not possible."""
         method, removal = self.method, self.deflation
         known = self.choice if isinstance(self.choice, dict) else {}
         signed = known.get("signs") is not None
@@ -133,8 +146,10 @@ class Request:
             yield "refine=True requires renormalize=True"
         if self.constraint is not None and signed:
             yield f"{asked} cannot be met by loadings of given signs: drop one of the two"
+        # Supports chosen together
         if self.together:
             yield from self._refusals_together(sparsities, known)
+        # Least squares
         if self.solver.objective == "least_squares":
             if self.attempts or self.certify:
                 what = "refine=True" if self.attempts else certified
@@ -144,11 +159,13 @@ class Request:
                     f"{asked} cannot be combined with method 'least_squares': it may leave negative "
                     "variances, and the share that a score explains is not defined then"
                 )
+        # Values as the method leaves them
         if not method.renormalize and (
             self.constraint is not None or (removal.quotient and not self.solver.maximizes_quotient)
         ):
             what = asked if self.constraint is not None else f"{asked} of {method.name}"
             yield f"{what} needs renormalize=True: it re-fits the values on the supports found"
+        # All components at once
         if getattr(method, "block", False):
             if removal is not PROJECTION or self.constraint is not None:
                 yield "block=True finds all components at once; leave deflation out"
