@@ -1,4 +1,8 @@
-"""The two half-steps of `spca`: V for given loadings B, and elastic nets or thresholds for given V."""
+"""The two half-steps of `spca`: the rotation V for given loadings B, and the loadings B for given V.
+
+G is the Gram matrix of the data, here their covariance. V has orthonormal columns and maximizes Tr V'GB. Each
+column of B is an elastic net for the products C = GV, or a threshold of them if the ridge is infinite.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from .variance import images_of
 
 
 def space_of(problem: Problem) -> Space:
-    """V itself, or what stands for it where a dense matrix has so few rows that FF' pays."""
+    """Return V itself, or what stands for V where dense data have so few rows that FF' pays."""
     few = (
         problem.n_samples is not None
         and problem.n_samples < min(problem.p, SAMPLE_ORDER)
@@ -34,43 +38,47 @@ def space_of(problem: Problem) -> Space:
 
 
 class _VariableSpace:
-    """V itself, and the products G V."""
+    """V itself, with the products G V.
+
+    `f` below is what `forward` returns for B; the other methods compute from it.
+    """
 
     def __init__(self, op: _core.Operator):
         self.op = op
 
     def begin(self, V: Array) -> Array:
-        """G V."""
+        """Set V, and return G V."""
         self.V = V
         return self.op.apply_block(V).astype(np.float64)
 
     def forward(self, B: Array) -> Array:
-        """G B, from which the other methods compute."""
+        """Return f = G B."""
         return self.op.apply_block(B).astype(np.float64)
 
     def products(self, f: Array) -> Array:
-        """G B."""
+        """Return G B."""
         return f
 
     def inner(self, B: Array, f: Array) -> Array:
-        """B'G B."""
+        """Return B'G B."""
         return B.T @ f
 
     def turn(self, f: Array) -> tuple[Array, float]:
-        """G V for the V that maximizes Tr V'G B, and that maximum."""
+        """Set V to the maximum of Tr V'G B; return G V and that maximum."""
         self.V, nuclear = procrustes(f, self.V)
         return self.op.apply_block(self.V).astype(np.float64), nuclear
 
 
 class _SampleSpace:
-    """The same for n < p, where V = F'T, by Y = H T, H = (FF')^(1/2): Y'Y = V'V, and F V = H Y.
+    """The same with n < p: V = F'T is represented by Y = H T, where H = (FF')^(1/2) and G = F'F.
 
-    Products with the sparse columns of B read few columns of X; only F'H Y reads all of it.
+    Then Y'Y = V'V and F V = H Y. Products with the sparse columns of B read few columns of X; only F'H Y
+    reads all of it.
     """
 
     def __init__(self, op: _core.Operator):
         self.op = op
-        self.unit = math.sqrt(max(op.n - 1, 1))  # of F over that for which G = F'F
+        self.unit = math.sqrt(max(op.n - 1, 1))  # the operator's F over the one with G = F'F
         values, vectors = upper_eigenpairs(op.outer().astype(np.float64), op.m)
         root = roots(values)
         self.H = _power(vectors, root)
@@ -78,16 +86,17 @@ class _SampleSpace:
         self.inverse = _power(vectors[:, kept], 1 / root[kept])
 
     def begin(self, V: Array) -> Array:
+        """Set Y to what is nearest to V, and return G V."""
         near = np.eye(*self.H.shape)[:, : V.shape[1]]
         self.Y = procrustes(inner_products(self.inverse, self.forward(V)), near)[0]
         return self.op.apply_block(V).astype(np.float64)
 
     def forward(self, B: Array) -> Array:
-        """F B."""
+        """Return f = F B."""
         return images_of(self.op, B).T / self.unit
 
     def products(self, f: Array) -> Array:
-        """F'f."""
+        """Return F'f = G B."""
         return self.op.backward_block(f).astype(np.float64, copy=False) * self.unit
 
     def inner(self, B: Array, f: Array) -> Array:
@@ -99,7 +108,7 @@ class _SampleSpace:
 
 
 def _power(vectors: Array, values: Array) -> Array:
-    """The symmetric matrix of these eigenpairs, in Fortran order."""
+    """Return the symmetric matrix with these eigenpairs, in Fortran order."""
     return inner_products((vectors * np.sqrt(values)).T).T
 
 
@@ -108,13 +117,15 @@ Space = _VariableSpace | _SampleSpace
 
 @record
 class Wanted:
-    """How sparse a loading is to be: at most `limit` nonzeros, and half its penalty at least `floor`."""
+    """How sparse a loading is to be: it has at most `limit` nonzeros, and half its penalty is at least
+    `floor`.
+    """
 
     limit: int
     floor: float
 
     def rule(self, choice: Supports) -> _core.UnitRule:
-        """What a step keeps: so many units, or soft thresholds."""
+        """Return the step rule: truncation to `limit` units, or a soft threshold."""
         if self.limit < len(choice.unit):
             return choice.rule(Step.TRUNCATION, self.limit)
         return choice.rule(Step.L1, level=self.floor)
@@ -122,13 +133,13 @@ class Wanted:
 
 @record
 class Thresholds:
-    """The nets for an infinite ridge, from the products C = G V: soft thresholds, or the largest entries."""
+    """The loadings for an infinite ridge: the products C = G V after a soft threshold, or the largest."""
 
     wanted: tuple[Wanted, ...]
     choice: Supports
 
     def solve(self, C: Array) -> tuple[Array, Array]:
-        """B, and half of the penalties."""
+        """Return B, and half of each penalty."""
         levels = np.array([w.floor for w in self.wanted[: C.shape[1]]])
         rules = [wanted.rule(self.choice) for wanted in self.wanted]
         steps = [rule.step(np.ascontiguousarray(c), 1.0) for c, rule in zip(C.T, rules, strict=False)]
@@ -137,9 +148,9 @@ class Thresholds:
 
 @dataclass(eq=False)
 class ElasticNets:
-    """The nets for a finite ridge, on a working set of variables.
+    """The loadings for a finite ridge: elastic nets, on a working set of variables.
 
-    Their path needs the Gram matrix of the set. One pass over X then finds variables outside of the set that
+    Their path needs the Gram matrix of the set. One pass over X then finds the variables outside the set that
     violate the optimality conditions, and these join it. Sets and supports are kept between iterations.
     """
 
@@ -157,12 +168,14 @@ class ElasticNets:
         self.working: Index = np.zeros(0, np.intp)
 
     def solve(self, C: Array) -> tuple[Array, Array]:
-        """B, and half of the penalties."""
+        """Return B, and half of each penalty, for the products C = G V."""
+        # The working set begins with the largest products
         if self.B is None:
             self.B = np.zeros_like(C)
             self._enlarge(self._excess(C, 0.0))
         noise = 64 * self.eps * np.abs(C).max(axis=0)
         while True:
+            # Nets on the working set
             B, levels = np.zeros_like(C), np.zeros(C.shape[1])
             for j, wanted in enumerate(self.wanted[: C.shape[1]]):
                 B[self.working, j], levels[j] = self._net(
@@ -171,6 +184,7 @@ class ElasticNets:
             self.B, self.levels[: len(levels)] = B, levels
             if len(self.working) == self.op.p:
                 return B, levels
+            # Optimality elsewhere: |c_j - (G b)_j| is at most half of the penalty
             rest = C - self.space.products(self.space.forward(B))
             violation = self._excess(rest, levels * (1 + 1e-9)) - noise
             violation[self.working] = 0
@@ -179,16 +193,22 @@ class ElasticNets:
             self._enlarge(violation)
 
     def _excess(self, C: Array, levels: Any) -> Array:
-        """By how much products exceed the levels: their magnitudes, or the norms of their units."""
+        """Return by how much each product exceeds the levels: its magnitude, or the norm of its unit."""
         choice = self.choice
         norms = np.stack([choice.norms(choice.projected(c)) for c in C.T], axis=1)
         return (norms - np.where(choice.included[:, None], 0, levels))[choice.unit]
 
     def _net(self, c: Array, wanted: Wanted, last: Array, near: float) -> tuple[Array, float]:
+        """Return one net on the working set, for its products c, and half of its penalty.
+
+        The search begins at the last net, `last`, and the level `near` that it had.
+        """
+        # Groups, signs or included variables
         if self.choice.shapes:
             if wanted.limit < self.op.p:
                 return sparse_net(self.own, self.G, c, wanted.limit, last, near)
             return _core.unit_net(wanted.rule(self.own), self.G, c, last)[:2]
+        # Single variables: a path, from the last support
         guess = np.flatnonzero(last)
         limit = min(wanted.limit, len(c))
         status, index, value, level = _core.elastic_net(
@@ -208,7 +228,9 @@ class ElasticNets:
         return b, level
 
     def _enlarge(self, violation: Array) -> None:
-        """Add the variables of largest violation: all if p is small, else some of each component."""
+        """Add the variables of largest violation to the working set: all if p is small, else a few for each
+        loading.
+        """
         first = len(self.working) == 0
         joining = [self.working]
         for wanted, size in zip(self.wanted, np.maximum(violation, 0).T, strict=False):
@@ -230,20 +252,24 @@ def sparse_net(
     choice: Supports, K: Array, c: Array, limit: int, b: Array,
     near: float,
 ) -> tuple[Array, float]:  # fmt: skip
-    """The net of the lowest level that leaves at most so many units, or variables of whole units, included
-    ones among them, and that level; from b at a level near it.
+    """Return the net of the lowest level at which at most `limit` units are not zero, and that level.
 
-    A unit that has no room is left out, and the level falls further as long as another one has.
+    Where the cardinality counts the variables of groups, `limit` is a number of variables. Included units are
+    among them. `choice` has the supports allowed, K = G + ridge I, c the products; the search begins at b, at
+    a level `near` it. A unit for which there is no room is left out, and the level falls further as long as
+    another one fits.
     """
     choice = choice.among(choice.included | choice.fitting(choice.included, limit))
     while True:
         b, near, beyond = _core.unit_net(choice.rule(Step.TRUNCATION, limit), K, c, b, near)
+        # Who would enter next
         inside = (choice.norms(b) > 0) | choice.included
         more = np.flatnonzero((choice.norms(beyond) > 0) & ~inside)
         if not choice.counts_variables or len(more) == 0:
             return b, near
+        # Rule out those without room, and go on
         without_room = choice.allowed & ~inside & ~choice.fitting(inside, limit)
-        without_room[more[-1]] |= not without_room.any()  # each has, but not together
+        without_room[more[-1]] |= not without_room.any()  # each fits, but not all together
         choice = choice.among(~without_room)
         if not (choice.allowed & ~inside).any():
             return b, near

@@ -1,10 +1,14 @@
 """Normal priors of a loading, by their precision `L = C^-1`, and supports chosen under them.
 
 An iteration needs `K = a I + L` for one number a after another: `K^-1 v`, the trace of K^-1 and log det K.
-With few variables, the eigenvectors of L give all three. With many, a Cholesky factor in bands (of chains and
-grids of two dimensions, these are narrow) or conjugate gradients give the first, and stochastic Lanczos
-quadrature the others: one set of nodes and weights serves every a, and the trace is the derivative of the log
-determinant.
+
+* With few variables, the eigenvectors of L give all three (`Spectral`).
+* With many variables, K^-1 v comes from a Cholesky factor in bands, which are narrow for chains and grids of
+  two dimensions, or from conjugate gradients. Stochastic Lanczos quadrature gives the trace and the
+  determinant: one set of nodes and weights serves every a (`Sparse`).
+
+All priors have the same methods: `solve` (K^-1 V), `product` (L v), `trace` (of K^-1), `logdet` (of K), and
+`rows` and `restricted` for the rows of L and for L between some variables.
 """
 
 from __future__ import annotations
@@ -97,6 +101,7 @@ class Spectral:
 
     @classmethod
     def of(cls, matrix: Array) -> Spectral:
+        """Return the prior with this precision matrix."""
         theta, U = linalg.eigh(matrix, check_finite=False)
         return cls(np.maximum(theta, 0), U, matrix)
 
@@ -109,7 +114,7 @@ class Spectral:
 
     @property
     def rotated(self) -> Diagonal:
-        """In the basis of the eigenvectors."""
+        """The same prior in the basis of the eigenvectors, where L is diagonal."""
         return Diagonal(self.theta)
 
     def restricted(self, index: Index) -> Spectral:
@@ -125,17 +130,18 @@ class Spectral:
 
 @record
 class Sparse:
-    """L sparse; trace f(L) is about `weights @ f(nodes)`."""
+    """L is a sparse matrix. Quadrature gives Tr f(L) as about `weights @ f(nodes)`."""
 
     matrix: Any
     diagonal: Array
     nodes: Array
     weights: Array
-    order: Index  # of the variables, in which L has narrow bands
-    factor: Callable[[float], Array] | None  # of a: that of K in bands, where they are narrow
+    order: Index  # an order of the variables in which L has narrow bands
+    factor: Callable[[float], Array] | None  # Cholesky factor of K in these bands, for a given a
 
     @classmethod
     def of(cls, matrix: Any, seed: int) -> Sparse:
+        """Return the prior with this precision matrix; the quadrature uses random numbers of `seed`."""
         nodes, weights = _spectrum(matrix, np.random.default_rng([seed, 0]))
         return cls(matrix, matrix.diagonal(), nodes, weights, *_banded(matrix))
 
@@ -145,13 +151,17 @@ class Sparse:
 
     @property
     def pattern(self) -> tuple[Index, Index]:
-        """Where the rows of L begin, and their columns."""
+        """Where the rows of L begin, and their columns, as in CSR."""
         return self.matrix.indptr.astype(np.intp), self.matrix.indices.astype(np.intp)
 
     def solve(
         self, a: float, V: Array, guess: Array | None = None, residual: float = GRADIENT_RESIDUAL
     ) -> Array:
-        """By the factor, or conjugate gradients for each column, preconditioned by the diagonal."""
+        """Return K^-1 V, by the factor in bands or by conjugate gradients for each column.
+
+        The diagonal is the preconditioner. `guess` is where they begin, `residual` the relative residual at
+        which they end.
+        """
         if self.factor is not None:
             solved = np.empty_like(V)
             solved[self.order] = linalg.cho_solve_banded((self.factor(a), True), V[self.order])
@@ -184,7 +194,7 @@ class Sparse:
         return np.asarray(self.matrix[S].toarray())
 
     def support(self, r: Array, a: float, k: int) -> Index:
-        """Greedy in r_S'(K_S)^-1 r_S - log det K_S."""
+        """Return k variables, chosen greedily for a large r_S'(K_S)^-1 r_S - log det K_S."""
         return np.sort(_core.prior_support(*self.pattern, self.matrix.data, r, a, k))
 
 
@@ -199,7 +209,10 @@ def independent(prior: PriorMatrix) -> bool:
 
 
 def _banded(matrix: Any) -> tuple[Index, Callable[[float], Array] | None]:
-    """An order of the variables, and a function of a that factors L + a I in it, if that is little work."""
+    """Return an order of the variables with narrow bands, and a function that factors L + a I in it.
+
+    The function is None if the bands are too wide for that to be little work.
+    """
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     order = reverse_cuthill_mckee(matrix, symmetric_mode=True)
@@ -221,7 +234,7 @@ def _banded(matrix: Any) -> tuple[Index, Callable[[float], Array] | None]:
 
 
 def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Nodes and weights with `trace f(L) ~ weights @ f(nodes)`, by Lanczos from random signs."""
+    """Return nodes and weights with `trace f(L) ~ weights @ f(nodes)`, by Lanczos from random signs."""
     p = matrix.shape[0]
     count = min(128, max(16, TRACE_ENTRIES // p))
     V = rng.integers(0, 2, (p, count)) * 2.0 - 1
@@ -229,6 +242,7 @@ def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Array, Array]:
     before, beta = np.zeros_like(V), np.zeros(count)
     alphas, betas = np.zeros((TRACE_STEPS, count)), np.zeros((TRACE_STEPS, count))
     size = float(np.abs(matrix.data).max(initial=0.0)) or 1.0
+    # Lanczos: alphas and betas make a tridiagonal matrix for each start
     for s in range(TRACE_STEPS):
         W = matrix @ V - beta * before
         alphas[s] = np.sum(W * V, axis=0)
@@ -237,6 +251,7 @@ def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Array, Array]:
         beta[beta < 1e-13 * size] = 0
         betas[s] = beta
         before, V = V, W / divisor(beta)
+    # Its eigenvalues are the nodes; the squares of the first entries of its eigenvectors are the weights
     nodes, weights = [], []
     for t in range(count):
         ends = np.flatnonzero(betas[:, t] == 0)
@@ -246,12 +261,12 @@ def _spectrum(matrix: Any, rng: np.random.Generator) -> tuple[Array, Array]:
         weights.append(S[0] ** 2 * (p / count))
     theta = np.concatenate(nodes)
     refuse_negative(theta, "precision of the prior")
-    least = PRIOR_SHIFT / 2 * float(matrix.diagonal().mean())  # of what `as_prior` adds
+    least = PRIOR_SHIFT / 2 * float(matrix.diagonal().mean())  # half of the shift that `as_prior` adds
     return np.maximum(theta, least), np.concatenate(weights)
 
 
 def refuse_negative(theta: Array, name: str) -> None:
-    """Raise where eigenvalues, or Ritz values, are negative beyond rounding."""
+    """Raise ValueError if eigenvalues (or Ritz values) are negative beyond rounding, or none is positive."""
     if theta.min() < -1e-9 * max(theta.max(), 0.0) or not theta.max() > 0:
         raise ValueError(
             f"{name} must be positive semidefinite and not zero; it has the eigenvalue {theta.min():.3g}"
@@ -259,10 +274,14 @@ def refuse_negative(theta: Array, name: str) -> None:
 
 
 def as_prior(given: Prior | None, p: int, names: Names, seed: int) -> tuple[PriorMatrix, float]:
-    """The prior, and the number that times L is the caller's precision."""
+    """Return the prior, and the number that times its L is the caller's precision.
+
+    `given` has a covariance or a precision; None is the precision I.
+    """
     covariance, precision = (None, None) if given is None else (given.covariance, given.precision)
     if covariance is None and precision is None:
         return Isotropic(np.ones(p)), 1.0
+    # A covariance, whose inverse is L
     if covariance is not None:
         C, size = _symmetric(covariance, "covariance of the prior", p, names)
         C = C.toarray() if is_sparse(C) else C
@@ -274,6 +293,8 @@ def as_prior(given: Prior | None, p: int, names: Names, seed: int) -> tuple[Prio
             )
         theta = values[-1] / values
         return Spectral(theta, U, (U * theta) @ U.T), 1 / max(float(size * values[-1]), TINY)
+    # A precision; a small shift makes it definite, since in a direction of precision 0 the free energy would
+    # have no bound
     L, largest = _symmetric(precision, "precision of the prior", p, names)
     if is_sparse(L) and p > SPECTRAL_ORDER:  # its smallest eigenvalue is unknown
         from scipy.sparse import eye_array
@@ -283,13 +304,12 @@ def as_prior(given: Prior | None, p: int, names: Names, seed: int) -> tuple[Prio
     matrix = L.toarray() if is_sparse(L) else L
     theta, U = interruptible(lambda: linalg.eigh(matrix))
     refuse_negative(theta, "precision of the prior")
-    # In a direction of precision 0 the free energy would grow without bound.
     shift = max(0.0, PRIOR_SHIFT * float(matrix.diagonal().mean()) - theta[0])
     return Spectral(theta + shift, U, matrix + shift * np.eye(p)), largest
 
 
 def _symmetric(x: Any, name: str, p: int, names: Names) -> tuple[Any, float]:
-    """A symmetric matrix, dense or sparse, divided by its largest magnitude, and that."""
+    """Return a symmetric matrix, dense or sparse, divided by its largest magnitude, and that magnitude."""
     store = Covariance(symmetric(x, names, name), definite=False, called=name)
     if store.shape != (p, p):
         raise ValueError(f"{name} has shape {store.shape} for {counted(p, 'variable')}")
@@ -362,10 +382,11 @@ def grid_laplacian(shape: int | Sequence[int], mask: ArrayLike | None = None) ->
 
 
 def chosen_support(prior: PriorMatrix, supports: Supports, r: Array, a: float) -> Index:
-    """Greedy by units in r_S'(K_S)^-1 r_S - log det K_S, K = a I + L.
+    """Return a support with a large r_S'(K_S)^-1 r_S - log det K_S, where K = a I + L.
 
-    Where K is a multiple of I, the largest norms are best. Where signs are given K is diagonal, and the
-    largest masses are best.
+    It is found by greedy search over units. Where K is a multiple of I, the units of largest norm are best.
+    Where signs are given, K is diagonal, and the units of largest mass are best: mass is the logarithm of the
+    integral of the density over the signs.
     """
     if supports.signs is not None:
         mass = supports.per_unit(within_signs(r, a + prior.diagonal, supports.signs)[0])
@@ -393,14 +414,16 @@ def log_binomial(n: int, k: int) -> float:
 
 
 def log_supports(choice: Supports, S: Index, k: int) -> float:
-    """The logarithm of the number of supports that S is one of.
+    """Return the logarithm of the number of supports of k units, one of them the support S.
 
-    These have k units, or, where groups share the room, whole groups of as many variables as those of S.
+    Where the cardinality counts the variables of groups, it is the number of sets of whole groups with as
+    many variables as S has.
     """
     free = choice.allowed & ~choice.included
     if not choice.counts_variables:
         return log_binomial(int(free.sum()), k - int(choice.included.sum()))
     room = int(choice.size[free & np.isin(np.arange(len(free)), choice.unit[S])].sum())
+    # ways[m]: log of the number of ways to fill m places, adding groups of one size after another
     ways = np.full(room + 1, -np.inf)
     ways[0] = 0.0
     for size, n in zip(*np.unique(choice.size[free], return_counts=True), strict=True):
@@ -441,10 +464,10 @@ def within_signs(r: Array, precision: Array, signs: AnyArray) -> tuple[Array, Ar
 
 
 def variances_of(means: Array, precision: Array, signs: AnyArray) -> Array:
-    """The variances of such variables with these means."""
+    """Return the variances of variables as in `within_signs` whose means are known, but not r."""
     one = np.ones(1)
     t = np.zeros(len(means))
     for j in np.flatnonzero(signs):
-        u = abs(means[j]) * math.sqrt(precision[j])  # is t + h
+        u = abs(means[j]) * math.sqrt(precision[j])  # t + h
         t[j] = brentq(lambda t, u=u: within_signs(np.array([t]), one, one)[1][0] - u, -2 / u, u)
     return within_signs(t, np.ones(len(t)), np.abs(signs))[2] / precision

@@ -1,4 +1,4 @@
-"""Z'Z of deflated data, for components under a prior: its products, parts and factors."""
+"""Z'Z for the deflated data Z, as components under a prior need it: products, submatrices and factors."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from ..operators.gram import leading_pairs
 from ..operators.problem import Problem
 from .priors import PriorMatrix, Spectral
 
-ALL_SHARE = 16  # of so many times as many eigenvectors, all are found as fast
+ALL_SHARE = 16  # if p is at most so many times the eigenvectors wanted, all are as fast
 
 
 @dataclass
 class Residual:
-    """Z'Z of the deflated data `Z = T (I - B M')`.
+    """Z'Z for the deflated data `Z = T (I - B M')`, which is never formed.
 
-    B = M is an orthonormal basis of the means; with naive deflation M has the means, and x_t = T b_t. Of data
-    in memory, all are in the basis of the eigenvectors U of the prior, if it is given.
+    If `orthogonal`, B = M is an orthonormal basis of the posterior means. With naive deflation M has the
+    means, and B is such that x_t = T b_t. `n` is the number of samples or the sum of their weights, `wanted`
+    the number of components. With a prior that has eigenvectors U, and data in memory, everything is in the
+    basis U.
     """
 
     problem: Problem
@@ -43,16 +45,17 @@ class Residual:
             self.U = prior.U
             self.op = _in_basis(self.op, prior.U)
         self.eigenvectors: Array = np.zeros((problem.p, 0))
-        self.total: float = problem.trace * (self.n - 1)
-        self.square: float = self.total
+        self.total: float = problem.trace * (self.n - 1)  # |T|^2
+        self.square: float = self.total  # |Z|^2
         self.M: Array = np.zeros((problem.p, 0))
         self.term: LowRank = LowRank.none(problem.p)  # what deflation adds to T'T
         self.wide: bool = self.op.in_memory and not self.op.symmetric_form and self.op.n < self.op.p
-        self.X: Array = np.zeros((self.op.m, 0))  # of wide data, Z = T - X M'
-        self.near: Array = np.zeros((problem.p, 0))  # what explained most beside the last component
+        self.X: Array = np.zeros((self.op.m, 0))  # wide data: Z = T - X M'
+        self.near: Array = np.zeros((problem.p, 0))  # what explained most besides the last component
         self.shifted: ShiftedInverse | None = None
 
     def product(self, v: Array) -> Array:
+        """Return T'T v, for a vector or the columns of a matrix."""
         op, index = self.op, np.flatnonzero(v)
         if v.ndim == 1 and 0 < 2 * len(index) <= len(v):
             products = op.apply(index, v[index].astype(op.dtype))
@@ -61,13 +64,13 @@ class Residual:
         return (self.n - 1) * products.astype(np.float64)
 
     def apply(self, v: Array) -> Array:
-        """Z'Z v."""
+        """Return Z'Z v."""
         return self.product(v) + self.term.times(v)
 
     def leading(self) -> Array | None:
-        """The leading eigenvector once as many eigenvectors have been removed as components.
+        """Return the leading eigenvector of Z'Z, if eigenvectors of T'T were removed; else None.
 
-        None where each product may be a pass over data elsewhere.
+        Also None where each product may be a pass over data that are not in memory.
         """
         t, p = self.M.shape[1], len(self.M)
         if not self.orthogonal or self.op.by_passes:
@@ -80,13 +83,15 @@ class Residual:
         return v if np.linalg.norm(v) > 0.5 else None
 
     def submatrix(self, index: Index) -> Array:
-        """Z'Z on a support."""
+        """Return Z'Z between these variables."""
         G = self.op.submatrix(index).astype(np.float64)
         G = (self.n - 1) * G + self.term.rows(index, index)
         return symmetrized(G)
 
     def factor(self, index: Index) -> Array | None:
-        """Y with YY' = Z'Z on a support, where Y is the smaller one, of data in memory."""
+        """Return Y with YY' = Z'Z between these variables; None unless Y has fewer columns and the data are
+        in memory.
+        """
         op = self.op
         if not self.wide or op.n >= len(index):
             return None
@@ -94,7 +99,7 @@ class Residual:
         return Y * math.sqrt((self.n - 1) * op.factor)
 
     def whole_factor(self) -> Array:
-        """Y with YY' = Z'Z, of data in memory."""
+        """Return Y with YY' = Z'Z, for data in memory."""
         index = np.arange(len(self.M))
         Y = self.factor(index)
         if Y is None:
@@ -103,14 +108,16 @@ class Residual:
         return Y
 
     def remove(self, m: Array, energy: float) -> None:
-        """Deflate by a component with mean m and `energy` m'm + Tr S."""
+        """Deflate by a component with the posterior mean m and the energy m'm + Tr S."""
         m = m if self.U is None else self.U.T @ m
+        # The direction: orthonormal to the earlier ones, or m divided by the root of its energy
         if self.orthogonal:
             m = project_out(m / np.linalg.norm(m), self.M)
             if np.linalg.norm(m) < SPAN:
                 return
             m, energy = project_out(m / np.linalg.norm(m), self.M), 1.0
         m = m / math.sqrt(energy)
+        # Z'Z becomes (I - mm')Z'Z(I - mm'), and |Z|^2 its trace
         G = self.apply(m)
         gain = float(m @ G)
         self.term += LowRank.removal("projection", gain, (m, G))
@@ -122,7 +129,7 @@ class Residual:
 
 
 def _in_basis(op: _core.Operator, U: Array) -> _core.Operator:
-    """The operator U'AU, by the data or by A, whichever is smaller."""
+    """Return the operator U'AU, from the data or from A, whichever is smaller."""
     V = np.asfortranarray(U, op.dtype)
     if op.symmetric_form or op.n >= op.p:
         AV = op.apply_block(V).astype(np.float64)

@@ -39,48 +39,51 @@ _LOG_2PI = math.log(2 * math.pi)
 
 @record
 class _Point:
-    """X = T B and s2, with `GB` = T'X."""
+    """Where an iteration stands: X = T B and s2, with `GB` = T'X."""
 
     B: Array
     GB: Array
     noise: float
 
     def apart(self, other: _Point) -> float:
-        """The squared norm of the difference of X, relative to X."""
+        """Return |X - Y|^2/|X|^2 for the X of this point and Y of the other."""
         size = float(np.sum(self.B * self.GB))
         return float(np.sum((self.B - other.B) * (self.GB - other.GB))) / size if size > 0 else 0.0
 
 
 @record
 class _Step:
-    """The posteriors and the log-density at a point, and where EM goes from there."""
+    """The posteriors and the log density at a point, and the point to which EM goes from there."""
 
     at: _Point
     M: Array
     a: Array
-    traces: Array
+    traces: Array  # Tr K_i^-1
     log_density: float
     next: _Point
 
 
 class _JointModel:
-    """The density of T, in the basis of the eigenvectors of L where these are known."""
+    """The density of T, in the basis of the eigenvectors of L if they are known.
+
+    n is the number of samples, or the sum of their weights.
+    """
 
     def __init__(self, problem: Problem, n: float, prior: PriorMatrix) -> None:
         self.op, self.n, self.entries = problem.operator, n, n * problem.n_variables
-        self.square = problem.trace * (n - 1)  # of T
+        self.square = problem.trace * (n - 1)  # |T|^2
         self.U = prior.U if isinstance(prior, Spectral) else None
         self.prior = Diagonal(prior.theta) if isinstance(prior, Spectral) else prior
         self.constant = self.prior.logdet(0.0)
 
     def product(self, B: Array) -> Array:
-        """T'T B."""
+        """Return T'T B."""
         V = np.asfortranarray(B if self.U is None else self.U @ B, self.op.dtype)
         G = (self.n - 1) * self.op.apply_block(V).astype(np.float64)
         return G if self.U is None else self.U.T @ G
 
     def start(self, r: int) -> _Point:
-        """The weights of principal components, which are best without a prior."""
+        """Return the weights and the noise of principal components, which are the maximum without a prior."""
         values, V = leading_eigenvectors(self.op, r)
         left = self.square - (self.n - 1) * float(np.maximum(values, 0).sum())
         if left <= (30 if self.op.single else 1e3) * eps_of(self.op.dtype) * self.square:
@@ -90,15 +93,22 @@ class _JointModel:
         return _Point(B, self.product(B), left / self.entries)
 
     def step(self, at: _Point) -> _Step:
+        """One iteration: the posteriors and the log density at a point, then the best weights and noise for
+        them.
+        """
         prior, square = self.prior, self.square
+        # Turn X so that X'X = s2 diag(a); then M has the m_i = K_i^-1 T'x_i/s2
         squares, R = linalg.eigh(at.B.T @ at.GB)
         a, right = np.maximum(squares, 0) / at.noise, at.GB @ R / at.noise
         M = np.column_stack([prior.solve(float(b), v) for b, v in zip(a, right.T, strict=True)])
+        # The log density
         volume = sum(prior.logdet(float(b)) - self.constant for b in a)
         F = self.entries * (_LOG_2PI + math.log(at.noise)) + square / at.noise + volume - np.sum(right * M)
+        # X = T M S^-1 and s2 = (|T|^2 - Tr S^-1 M'T'T M)/(n p)
         GM, traces = self.product(M), np.array([prior.trace(float(b)) for b in a])
         S = linalg.inv(M.T @ M + np.diag(traces))
         noise = max(square - float(np.sum(S * (M.T @ GM))), 1e-15 * square) / self.entries
+        # The covariance of the rows of W, which PX-EM puts into X
         LM = np.column_stack([prior.product(m) for m in M.T])
         values, Q = linalg.eigh(
             (M.T @ LM + np.diag(prior.p - a * traces)) / prior.p
@@ -108,12 +118,17 @@ class _JointModel:
 
 
 def _continued(before: _Point, middle: _Point, after: _Point) -> _Point:
-    """The point of SQUAREM's third step length."""
+    """Return the point of SQUAREM: three points define a curve, which is followed beyond the last one.
+
+    With the step d_1 and the bend d_2 of three points, the length is |d_1|/|d_2| (the third of the authors'
+    choices), and at least 1.
+    """
     first, bend = middle.B - before.B, after.B - 2 * middle.B + before.B
     size = float(np.linalg.norm(bend))
     length = max(float(np.linalg.norm(first)) / size, 1.0) if size > 0 else 1.0
 
     def along(x: Array, y: Array, z: Array) -> Array:
+        """Return x + 2 length (y - x) + length^2 (z - 2y + x)."""
         return x + 2 * length * (y - x) + length**2 * (z - 2 * y + x)
 
     noises = [np.log(point.noise) for point in (before, middle, after)]
@@ -131,9 +146,11 @@ def fit_in_turn(
     search: Search, r: int, stop: bool, sizes: tuple[int, ...] | None, deflation: str, unit: float,
     known: Sequence[Component], hook: Hook,
 ) -> list[Component]:  # fmt: skip
-    """Up to r components, each in the scale of the caller's prior, whose precision is `unit` times L.
+    """Find up to r components, each after deflation by the ones before.
 
-    With `stop`, no more than raise the free energy, but one at least.
+    `sizes` are the cardinalities; None for components on all variables. The caller's precision is `unit`
+    times L, and the components have the scale of the caller's prior. With `stop` only the components that
+    raise the free energy are returned, but at least one. The first components come from `known`.
     """
     residual, problem = search.residual, search.problem
     op, k = problem.operator, problem.p
@@ -142,10 +159,12 @@ def fit_in_turn(
     rounding = (30 if op.single else 1e3) * eps_of(op.dtype)
     components: list[Component] = []
     for t in range(r):
+        # Stop where only rounding is left
         if residual.square <= rounding * residual.total:
             if stop:
                 break
             raise ValueError(f"X has rank {t}, to rounding, so n_components must be at most {t}, not {r}")
+        # The component
         if t < len(known):
             new = known[t]
         else:
@@ -163,6 +182,7 @@ def fit_in_turn(
             new = _in_units(replace(new, gain=search.gain(new, k)), problem, residual.n, unit)
         if stop and components and not new.gain > 0:
             break
+        # Deflation
         components.append(new)
         residual.remove(new.m * math.sqrt(unit), (float(new.m @ new.m) + new.trace) * unit)
         if sizes is not None and state is not None and t + 1 < r:
@@ -175,8 +195,8 @@ def fit_in_turn(
 
 
 def _told(hook: Hook, problem: Problem, new: Component, t: int, r: int) -> bool:
-    """Tell the callback of a finished component; whether it ends the fit."""
-    if hook.callback is None:  # and so nobody asks for the variance
+    """Tell the callback of a finished component; whether that ends the fit."""
+    if hook.callback is None:  # nobody asks for the variance
         return False
     loading = (new.m / np.linalg.norm(new.m)).astype(problem.operator.dtype)
     variance = float(problem.in_units(loading @ problem.operator.apply(None, loading)))
@@ -184,7 +204,11 @@ def _told(hook: Hook, problem: Problem, new: Component, t: int, r: int) -> bool:
 
 
 def _in_units(new: Component, problem: Problem, n: float, unit: float) -> Component:
-    """In the scale of the caller's prior, whose precision is `unit` times L, and of the data."""
+    """Return the component in the units of the data and the scale of the caller's prior.
+
+    That prior has `unit` times L as precision. F changes because the operator has the data divided by a power
+    of two.
+    """
     m = fix_sign(new.m) if problem.supports.signs is None else new.m
     return replace(
         new, m=m / math.sqrt(unit), a=new.a * unit, trace=new.trace / unit,
@@ -197,12 +221,13 @@ def fit_at_once(
     problem: Problem, n: float, r: int, prior: PriorMatrix, unit: float, max_iter: int, tol: float,
     hook: Hook,
 ) -> list[Component]:  # fmt: skip
-    """All r components by EM, those that explain most first; none where the callback ends it.
+    """Find all r components by EM, in the order of what they explain; none if the callback ends the fit.
 
-    Each has the log-density of all after each step.
+    Each has as `free_energy` the log density of all after each step.
     """
     model = _JointModel(problem, n, prior)
     entries = model.entries
+    # Two steps, then one from the point to which they lead, if the density is higher there
     best = model.step(model.start(r))
     path, converged, idle = [best.log_density], False, 0
     while not converged and len(path) < max_iter:
@@ -221,10 +246,12 @@ def fit_at_once(
             if further.log_density > best.log_density:
                 best = further
                 path[-1] = best.log_density
+    # What all gain over noise alone
     M = best.M if model.U is None else model.U @ best.M
     alone = -0.5 * entries * (_LOG_2PI + math.log(model.square / entries) + 1)
-    cost = 0.5 * (n - 0.5 * (r - 1)) * math.log(prior.p)  # of n weights, less what turns
+    cost = 0.5 * (n - 0.5 * (r - 1)) * math.log(prior.p)  # n weights each, less rotations
     gain = (path[-1] - alone) / r - cost
+    # The components
     energies = np.array(path)
     found = (
         Component(M[:, i], float(best.a[i]), float(best.traces[i]), best.at.noise, energies, converged, gain)

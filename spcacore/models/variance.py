@@ -113,7 +113,10 @@ def explained_variance(
 
 
 def checked_loadings(loadings: Any, p: int, names: Names, ndim: int | tuple[int, ...] = 2) -> Array:
-    """As float64 columns of unit norm, or zero, with rows in the order of these names."""
+    """Return loadings as float64 columns of unit norm or zero, in the order of the variables of X.
+
+    `loadings` may be an array, a dataframe, a result or an estimator. `names` are those of the variables.
+    """
     source = as_result(loadings)
     found = loadings_in(source)
     V = real_array(found, "loadings", ndim=ndim, labels=names).astype(np.float64)
@@ -128,40 +131,48 @@ def checked_loadings(loadings: Any, p: int, names: Names, ndim: int | tuple[int,
 def operator_variances(
     problem: Problem, V: AnyArray, definition: str, given: DTypeLike = np.float64
 ) -> Array:
-    """The variances in the operator's own units; V has unit or zero columns.
+    """Return the variance that each loading explains, by a definition, in the operator's units.
 
-    Their entries have the rounding of the operator, or of the type that was given.
+    V has unit or zero columns. What is new of a loading counts only beyond rounding: the rounding of the
+    operator's entries, or of the type `given` that the loadings had.
     """
     op = problem.operator
     used = used_variables(V)
     if len(used) == 0:
         return np.zeros(V.shape[1])
     whole, V = V, V[used]
-    if definition != "raw":  # what is new of each loading, of which rounding takes a share, not of all of it
+    # Q: what each loading adds to the span of the earlier ones, normalized (V itself for "raw")
+    if definition != "raw":
         V = orthonormal(V, max(eps_of(t) for t in (op.dtype, np.dtype(given))))
     Q = np.zeros(whole.shape)
     Q[used] = V
+    # R_tt^2: v_t is c q_t plus earlier loadings, so this is c^2 times R_tt^2 of the scores of Q
     if definition == "adjusted":
         return (Q * whole).sum(axis=0) ** 2 * _adjusted(op, Q)
+    # |A_t q_t|^2 / q_t'A_t q_t
     if definition == "regression":
         additional = Additional(op, definition)
         return np.array([additional(*x) for x in nonzeros_of(Q)])
+    # q_t'A q_t
     if op.by_passes and len(used) <= largest_submatrix(op):  # one pass over blocks
         A = op.submatrix(used).astype(np.float64)
         return np.asarray(((A @ V) * V).sum(axis=0))
-    # in turn, since F v may have many entries
+    # one column at a time, since F v may have many entries
     return np.array([_variance(op, *x) if len(x[0]) else 0.0 for x in nonzeros_of(Q)])
 
 
 def _variance(op: _core.Operator, index: Index, entries: AnyArray) -> float:
-    """Of the score of a loading."""
+    """Return x'Ax, the variance of the score of a loading x with these nonzeros."""
     value = np.ascontiguousarray(entries, op.dtype)
     f = op.forward(index, value).astype(np.float64)
     return float(value @ f[index] if op.symmetric_form else f @ f / max(op.n - 1, 1))
 
 
 def images_of(op: _core.Operator, V: AnyArray) -> Array:
-    """F v, or A v, of each column, a row for each: only what its nonzeros multiply is read."""
+    """Return F v, or A v if the operator is a matrix, for each column v of V, as rows.
+
+    Only what the nonzeros of v multiply is read.
+    """
     images = np.zeros((V.shape[1], op.m))
     for t, (index, entries) in enumerate(nonzeros_of(V)):
         if len(index):
@@ -170,15 +181,17 @@ def images_of(op: _core.Operator, V: AnyArray) -> Array:
 
 
 def nonzeros_of(V: AnyArray) -> list[tuple[Index, AnyArray]]:
-    """The nonzeros of each column: where, and which."""
+    """Return the positions and the values of the nonzeros of each column."""
     return [(index, v[index]) for v in V.T for index in v.nonzero()]
 
 
 class Additional:
     """What one loading after another explains beyond the earlier ones, in the operator's units.
 
-    Of all variables by regression on the scores, `|A_t x|^2 / x'A_t x` with A_t = A - W W' and W the
-    `A_s x_s / sqrt(x_s'A_s x_s)` of the earlier loadings; cumulative, q'Aq.
+    Call it with the nonzeros of each loading in turn. Cumulative: q'Aq, where q is the part of the loading
+    orthogonal to the earlier ones, normalized. By regression of all variables on the scores:
+    `|A_t q|^2 / q'A_t q`, where A_t = A - WW' and W has the `A_s q_s / sqrt(q_s'A_s q_s)` of the earlier
+    loadings.
     """
 
     op: _core.Operator
@@ -213,7 +226,7 @@ class Additional:
 
 @dataclass(eq=False)
 class TotalShare:
-    """Whether the components found explain a share of the total variance."""
+    """Counts what components explain together, until it is a given share of the total variance."""
 
     additional: Additional
     share: float
@@ -222,12 +235,13 @@ class TotalShare:
 
     @classmethod
     def of(cls, problem: Problem, objective: str, share: float | None) -> TotalShare | None:
+        """Return the count for a problem; None if no share was asked for."""
         if share is None:
             return None
         return cls(Additional(problem.operator, DEFINITIONS[objective]), share, problem.trace)
 
     def reached_with(self, x: Solution) -> bool:
-        """Whether one component more suffices."""
+        """Add a component; whether the share is reached."""
         self.explained += self.additional(x.index, x.entries)
         return self.explained >= self.share * self.total
 
@@ -236,12 +250,15 @@ class TotalShare:
 
 
 def _adjusted(op: _core.Operator, V: AnyArray) -> Array:
-    """Squared diagonal of R in A^(1/2) V = QR; 0 where a score lies in the span of the earlier ones."""
+    """Return the squared diagonal of R in A^(1/2) V = QR: what each score adds to the earlier scores.
+
+    It is 0 where a score lies in the span of the earlier ones.
+    """
     images, out = images_of(op, V), np.zeros(V.shape[1])
     if not op.symmetric_form:
         Q = orthonormal(images.T, eps_of(op.dtype))
         return (Q.T * images).sum(axis=1) ** 2 / max(op.n - 1, 1)
-    M = symmetrized(images @ V)  # Cholesky elimination of V'AV
+    M = symmetrized(images @ V)  # R'R = V'AV, by elimination
     tiny = VARIANCE_LEFT.of(op.dtype) * M.diagonal() * len(M)
     for t in range(len(M)):
         if M[t, t] > tiny[t]:
@@ -331,7 +348,10 @@ class VariancesResult(LoadingsResult):
 
     @classmethod
     def of(cls, problem: Problem, V: Array, variances: Array, rows: Any = None, **more: Any) -> Self:
-        """Of loadings that explain so much, in the operator's units, with the scores of these rows."""
+        """Return the result for loadings V that explain `variances`, in the operator's units.
+
+        `rows` is the X to compute scores from, or None. `more` are the other fields of the class.
+        """
         V, ratio = V.astype(problem.operator.dtype, copy=False), None
         if problem.diagonal is not None:
             trace = problem.trace
@@ -454,7 +474,9 @@ def from_loadings(
 
 
 def _names_of(loadings: Any) -> Names:
-    """Of a result, or the rows of a dataframe or series of pandas; None where they are but numbers."""
+    """Return the names of the variables of a result, or the row labels of a dataframe or series if these are
+    strings.
+    """
     source = as_result(loadings)
     if loadings_in(source) is not loadings:
         return getattr(source, "names", None)

@@ -1,4 +1,10 @@
-"""Variational EM for one component under a prior: the equations stand in `structured`."""
+"""Variational EM for one component under a prior; the equations are in models/structured.
+
+`ExpectationMaximization` iterates on given variables; `Search` chooses the variables. Notation: Z is the
+deflated data. A loading w has a prior of precision L, and a posterior of mean m and covariance S. x has the
+weights of the samples, s2 is the variance of the noise, `K_a = a I + L` with `a = |x|^2/s2`, and
+`e = E w'w = m'm + Tr S`. No step lowers F, the free energy.
+"""
 
 from __future__ import annotations
 
@@ -35,22 +41,25 @@ from .priors import (
 from .residual import Residual
 
 _LOG_2PI = math.log(2 * math.pi)
-_LEAST = 1e-300
-ROOT_STEP = 0.7  # of the logarithm of a: a longer step can miss a root, or all signal of a first direction
-SHIFTED_ENTRIES = 1 << 21  # of eigenvectors, for which as many systems are solved by conjugate gradients
+_LEAST = 1e-300  # in place of 0, so that logarithms are finite
+ROOT_STEP = 0.7  # of log a: a longer step can miss a root, or all signal of a first direction
+SHIFTED_ENTRIES = 1 << 21  # of eigenvectors; with more, a system is solved by conjugate gradients
 
 
 @record
 class Component:
-    """The posterior of one component, in the scale of the prior's L or of the caller's prior."""
+    """The posterior of one component: its mean, precision and noise, and how the iteration went.
+
+    The scale is that of the prior's L or, once it is finished, that of the caller's prior.
+    """
 
     m: Array
     a: float
-    trace: float
+    trace: float  # Tr S
     noise: float  # in the operator's units, or the caller's
     free_energy: Array
     converged: bool
-    gain: float = 0.0  # of the free energy, over noise alone, less what the weights of the samples cost
+    gain: float = 0.0  # of F over noise alone, less the cost of the weights, see `Search.gain`
 
 
 # ---- one component ----------------------------------------------------------------------------------
@@ -58,7 +67,7 @@ class Component:
 
 @record
 class Posterior:
-    """A posterior N(m, S), with the products and traces in F."""
+    """A posterior N(m, S) with the products and traces that F needs."""
 
     m: Array
     g: Array  # Z'Z m
@@ -69,7 +78,7 @@ class Posterior:
     a: float = 0.0
 
     def scaled(self, dimension: int) -> Posterior:
-        """Rescaled so that `E w'Lw` is the dimension."""
+        """Return the posterior of c w, with c such that E w'Lw is the dimension."""
         expected = float(self.m @ self.Lm) + self.prior_trace
         if not expected > 0:
             return self
@@ -83,13 +92,19 @@ class Posterior:
 def _with_products(
     product: Callable[[Array], Array], prior: Isotropic | Diagonal | Sparse, Q: Array, v: Array
 ) -> Array:
+    """Return v, normalized and orthogonal to Q, with its images Z'Zv and Lv, as three rows."""
     v = project_out(v, Q)
     v = v / np.linalg.norm(v)
     return np.stack([v, product(v), prior.product(v)])
 
 
 class ExpectationMaximization:
-    """EM on all variables of a prior, in the orthogonal complement of Q."""
+    """EM for one component on all variables of a prior, orthogonal to the columns of Q.
+
+    `product` multiplies by Z'Z, `square` is |Z|^2, `entries` the number n p of entries of Z. `exact` is the
+    accuracy that matters in the span of earlier iterates. `supports` has the signs that loadings must have,
+    for `WithinSigns`.
+    """
 
     square: float
     entries: float
@@ -110,7 +125,7 @@ class ExpectationMaximization:
         self.supports: Supports | None = supports
         self.U: Array | None = None
         self.prior: Isotropic | Diagonal | Sparse
-        if isinstance(prior, Spectral):  # in the basis of the eigenvectors, where L is diagonal
+        if isinstance(prior, Spectral):  # in the basis U of the eigenvectors, L is diagonal
             U = self.U = prior.U
             self.product: Callable[[Array], Array] = lambda v: U.T @ product(U @ v)
             self.prior, self.Q = prior.rotated, U.T @ Q
@@ -118,15 +133,19 @@ class ExpectationMaximization:
             self.product, self.prior, self.Q = product, prior, Q
         self.square, self.entries = square, entries
         self.dimension: int = prior.p - Q.shape[1]
-        self.gain: float = 4.0  # of the logarithm of a, over what that of the best a exceeds it by
-        with_products = partial(_with_products, self.product, self.prior, self.Q)  # not of self: a cycle
+        self.gain: float = 4.0  # see `best_combination`: step of log a over what it lacks
+        # A bound method would make a reference cycle
+        with_products = partial(_with_products, self.product, self.prior, self.Q)
         self.span, self.grows = RitzSpan(prior.p, exact, with_products), True
-        self.share: Array = np.array([0.0, math.log(self.dimension / prior.p), 0.0])  # as `_note_share` says
+        self.share: Array = np.array([0.0, math.log(self.dimension / prior.p), 0.0])  # see `_note_share`
         self.shifted: ShiftedInverse | None = None
         self.guess: list[Array | None] = [None, None]
 
     def m_step(self, x: Posterior) -> tuple[float, float, float, float]:
-        """e, s2, |x|^2/s2 and F, at the best weights x and noise s2."""
+        """Return e, s2, a = |x|^2/s2 and F, at the best weights x and noise s2 for the posterior.
+
+        The weights are x = Zm/e, so |x|^2 = m'Z'Zm/e^2, and s2 = (|Z|^2 - m'Z'Zm/e)/(n p).
+        """
         e = float(x.m @ x.m) + x.trace
         gain = float(x.m @ x.g) / e
         noise = max(self.square - gain, 1e-15 * self.square) / self.entries
@@ -136,12 +155,16 @@ class ExpectationMaximization:
         return e, noise, gain / e / noise, F
 
     def target(self, x: Posterior) -> tuple[Array, float]:
-        """r = Z'x/s2 and a at the best weights and noise for x, of which K_a m = r."""
+        """Return r = Z'x/s2 and a at the best weights and noise; the next mean solves K_a m = r."""
         e, noise, a, _ = self.m_step(x)
         return x.g / (e * noise), a
 
     def e_step(self, x: Posterior) -> Posterior:
-        """The posterior given the best weights and noise for x."""
+        """Return the posterior at the best weights and noise for the previous one: m = K_a^-1 r, S = K_a^-1.
+
+        Orthogonal to Q it is m = K^-1(r - Q N^-1 Q'K^-1 r) with N = Q'K^-1 Q, and the trace and the
+        determinant of S lose the parts along Q.
+        """
         right, a = self.target(x)
         prior, Q = self.prior, self.Q
         m = prior.solve(a, right, self.guess[0])
@@ -161,15 +184,15 @@ class ExpectationMaximization:
         return Posterior(m, self.product(m), prior.product(m), trace, self.dimension - a * trace, logdet, a)
 
     def _note_share(self, t: float, share: float) -> None:
-        """For a = e^t: the logarithm of Tr S over Tr K^-1, and its slope in t."""
+        """Keep t = log a, the logarithm of Tr S/Tr K_a^-1 there and its slope in t, to extrapolate Tr S."""
         before, at, slope = self.share
         far = abs(t - before) > 1e-4
         self.share = np.array([t, share, (share - at) / (t - before) if far else slope])
 
     def constant(self) -> float:
-        """What F lacks of the prior's log density, as a density on the complement of Q.
+        """Return the terms of F that do not change: (log det L + log det Q'L^-1 Q - dimension log 2 pi)/2.
 
-        That is (log det L + log det Q'L^-1 Q - dimension log 2 pi)/2.
+        They are the logarithm of the normalization of the prior, as a density on the complement of Q.
         """
         logdet, Q, prior = self.prior.logdet(0.0), self.Q, self.prior
         if Q.shape[1] and not isinstance(prior, Isotropic):
@@ -181,6 +204,7 @@ class ExpectationMaximization:
         return 0.5 * (logdet - self.dimension * _LOG_2PI)
 
     def start(self, v: Array) -> Posterior:
+        """Return a posterior without variance at the direction v, scaled as the prior expects."""
         v = project_out(v, self.Q)
         x = Posterior(v, self.product(v), self.prior.product(v), 0.0, 0.0, 0.0)
         if not float(v @ x.Lm) > 1e-12 * float(v @ v):
@@ -188,13 +212,14 @@ class ExpectationMaximization:
         return x.scaled(self.dimension)
 
     def run(self, v: Array, max_iter: int, tol: float, report: Report) -> tuple[Posterior, Component]:
-        """From the direction v: the posterior, and the component of it, with F after each iteration."""
+        """Iterate from the direction v; return the posterior, and the component with F at each iteration."""
         x = self.start(v if self.U is None else self.U.T @ v)
         x = self.best_combination(replace(x, a=self.m_step(x)[2]))
         x = self.e_step(x).scaled(self.dimension)
         F, rounding = self.m_step(x)[3], 1e-15 * self.entries
         path: list[float] = []
         converged, idle, least = False, 0, math.inf
+        # Each iteration: the best point in the span of the iterates, then an E-step if that raises F
         while len(path) < max_iter and not converged:
             if float(x.m @ x.m) < 1e-14 * x.trace:  # no signal beside the prior
                 converged = True
@@ -207,8 +232,9 @@ class ExpectationMaximization:
                 after = self.m_step(y)[3]
             step = float(np.linalg.norm(y.m / np.linalg.norm(y.m) - z.m / np.linalg.norm(z.m)))
             converged = step <= tol and abs(y.a - x.a) <= 1e-3 * y.a
-            # F is flat at its largest value: half of its digits are those of the direction, whose steps go on
-            # becoming smaller. Where they do not, what is left is rounding.
+            # F is flat at its maximum, so a direction goes on improving after the last digits of F have
+            # settled: to half as many digits as F has. If F no longer rises, and three times neither the
+            # steps get smaller nor the span grows, the rest is rounding.
             stuck = step >= least or not self.grows
             idle = idle + 1 if stuck and after - max([F, *path[-1:]]) <= rounding else 0
             converged |= idle == 3
@@ -226,10 +252,11 @@ class ExpectationMaximization:
         return x, Component(x.m, x.a, x.trace, noise, np.array(path or [F]), converged)
 
     def best_combination(self, y: Posterior) -> Posterior:
-        """The fixed point in the span of y and earlier points that y.a leads to, or a point on the way there.
+        """Return the point m = c u that EM in the span of the iterates leads to, or one on the way.
 
-        It is m = c u with the leading eigenvector u of (Z'Z, K_a), u'K_a u = 1. With f = u'Z'Z u, w = u'u and
-        l = u'Lu, F is largest in c where `e^2 s2 = f Tr S/l`; the best weights then have `a = c^2 l/Tr S`.
+        u is the leading eigenvector of (Z'Z, K_a) in the span, with u'K_a u = 1. With f = u'Z'Z u, w = u'u
+        and l = u'Lu, F is largest in c where `e^2 s2 = f Tr S/l`. The best weights then have
+        `a = c^2 l/Tr S`, so the right a is the root of one equation in log a, which is sought from that of y.
         """
         self.grows = self.span.append(np.stack([y.m, y.g, y.Lm]))
         within = self.span.eigenvectors()
@@ -237,12 +264,14 @@ class ExpectationMaximization:
 
         @cache
         def at(t: float) -> tuple[float, float, float, Array]:
-            """For a = e^t: by how much the logarithm of the best a exceeds t; c^2; Tr S; eigenvectors."""
+            """At a = e^t, return log(c^2 l/Tr S) - t, which is 0 at the root; c^2; Tr S; and the
+            eigenvectors.
+            """
             a = math.exp(t)
             Z, f, l = within(a)
             f, l, w = max(f, _LEAST), max(l, _LEAST), float(Z[:, -1] @ Z[:, -1])
             trace = math.exp(share + slope * (t - last)) * self.prior.trace(a)
-            # e^2 (|Z|^2 - f/w) + e f Tr S/w = n p f Tr S/l
+            # a quadratic equation for e: e^2 (|Z|^2 - f/w) + e f Tr S/w = n p f Tr S/l
             square, linear = max(self.square - f / w, 0), f * trace / w
             constant = self.entries * f * trace / l
             e = 2 * constant / max(linear + math.sqrt(linear**2 + 4 * square * constant), _LEAST)
@@ -260,7 +289,10 @@ class ExpectationMaximization:
         return Posterior(m, sign * g, sign * Lm, trace, self.dimension - a * trace, y.logdet, a)
 
     def correct(self, x: Posterior, steps: int) -> None:
-        """Add to the span what leads from x nearly to an eigenvector, once many steps have not."""
+        """Add to the span a direction that leads from x nearly to an eigenvector, if many steps have not.
+
+        It comes from a shifted inverse iteration, where that is available.
+        """
         if self.shifted is None:
             return
         d = self.shifted.step(x.a, x.m, x.g, x.Lm, self.Q, steps)
@@ -268,23 +300,23 @@ class ExpectationMaximization:
             self.grows |= self.span.append(d[None])
 
     def take(self, near: Array) -> None:
-        """Begin with these directions in the span."""
+        """Begin with these directions in the span, as they explained much beside an earlier component."""
         V = project_out(near if self.U is None else self.U.T @ near, self.Q)
         for v, g in zip(V.T, self.product(V).T, strict=True):
             if np.linalg.norm(v) > 0.1:
                 self.span.append(np.stack([v, g, self.prior.product(v)]))
 
     def rest(self) -> Array:
-        """The directions that are next to the one that was found."""
+        """Return the directions of the span that explain most besides the component found."""
         self.span.keep_leading(self.span.eigenvectors()(self.a)[0])
         V = self.span.filled[0, 1:].T
         return V.copy() if self.U is None else self.U @ V
 
 
 class WithinSigns(ExpectationMaximization):
-    """EM under a diagonal L, of loadings that have given signs: the posterior is truncated at 0.
+    """EM under a diagonal L for loadings with given signs: the posterior of each entry is truncated at 0.
 
-    F leaves out the prior's mass on the signs too, half for each variable that has one.
+    F also loses the prior mass of the other signs, a half for each variable that has one.
     """
 
     prior: Diagonal
@@ -310,11 +342,11 @@ class WithinSigns(ExpectationMaximization):
         return super().start(v if v.any() else self.supports.ones(np.arange(len(v))))
 
     def best_combination(self, y: Posterior) -> Posterior:
-        return y  # a combination of truncated distributions is none
+        return y  # a combination of truncated distributions is not truncated
 
 
 def _leading(G: Array) -> Array:
-    """The leading eigenvector; of a large matrix to a few digits, which is enough for a start."""
+    """Return the leading eigenvector; for a large matrix to a few digits, which is enough for a start."""
     if len(G) <= LAPACK_ORDER:
         return np.asarray(linalg.eigh(G, subset_by_index=[len(G) - 1] * 2)[1][:, 0])
     start = G[:, np.argmax(G.diagonal())]
@@ -322,7 +354,10 @@ def _leading(G: Array) -> Array:
 
 
 def _near_eigenvector(product: Callable[[Array], Array], v: Array, tol: float) -> Callable[[Array], Array]:
-    """The product; for vectors so near to multiples of v, the same multiples of that with v."""
+    """Return a function that multiplies by the matrix, at no cost for vectors close to the eigenvector v.
+
+    They are replaced by the multiple of v that is nearest.
+    """
     v = v / np.linalg.norm(v)
     Av = product(v)
 
@@ -339,7 +374,10 @@ def _by_factor(Y: Array, v: Array) -> Array:
 
 @record
 class OnSupport:
-    """Where EM on the support S ended, and r = Z'x/s2 and a there, for which the next one is chosen."""
+    """Where EM on the support S ended.
+
+    `a` and r = Z'x/s2 are the values there. The next support is chosen for them.
+    """
 
     S: Index
     em: ExpectationMaximization
@@ -350,7 +388,7 @@ class OnSupport:
 
 @record
 class Search:
-    """The search for one component."""
+    """The search for one component: on all variables, or on k of them."""
 
     residual: Residual
     prior: PriorMatrix
@@ -365,9 +403,11 @@ class Search:
 
     @property
     def entries(self) -> float:
+        """How many entries of data there are, n times the number of variables that are not excluded."""
         return self.residual.n * self.problem.n_variables
 
     def _best_support(self, r: Array, a: float, k: int) -> Index:
+        """Return the support of k variables that is best for r = Z'x/s2 and a."""
         return chosen_support(self.prior, self.problem.supports.within(k), r, a)
 
     def em(
@@ -377,8 +417,11 @@ class Search:
         product: Callable[[Array], Array] | None = None,
         signed: Supports | None = None,
     ) -> ExpectationMaximization:
-        """Of the variables of a prior, with this product in place of Z'Z on all."""
-        exact = math.sqrt(eps_of(self.problem.operator.dtype))  # differences below are rounding
+        """Return an EM iteration on the variables of `prior`, orthogonal to Q.
+
+        `product` multiplies by Z'Z between these variables; default, Z'Z itself. `signed` has their signs.
+        """
+        exact = math.sqrt(eps_of(self.problem.operator.dtype))  # smaller differences are rounding
         kind = ExpectationMaximization
         if signed is not None:
             kind, prior = WithinSigns, Diagonal(prior.diagonal)
@@ -386,19 +429,24 @@ class Search:
         return kind(product, self.residual.square, self.entries, prior, Q, exact, signed)
 
     def start(self) -> Array:
-        """Steps of power iteration with Z'Z from a random vector; one beside directions that are near."""
+        """Return a start: a random vector after a few steps of power iteration with Z'Z.
+
+        One step is enough if directions near the component are known.
+        """
         v = np.random.default_rng(self.seed).standard_normal(self.problem.p)
         for _ in range(1 if self.residual.near.size else 4):
             v = self.residual.apply(v / np.linalg.norm(v))
         return v
 
     def on_all(self, Q: Array) -> Component:
-        """A component on all variables, orthogonal to Q."""
+        """Find a component on all variables, orthogonal to Q."""
         residual, U = self.residual, self.residual.U
         prior = self.prior.rotated if U is not None and isinstance(self.prior, Spectral) else self.prior
         em = self.em(prior, Q)
         if Q.shape[1] and em.U is None:
             em.product = lambda v: project_out(residual.product(v), Q)
+        # Without structure, the leading eigenvector is the mean; else what was near the last component may
+        # help
         v = residual.leading() if isinstance(self.prior, Isotropic) else None
         if v is None:
             em.take(residual.near)
@@ -412,7 +460,7 @@ class Search:
         return replace(found, m=m, free_energy=found.free_energy + em.constant())
 
     def _shifted(self, prior: PriorMatrix | Diagonal) -> ShiftedInverse | None:
-        """Of data in memory, of which a matrix of eigenvectors has room."""
+        """Return shifted inverses for `correct`, for data in memory that are small enough; else None."""
         op = self.residual.op
         order = min(op.p, op.p if op.symmetric_form else op.n)
         if not op.in_memory or isinstance(prior, Isotropic | Spectral):
@@ -422,7 +470,12 @@ class Search:
         return ShiftedInverse(order, self.residual.whole_factor, prior.solve)
 
     def on_support(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
-        """The better of two: from the support of truncated power, and from that of EM on all variables."""
+        """Find a component of k variables: EM from two supports, of which the better result is returned.
+
+        One support is the one that truncated power finds (if `state` is given), the other fits best to EM on
+        all variables. With signs, both r and -r give a support. `constrained`: orthogonal to the earlier
+        components.
+        """
         supports: list[Index] = []
         if state is not None:
             solver = TruncatedPower.from_record(self.problem)
@@ -445,9 +498,10 @@ class Search:
         return replace(best, free_energy=best.free_energy + constant)
 
     def gain(self, new: Component, k: int) -> float:
-        """Over noise alone, less log(p)/2 for each weight of a sample, as the weights are maximized.
+        """Return by how much F exceeds that of noise alone, less what the choices cost.
 
-        Of k variables or groups alone, these are one of so many choices.
+        The weights are maximized, so each costs log(p)/2. The support of k variables or groups is one of
+        many, so it costs the logarithm of their number.
         """
         choices = log_supports(self.problem.supports, np.flatnonzero(new.m), k)
         noise = self.residual.square / self.entries
@@ -460,10 +514,12 @@ class Search:
         )
 
     def _em_on_support(self, S: Index, k: int, constrained: bool) -> tuple[Component, float] | None:
-        """EM on a support, which changes as long as that raises F, and the constant of F on the last.
+        """Run EM on a support, and change it as long as that raises F; return the component and F's constant.
 
-        The next support is that of r = Z'x/s2, or of a point beyond r, seen from the r before: twice as far
-        each time that raises F, and not at all once it does not. EM is exact where no support is better.
+        The next support is the best for r = Z'x/s2 or for a point beyond it, r + reach (r - before), where
+        `before` is the r of the support before. The reach doubles each time F rises, and is 0 once F does
+        not. The search ends where no other support is better at reach 0. The tolerance is loose at first, and
+        that of the caller on the last support.
         """
         path: list[Array] = []
         best: OnSupport | None = None
@@ -473,6 +529,7 @@ class Search:
             new = self._em_within(S, start, constrained, tol)
             if new is None:
                 break
+            # Keep the support if F has risen, and go further in the same direction
             plain = reach == 0
             energies = new.found.free_energy
             if best is None or energies[-1] > path[-1][-1]:
@@ -481,6 +538,7 @@ class Search:
                 before, best = new.r if best is None else best.r, new
             else:
                 reach = 0.0
+            # The next support; if none differs, the same one with the final tolerance
             S = self._best_support(best.r + reach * (best.r - before), best.a, k)
             if reach > 0 and np.array_equal(S, best.S):
                 reach, S = 0.0, self._best_support(best.r, best.a, k)
@@ -495,16 +553,21 @@ class Search:
         return replace(best.found, free_energy=np.concatenate(path)), best.em.constant()
 
     def _em_within(self, S: Index, start: Array, constrained: bool, tol: float) -> OnSupport | None:
-        """EM on one support; from the leading eigenvector where the start is empty."""
+        """Run EM on the support S, from `start`, or from the leading eigenvector if `start` is empty.
+
+        Returns None if no loading on S is orthogonal to the earlier ones, or if nothing is left of its
+        variables.
+        """
         Q = np.zeros((len(S), 0))
         if constrained and self.residual.M.shape[1]:
             Q = column_span(self.residual.M[S])
             if Q.shape[1] >= len(S):
                 return None
+        # Z'Z on S, by a factor if that is smaller
         Y = self.residual.factor(S)
         if Y is None:
             G = self.residual.submatrix(S)
-            if not G.any():  # nothing is left of variables that must be in it
+            if not G.any():  # nothing is left of variables that must be included
                 return None
             product: Callable[[Array], Array] = G.dot
             start = start if len(start) else _leading(G)
@@ -522,11 +585,12 @@ class Search:
 
 
 def regressors(means: Array, traces: Array, deflation: str) -> Array:
-    """b_t with x_t = T b_t."""
+    """Return B with X = T B, the weights of all components, given their posterior means and Tr S."""
     G = means.T @ means
     if deflation not in ("joint", "naive"):
         Q = orthonormal(means)
         return Q * np.sum(Q * means, axis=0) / (G.diagonal() + traces)
-    # naive, each energy times b_t is what the earlier x_s b_s leave of a mean
+    # Joint: B (M'M + D) = M, where D has the traces d_t. Naive: (m_t'm_t + d_t) b_t is m_t less the sum of
+    # (m_s'm_t) b_s over s < t, a triangular system
     system = np.diag(traces) + (G if deflation == "joint" else np.triu(G))
     return np.asarray(np.linalg.solve(system.T, means.T).T)

@@ -1,4 +1,8 @@
-"""What is fitted for each value of the sparsity: to all the data, to folds and to permutations."""
+"""Fits of a model at each value of its sparsity: to all the data, to folds and to permutations.
+
+A `Plan` knows how to fit; it makes paths, scores of left-out entries and shares of permuted data from these
+fits.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +38,16 @@ Notify = Callable[[Any], object]
 
 
 def plan_of(X: Any, model: Model, grid: Any, rng: Any) -> Plan:
-    """What to fit of this model."""
+    """Return the plan for a model and the values of its sparsity in `grid`."""
     return (SearchPlan if model.name == "sparse_pca" else FitPlan)(X, model, grid, rng)
 
 
 class Plan:
-    """What to fit, for any rows: values of the sparsity, from the sparsest to the densest.
+    """What to fit at each value of the sparsity, from the sparsest to the densest, for any rows.
 
-    Where grids differ by component, `begin` says whose values are tried; those of `earlier` ones are chosen.
+    If each component has a grid of its own, `begin` sets the component whose values are tried; `earlier` has
+    the positions of the values chosen for the components before it. With `counting` the number of components
+    is to be chosen: there is one value, and what counts is the first 0, 1, ..., r components.
     """
 
     problem: Problem
@@ -62,30 +68,32 @@ class Plan:
         self.parameter, self.values, self.grids = grid_of(model, grid, X)
 
     def begin(self, earlier: tuple[int, ...]) -> None:
-        """Try the values of the next component, where those of these indices are chosen for earlier ones."""
+        """Try the values of the next component, given the positions of the values chosen for earlier ones."""
         assert self.grids is not None
         self.earlier, self.r, self.values = earlier, len(earlier) + 1, self.grids[len(earlier)]
 
     def model_of(self, i: int) -> Model:
-        """The model at the i-th value, of all components or of each."""
+        """Return the model at the i-th value."""
         value = self.values[i].item()
         if self.grids is not None:
             value = [*(grid[k].item() for grid, k in zip(self.grids, self.earlier, strict=False)), value]
         return self.model.having(**{self.parameter: value}).of(self.r)
 
     def searched(self, X: Any, report: Report) -> tuple[Problem, list[list[Solution]]]:
-        """Other rows, and their components at each value."""
+        """Return other rows as a problem, and the components found in them at each value."""
         raise NotImplementedError
 
     def fitted(self, hook: Notify) -> tuple[Any, ...]:
-        """The results of all the data at each value."""
+        """Return the results for all the data, one for each value; `hook` is told each value, and True from
+        it ends the path.
+        """
         raise NotImplementedError
 
     def warn(self, results: Sequence[Any]) -> None:
-        """Warn of what the fits to all the data did not reach, unless each has by itself."""
+        """Warn of what the fits to all the data did not reach, unless these fits have warned."""
 
     def path(self, hook: Notify) -> SparsityPath:
-        """Of all the data."""
+        """Return the path of all the data: what each value explains, and the index of sparseness."""
         results = self.fitted(hook)
         problem, m, r = self.problem, len(results), self.r
         cardinality, shares = np.zeros((m, r), np.intp), np.zeros((m, r))
@@ -106,12 +114,16 @@ class Plan:
     def cross_validated(
         self, n_folds: int, n_repeats: int, threads: int, hook: Notify, full: Sequence[AnyArray] | None = None
     ) -> Array:
-        """Scores (folds, m) of left-out entries; where components are counted, of the first 0, 1, ..., r.
+        """Return a score for each fold and each value, from fits to the rows outside of the fold.
 
-        With the loadings of all rows at each value, correlations of scores instead, as `_agreement` says.
+        The score is the share of the variance of left-out entries that is predicted, as explained below. If
+        components are counted, the second axis has the scores of the first 0, 1, ..., r components. With
+        `full`, the loadings of all rows at each value, the score is how well the scores of the fold by these
+        loadings and by those of the fit agree: the mean magnitude of their correlations.
         """
         X, by_blocks = plain_rows(self.X), is_row_blocks(self.X)
         n = X.shape[0]
+        # Folds
         folds = []
         for repeat in range(n_repeats):
             order = np.random.default_rng([self.seed, repeat]).permutation(n)
@@ -121,6 +133,7 @@ class Plan:
             raise ValueError(
                 f"n_components must be at most {fewest}, the rows outside of a fold, not {self.r}"
             )
+        # Each column needs an entry outside of each fold
         if isinstance(X, np.ndarray) and np.isnan(X).any():
             for fold in folds:
                 empty = np.isnan(np.delete(X, fold, axis=0)).all(axis=0)
@@ -129,6 +142,7 @@ class Plan:
                     raise ValueError(f"column {j} of X has entries other than NaN in one fold only")
 
         def score(fold: Index, report: Report) -> list[float]:
+            """Return the scores of one fold."""
             rows = np.delete(np.arange(n), fold)
             problem, solutions = self.searched(X.taken(rows) if by_blocks else X[rows], report)
             own = X.taken(fold) if by_blocks else X[fold]
@@ -145,7 +159,11 @@ class Plan:
         return np.array(in_threads(score, folds, threads, hook))
 
     def permuted(self, count: int, threads: int, hook: Notify) -> Array:
-        """Shares (1 + count, m, r), or (1 + count, r) of counted components: as X is, then permuted."""
+        """Return the share of the variance of each component, in X and in `count` permutations of X.
+
+        The shape is (1 + count, m, r) for m values, or (1 + count, r) if components are counted; the first
+        row is X itself. A permutation shuffles each column by itself.
+        """
         X = plain_rows(self.X)
         definition = DEFINITIONS[SOLVERS[self.method].objective] if self.method in SOLVERS else "cumulative"
 
@@ -153,7 +171,7 @@ class Plan:
             rows = permuted_columns(X, np.random.default_rng([self.seed, 1, i])) if i else X
             problem, solutions = self.searched(rows, report)
             problem, total = problem.unscreened(), problem.trace
-            out = np.zeros((len(solutions), self.r))  # additional ones; 0 where no component was left
+            out = np.zeros((len(solutions), self.r))  # 0 where no component was left
             for row, components in zip(out, solutions, strict=True):
                 variances = operator_variances(problem, loadings_of(problem, components), definition)
                 row[: len(components)] = variances / total if total > 0 else 0.0
@@ -163,9 +181,10 @@ class Plan:
 
 
 class SearchPlan(Plan):
-    """Of `sparse_pca`: one problem for all values, and the components of one value are starts for the next.
+    """The plan for `sparse_pca`: one problem for all values, and each value starts from the components of the
+    last.
 
-    Where components are to be counted, there are no values but the sparsity of the model.
+    If components are counted, the only value is the sparsity of the model.
     """
 
     counting: bool
@@ -197,6 +216,7 @@ class SearchPlan(Plan):
         self.solutions: list[list[Solution]] = []
 
     def begin(self, earlier: tuple[int, ...]) -> None:
+        """Also fix the sparsities of the earlier components."""
         super().begin(earlier)
         t = len(earlier)
         chosen = tuple(self.checked[i].sparsity[s] for s, i in enumerate(earlier))
@@ -211,26 +231,32 @@ class SearchPlan(Plan):
     def search_values(
         self, problem: Problem, hook: Notify, report: Report | None = None
     ) -> list[list[Solution]]:
-        """The components of each value, from the densest value to the sparsest.
+        """Return the components at each value, searched from the densest value to the sparsest.
 
-        The solution of one value is a start for the next. Where the first component of a denser value then
-        explains less than that of a sparser one, or all refined ones do, it is searched for again from there.
+        The solution at one value is a start for the next. If the first component at a denser value then
+        explains less than at the sparser one before it (if refined: all together), it is searched for again
+        from there. `report` is set for other rows than all the data; their solutions are not kept.
         """
         tell = Hook(None if report is None else lambda progress: report())
         solutions: list[list[Solution]] = [[] for _ in self.requests]
         ended = False
 
         def solve_at(i: int, near: Sequence[Solution]) -> list[Solution]:
+            """Return the components at the i-th value; those of earlier components are the same at all
+            values.
+            """
             request = self.requests[i]
             known = [] if request.attempts else list(near[: len(self.earlier)])  # the same for all values
             return search(problem, self.solver, request, known, self.r, tell, near)
 
+        # From the densest to the sparsest
         for i in range(len(solutions) - 1, -1, -1):
             solutions[i] = solve_at(i, solutions[i + 1] if i + 1 < len(solutions) else ())
             if hook(self.values[i].item()) is True:
                 self.values, self.requests = self.values[i:], self.requests[i:]
                 solutions, ended = solutions[i:], True
                 break
+        # And back, where a denser value explains less
         for i in range(1, len(solutions)) if self.parameter != "penalty" and not ended else ():
             sparser, denser = solutions[i - 1], solutions[i]
             if self.requests[i].attempts and len(sparser) == self.r > 1:
@@ -250,6 +276,7 @@ class SearchPlan(Plan):
 
     @quiet()
     def result(self, solutions: list[Solution], request: Request) -> SparsePCAResult:
+        """Return the result for all the data at one value."""
         return components_result(self.problem, solutions, request)
 
     def warn(self, results: Sequence[SparsePCAResult]) -> None:
@@ -273,7 +300,7 @@ class SearchPlan(Plan):
 
 
 class FitPlan(Plan):
-    """Of any other function: a fit for each value, and for each fold and permutation."""
+    """The plan for any other function, which is called at each value, for each fold and each permutation."""
 
     seed: int
     method: str
@@ -284,7 +311,7 @@ class FitPlan(Plan):
         self.seed, self.method = as_seed(rng), model.name
         super().__init__(X, model.seeded(None if rng is None else self.seed), grid)
         center, scale = model.said("center", True), model.said("scale", False)
-        if center is None:  # `sca` centers, but for a graph scaled by degrees
+        if center is None:  # `sca` centers, unless it scales a graph by degrees
             center = not isinstance(scale, str)
         self.treatment: dict[str, Any] = {"center": center, "scale": scale}
         self.weight: Any | None = model.keywords.get("sample_weight")
@@ -319,13 +346,15 @@ class FitPlan(Plan):
 
 
 def _rows_of(grids: list[AnyArray]) -> list[list[Any]]:
-    """All values of all grids, one of each component in a row."""
+    """Return one row for each position in the grids, with one value for each component; shorter grids repeat
+    their last.
+    """
     longest = max(len(grid) for grid in grids)
     return [[grid[min(i, len(grid) - 1)].item() for grid in grids] for i in range(longest)]
 
 
 def _solutions(loadings: AnyArray, problem: Problem) -> list[Solution]:
-    """The loadings of unit length, but for those without nonzeros."""
+    """Return the loadings, at unit length, as solutions; those that are zero are left out."""
     unit = unit_columns(np.asarray(loadings, np.float64)).astype(problem.operator.dtype)
     return [Solution(*x, 0.0, 0, True) for x in nonzeros_of(unit) if len(x[0])]
 
@@ -344,20 +373,25 @@ def _solutions(loadings: AnyArray, problem: Problem) -> list[Solution]:
 
 @record
 class _Units:
-    """Centering and scaling of entries, and a power of two that multiplies them then."""
+    """How entries are centered and scaled: (entry - mean)/scale, times a power of two against overflow."""
 
     mean: Array
     scale: Array
     exponent: int = 0
 
     def of(self, entries: AnyArray, columns: Any) -> Array:
+        """Return the entries of these columns, centered and scaled."""
         with beyond_range():
             return np.ldexp((entries - self.mean[columns]) / self.scale[columns], self.exponent)
 
     def parts(self, rows: Any) -> Iterator[Array]:
-        """All entries, a few columns at a time."""
+        """Yield all entries of the rows, centered and scaled, a few columns at a time.
+
+        For a sparse matrix these are the stored entries and, for each column, one number whose square is the
+        sum of squares of all entries that are not stored.
+        """
         m, p = rows.shape
-        if is_sparse(rows):  # what is not stored is -mean
+        if is_sparse(rows):  # what is not stored is 0, so -mean after centering
             rows = rows.tocsc()
             columns = np.repeat(np.arange(p), np.diff(rows.indptr))
             yield self.of(rows.data, columns)
@@ -368,43 +402,47 @@ class _Units:
 
 
 def _largest(rows: Any, units: _Units) -> float:
+    """Return the largest magnitude of the rows in these units."""
     return max(float(np.fmax.reduce(np.abs(part), None, initial=0)) for part in units.parts(rows))
 
 
 def _sum_of_squares(rows: Any, units: _Units) -> float:
+    """Return the sum of squares of the rows in these units."""
     return sum(float(np.nansum(part**2)) for part in units.parts(rows))
 
 
 def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) -> float:
-    """The sum of squares of the variables with loadings, less that of the prediction errors."""
+    """Return the sum of squares of the variables with loadings, less that of the errors of prediction."""
     parts = _dense_parts(rows, units, used, len(used) * W.shape[1] + W.shape[1] ** 2)
     return sum(float(np.nansum(Y**2)) - left_out_error(Y, W, noise) for Y in parts)
 
 
 def _dense_parts(rows: Any, units: _Units, used: Index, entries: int) -> Iterator[Array]:
-    """These columns of a few rows at a time, for work on so many entries a row."""
+    """Yield these columns of a few rows at a time, if the work needs so many entries for each row."""
     for part in slices(rows.shape[0], entries, HELD_OUT_ENTRIES):
         yield units.of(as_dense(rows[part][:, used]), used)
 
 
 def _agreement(U: Array, V: Array, r: int) -> Array:
-    """Magnitudes of the correlations of two rows of scores; 0 where one is constant or there is none."""
+    """Return the magnitudes of the correlations of the r columns of scores U and V; 0 if one is constant or
+    missing.
+    """
     out, t = np.zeros(r), min(U.shape[1], V.shape[1])
-    U, V = (columns_near_one(W[:, :t] - W[0, :t]) for W in (U, V))  # so that constants are zeros exactly
+    U, V = (columns_near_one(W[:, :t] - W[0, :t]) for W in (U, V))  # so that constants become exact zeros
     U, V = (unit_columns(W - W.mean(axis=0)) for W in (U, V))
     out[:t] = np.abs((U * V).sum(axis=0))
     return out
 
 
 class _HeldOutRows:
-    """Rows outside of a fit, centered and scaled by its means and deviations, times a power of two."""
+    """The rows of a fold, centered and scaled by the means and deviations of the fit, and a power of 2."""
 
     def __init__(self, rows: Any, problem: Problem):
         self.rows, self.problem = rows, problem
         mean, scale = np.zeros(problem.p), np.ones(problem.p)
         if problem.mean is not None:
             mean = problem.mean.astype(np.float64)
-        if problem.scale is not None:  # where the fit saw no variance there is no unit
+        if problem.scale is not None:  # no unit where the fit saw no variance
             scale = np.where(problem.variances > 0, problem.scale, np.inf)
         self.units: _Units = _Units(mean, scale)
         largest = max(self._per_block(_largest))
@@ -414,17 +452,17 @@ class _HeldOutRows:
         self.total: float = sum(self._per_block(_sum_of_squares))
 
     def _per_block(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """The results of a task for all rows, or for each block of them."""
+        """Return the results of a task for all rows or, for row blocks, for each block."""
         if is_row_blocks(self.rows):
             return list(self.rows.results(task, self.units, *arguments))
         return [task(self.rows, self.units, *arguments)]
 
     def scores(self, V: AnyArray) -> Array:
-        """Of each row, by these loadings; missing entries count as the mean."""
+        """Return the scores of the rows by loadings V; missing entries count as the mean."""
         return row_scores(self.rows, V.astype(np.float64), self.units.mean, self.units.scale, missing=True)
 
     def score(self, solutions: list[Solution]) -> float:
-        """The share of the sum of squares that is predicted."""
+        """Return the share of the sum of squares that the components predict."""
         problem = self.problem
         if not solutions or not self.total > 0:
             return 0.0
@@ -436,7 +474,7 @@ class _HeldOutRows:
 
 
 def _roots_and_noise(problem: Problem, V: AnyArray) -> tuple[Array, float]:
-    """The factors of the columns in W = V diag(root), and s2, which is never quite 0."""
+    """Return the factors of the columns in W = V diag(root), and s2, which is kept above 0."""
     variances, total = operator_variances(problem, V, "cumulative"), problem.trace
     left = max(total - float(variances.sum()), 0.0) / max(problem.p - V.shape[1], 1)
     noise = max(left, 1e-10 * total / problem.p)
@@ -444,13 +482,18 @@ def _roots_and_noise(problem: Problem, V: AnyArray) -> tuple[Array, float]:
 
 
 def left_out_error(Y: Array, W: Array, noise: float) -> float:
-    """Sum of squared errors of each entry of Y, predicted from the others of its row, but for NaN entries."""
+    """Return the sum of squared errors when each entry of Y is predicted from the others of its row.
+
+    NaN entries are neither predicted nor used.
+    """
+    # M = W'W of the observed variables of each row: one matrix for all rows if none is missing
     observed = ~np.isnan(Y)
     M = (W.T @ W)[None]
     if not observed.all():
         Y = np.where(observed, Y, 0)
         products = W[:, :, None] * W[:, None, :]
         M = np.tensordot(observed.astype(np.float64), products, 1)
+    # e_j/(1 - h_j)
     inverse = np.linalg.inv(M + noise * np.eye(W.shape[1]))
     scores = ((Y @ W)[:, None, :] @ inverse)[:, 0]
     leverage = ((W @ inverse) * W).sum(axis=-1)
@@ -466,7 +509,10 @@ def left_out_error(Y: Array, W: Array, noise: float) -> float:
 
 
 def schwarz_criterion(problem: Problem, V: AnyArray) -> float:
-    """The log-likelihood of loadings of data, less `log(n)/2` for each nonzero and for s2, over n."""
+    """Return the Bayesian information criterion of loadings, per sample and so that larger is better.
+
+    It is the log-likelihood, less `log(n)/2` for each nonzero and for s2, over n.
+    """
     assert problem.n_samples is not None
     n, p, r, total = problem.n_samples, problem.p, V.shape[1], problem.trace
     if not total > 0:

@@ -1,7 +1,7 @@
-"""Samples drawn again from the rows, and the sparse components of each.
+"""Samples drawn again from the rows, and the sparse components of each resample.
 
-A resample is a vector of weights, how often each row was drawn, so that no rows are copied. Each has a
-seed of its own: which thread works on it does not matter.
+A resample is a vector of weights, which say how often each row was drawn, so no rows are copied. Each
+resample has a seed of its own, so the result does not depend on which thread works on it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ from .model import Model, plain_rows
 
 @record
 class Moments:
-    """Of the columns of F in each resample of a batch; `scale` divides them, `factor` multiplies A_w."""
+    """The moments of the columns of F in each resample of a batch.
+
+    Columns are divided by `scale`, and A_w is multiplied by `factor`.
+    """
 
     weights: Array
     total: Array
@@ -78,16 +81,16 @@ class _Resample:
         self.candidates = candidates
         self.found: list[Solution] = []
         self.columns: AnyArray = np.zeros((0, 0))  # of F, one per row
-        self.inside: Any = None  # the problem of the candidates alone
-        self.loadings: AnyArray = np.zeros((0, 0))  # of these
-        self.vectors: list[Array] = []  # y of each component, of the candidates
-        self.levels: list[float] = []
-        self.kept = 0  # components before which no variable enters
+        self.inside: Any = None  # the problem between the candidates
+        self.loadings: AnyArray = np.zeros((0, 0))  # rows are the candidates
+        self.vectors: list[Array] = []  # y of each component, on the candidates
+        self.levels: list[float] = []  # what |A_t x_t| must exceed to enter each component
+        self.kept = 0  # this many first components are final: no variable enters
 
 
 @dataclass(eq=False)
 class CandidateRefits:
-    """Resamples of one problem, each searched from the components of all the data."""
+    """The search of resamples among candidates, from the components of all the data (`found`)."""
 
     problem: Problem
     solver: Any
@@ -106,7 +109,7 @@ class CandidateRefits:
 
     @staticmethod
     def serves(problem: Problem, request: Request, X: Any) -> bool:
-        """Whether the search is one that can be checked so, of dense data for which it pays."""
+        """Whether this search can be checked in this way and is faster, for the options and data at hand."""
         plain = (
             isinstance(request.method, TPower)
             and request.deflation is PROJECTION
@@ -121,7 +124,11 @@ class CandidateRefits:
         return plain and dense and problem.cost >= WORKING_SET_COST
 
     def of(self, weights: Array, report: Report) -> list[tuple[list[Solution], Array] | None]:
-        """Components and shares of the variance of each resample; None where the search does not settle."""
+        """Return the components of each resample and the shares that they explain.
+
+        `weights` has one row for each resample. The entry of a resample is None if its search has not ended
+        after a number of rounds.
+        """
         moments = self._moments(weights)
         resamples = [_Resample(self._candidates(variance)) for variance in moments.variance]
         out: list[tuple[list[Solution], Array] | None] = [None] * len(weights)
@@ -141,12 +148,14 @@ class CandidateRefits:
         return out
 
     def _candidates(self, variance: Array) -> Index:
-        """What begins all resamples, and the variables of largest variance in one."""
+        """Return the variables to begin with: those for all resamples, and those of largest variance in this
+        one.
+        """
         count = min(RESAMPLE_CANDIDATES * max(self.request.cardinality), len(variance))
         return union(self.begin, _core.select_largest(np.ascontiguousarray(variance), count))
 
     def _moments(self, weights: Array) -> Moments:
-        """One pass over the columns of F."""
+        """Compute the moments of all columns in each resample, in one pass over the columns of F."""
         operator, m = self.problem.operator, len(weights)
         mean, square = np.empty((m, operator.p)), np.empty((m, operator.p))
         for index in self._chunks(operator.p):
@@ -158,10 +167,12 @@ class CandidateRefits:
         spread = square
         if self.recenter:
             lost = operator.n * EPS * square
+            # Sums of squares about the mean of the resample
             spread = square - total[:, None] * mean**2
             spread[spread <= lost] = 0  # constant in the resample
         factor = operator.factor * (operator.n - 1) / (total - 1)
         spread *= factor[:, None]
+        # Correlations: each column by its deviation in the resample
         scale = np.ones(1)
         if self.rescale:
             scale = np.sqrt(spread)
@@ -170,7 +181,7 @@ class CandidateRefits:
         return Moments(weights, total, factor, mean, spread, np.broadcast_to(scale, mean.shape))
 
     def _columns(self, candidates: Index) -> AnyArray:
-        """Of F, one per row."""
+        """Return the columns of F of the candidates, as rows; most of them are known."""
         if len(candidates) == len(self.begin):
             return self.columns
         new = np.ones(len(candidates), bool)
@@ -182,7 +193,10 @@ class CandidateRefits:
         return out
 
     def _products(self, U: AnyArray, variables: Index) -> AnyArray:
-        """A's `F'u` of each row of U, of many by matrix products: those pay for copies of the columns."""
+        """Return `F'u`, in the units of A, for each row u of U and these variables.
+
+        Many rows are multiplied as a matrix, which pays for a copy of the columns.
+        """
         operator = self.problem.operator
         if len(U) < RESAMPLE_PRODUCTS and 2 * len(variables) > operator.p:
             return operator.backward_block(np.asfortranarray(U.T)).T[:, variables]
@@ -193,11 +207,15 @@ class CandidateRefits:
         return out
 
     def _chunks(self, count: int) -> list[Index]:
+        """Return positions in parts, so that a part of the columns of F is small."""
         parts = slices(count, self.problem.operator.n, RESAMPLE_CHUNK)
         return [np.arange(part.start, part.stop) for part in parts]
 
     def _search(self, resample: _Resample, i: int, moments: Moments) -> bool:
-        """The components among the candidates; False where there are fewer than of all the data."""
+        """Find the components of the i-th resample among its candidates; False if there are fewer than for
+        all the data.
+        """
+        # A_w between the candidates
         index, problem = resample.candidates, self.problem
         w, scale = moments.weights[i], moments.scale[i, index]
         rows, columns = np.flatnonzero(w), self._columns(index)
@@ -215,6 +233,7 @@ class CandidateRefits:
             A[constant] = A[:, constant] = 0
         np.fill_diagonal(A, diagonal)
         A = A.astype(problem.operator.dtype, copy=False)
+        # Its components, and y = P_1 ... P_(t-1) x_t for the check of all variables
         inside = replaced(
             problem, operator=_core.dense(A, True), n_samples=None, diagonal=diagonal,
             moment=diagonal, mean=None, scale=None, names=None, cost=A.size, weight=None, row_weight=None,
@@ -231,9 +250,10 @@ class CandidateRefits:
         return True
 
     def _in_turn(self, resample: _Resample, inside: Problem) -> bool:
-        """Components of the candidates from the first that may change on; False if there are too few.
+        """Find one component after another among the candidates; False if there are too few.
 
-        The first time each is sought from that of all the data and by a race, then from the last.
+        The first `kept` are final. In the first round each search starts from the component of all the data
+        and from single variables, in later rounds from the component of the last round.
         """
         state, solver = DeflatedOperator.from_problem(inside), self.solver
         near = resample.found
@@ -259,10 +279,14 @@ class CandidateRefits:
         return True
 
     def _let_enter(self, resamples: list[_Resample], searched: list[int], moments: Moments) -> list[int]:
-        """Ask all variables, for all of these resamples at once; which of them have more candidates now."""
+        """Let variables outside of the candidates enter; return the resamples that must be searched again.
+
+        All variables are checked for all resamples at once.
+        """
         if not searched:
             return []
         operator = self.problem.operator
+        # |A_t x_t| at the variables that may enter
         variables, products = self._outside([(i, resamples[i]) for i in searched], moments)
         slack = 1 + 64 * eps_of(operator.dtype)
         pending, row = [], 0
@@ -274,6 +298,7 @@ class CandidateRefits:
             entrants: list[Index] = []
             known = place[resample.candidates]
             known = known[known >= 0]
+            # The largest ones that exceed the level of a component
             for t, x in enumerate(resample.found[first:], first):
                 value = products[row]
                 if self.rescale:
@@ -287,6 +312,7 @@ class CandidateRefits:
                 most = WORKING_SET_ENTRANTS * len(x.index)
                 if len(above):
                     entrants.append(variables[above[descending(value[above])[:most]]])
+            # They become candidates
             if entrants:
                 resample.candidates = union(resample.candidates, *entrants)
                 index = resample.candidates
@@ -295,8 +321,11 @@ class CandidateRefits:
         return pending
 
     def _outside(self, searched: list[tuple[int, _Resample]], moments: Moments) -> tuple[Index, AnyArray]:
-        """The variables that might enter a resample, and the magnitudes of their products, a row for each
-        component that may change."""
+        """Return the variables that might enter a resample, and the magnitudes of their products.
+
+        The products have one row for each component that is not final. Variable j cannot enter if its bound
+        (A_w)_jj y'A_w y is below the square of the level.
+        """
         operator, tiny = self.problem.operator, TINY
         few = 1 + math.sqrt(eps_of(operator.dtype))
         U: list[Array] = []
@@ -316,7 +345,7 @@ class CandidateRefits:
 
 
 def _through(V: Array, x: Array) -> Array:
-    """P_1 ... P_t x for the columns of V."""
+    """Return P_1 ... P_t x, where P_s is the projection away from the s-th column of V."""
     for v in V.T[::-1]:
         x = x - v * (v @ x)
     return x
@@ -327,16 +356,21 @@ Sparse = tuple[Index, Array]
 
 @record
 class Refit:
-    """Components of one resample: variables and entries of each, and shares of its variance if known."""
+    """The components of one resample.
+
+    Each is a pair of variables and entries. `shares` has the share of the variance that each explains, if it
+    is known.
+    """
 
     components: list[Sparse]
     shares: Array | None
 
 
 def drawn_weights(n: int, resampling: str, seed: int, labels: Index | None) -> Callable[[int], Array]:
-    """The weights of the i-th resample, drawn within each label where there are some.
+    """Return a function of i that gives the weights of the i-th resample.
 
-    Half-samples have floor(m/2) of m rows; of complementary pairs the two of a pair share none.
+    With `labels` rows are drawn within each label. A half-sample has floor(m/2) of m rows; the two of a
+    complementary pair have no row in common.
     """
     parts = [np.arange(n)]
     if labels is not None:
@@ -359,16 +393,20 @@ def drawn_weights(n: int, resampling: str, seed: int, labels: Index | None) -> C
 
 
 class Refits(ABC):
-    """The components of all the data, `result`, and those of resamples."""
+    """The components of all the data (`result`) and of resamples; a subclass for each kind of model.
+
+    `batch` resamples are fitted at a time.
+    """
 
     result: Any
     batch = 1
 
     @abstractmethod
     def of(self, weights: Array, report: Report) -> list[Refit]:
-        """Of resamples, one per row."""
+        """Return the components of resamples, whose weights are the rows of `weights`."""
 
     def loadings(self, result: Any) -> AnyArray:
+        """Return the loadings of a result."""
         return np.asarray(result.loadings)
 
     def reference(self) -> Array:
@@ -376,17 +414,19 @@ class Refits(ABC):
         return self.loadings(self.result).astype(np.float64, copy=False)
 
     def refit(self, result: Any) -> Refit:
+        """Return a result as the components of a resample."""
         shares = getattr(result, "explained_variance_ratio", None)
         shares = None if shares is None else np.asarray(shares, np.float64)
         return Refit(nonzeros_of(self.loadings(result).astype(np.float64, copy=False)), shares)
 
     def names(self) -> Names:
+        """Return the names of the rows of the loadings."""
         names: Names = self.result.names
         return names
 
 
 class ComponentRefits(Refits):
-    """Of `sparse_pca`."""
+    """Resamples of `sparse_pca`; if `warm`, each search begins from the components of all the data."""
 
     solver: Any
     r: Any
@@ -421,7 +461,7 @@ class ComponentRefits(Refits):
         return out
 
     def _one(self, w: Array, report: Report) -> Refit:
-        """Searched among all variables."""
+        """Return the components of one resample, searched among all variables."""
         request = self.request.having(sample_weight=w)
         tell = check_callback(lambda progress: report())
         problem = formed(problem_of(self.X, request))
@@ -431,7 +471,7 @@ class ComponentRefits(Refits):
 
 
 class WeightedRefits(Refits):
-    """Of a function that takes `sample_weight`; where warm, also `start`, loadings to begin with."""
+    """Resamples of a function with `sample_weight`; if `warm`, each begins from loadings of all the data."""
 
     data: tuple[Any, ...]
     model: Model
@@ -447,12 +487,14 @@ class WeightedRefits(Refits):
         return [self.refit(self.weighted(w, lambda progress: report())) for w in weights]
 
     def weighted(self, w: Array, tell: Callable[[Any], object]) -> Any:
-        """The result of rows of these weights."""
+        """Return the result for rows with these weights."""
         return self.model.fit(*self.data, sample_weight=w, callback=tell)
 
 
 class RowRefits(WeightedRefits):
-    """Of an estimator that knows no weights: it is fitted to the rows of a resample, as often as drawn."""
+    """Resamples of an estimator without weights: it is fitted to copies of the rows, as often as each was
+    drawn.
+    """
 
     def weighted(self, w: Array, tell: Callable[[Any], object]) -> Any:
         rows = np.repeat(np.arange(len(w)), w.astype(np.intp))
@@ -460,7 +502,7 @@ class RowRefits(WeightedRefits):
 
 
 class PairRefits(WeightedRefits):
-    """Of `sparse_cca`: the variables of X, and then those of Y."""
+    """Resamples of `sparse_cca`: loadings and names have the variables of X and then those of Y."""
 
     def loadings(self, result: Any) -> AnyArray:
         return np.concatenate([side.loadings for side in result._sides()])
