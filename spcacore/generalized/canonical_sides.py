@@ -47,14 +47,14 @@ Known = dict[str, Any] | None
 def one_of_each(
     value: Any, name: str, check: Callable[..., Any], sides: tuple[Side, Side]
 ) -> tuple[Any, Any]:
-    """One value for each side."""
+    """Return the values for X and for Y, checked; `value` may be one for both sides or a pair."""
     values = pair_of(value, name)
     checked = [check(v, f"{name} of {s.name}", s) for v, s in zip(values, sides, strict=True)]
     return checked[0], checked[1]
 
 
 def pair_of(value: Any, name: str) -> tuple[Any, Any]:
-    """What is given for X and for Y: one for both, or a pair."""
+    """Return a pair as it is, and a single value twice."""
     values = value if isinstance(value, (tuple, list, np.ndarray)) else (value, value)
     if len(values) != 2:
         raise ValueError(f"{name} must be one for both sides or a pair, for X and Y, not {value!r}")
@@ -62,12 +62,12 @@ def pair_of(value: Any, name: str) -> tuple[Any, Any]:
 
 
 def l1_bound_of(value: Any, name: str, side: Side) -> float:
-    """A bound on the l1 norm of the weights of a side."""
+    """Return a checked bound on the l1 norm of the weights of a side."""
     return check_l1_bound(value, name, side.p)
 
 
 def ridge_of(value: Any, name: str, _: Side) -> float:
-    """A multiple of the mean variance of a side."""
+    """Return a checked ridge, a multiple of the mean variance of a side."""
     return number(value, name, 0)
 
 
@@ -78,7 +78,7 @@ def correlation(a: Array, b: Array) -> float:
 
 
 def _in_words(call: Callable[[], Any], said: str, meant: str, count: int = 0) -> Any:
-    """With other words in the errors that are our own, not a source's."""
+    """Make a call, with other words in its errors; errors from the caller's own data stay as they are."""
     try:
         return call()
     except (TypeError, ValueError) as error:
@@ -88,19 +88,19 @@ def _in_words(call: Callable[[], Any], said: str, meant: str, count: int = 0) ->
 
 
 def speaking_of_y(call: Callable[[], Any]) -> Any:
-    """What is said of X is meant of Y."""
+    """Make a call, with Y in place of X in its errors."""
     return _in_words(call, r"(?<!\.)\bX\b", "Y")
 
 
 def named(side: str, call: Callable[[], Any]) -> Any:
-    """What is said of options of the variables is meant of those of a side."""
+    """Make a call, with the side in its errors about options of variables."""
     return _in_words(call, r"(?<!')\b(include|exclude|groups|signs)\b", rf"\1 of {side.upper()}", 1)
 
 
 def both_sides(
     X: Any, Y: Any, scale: bool, choices: tuple[Known, Known] = (None, None), sample_weight: Any = None
 ) -> tuple[Side, Side]:
-    """The sides; what is known of their variables are arguments of `Supports.checked`, or none."""
+    """Return the sides X and Y. `choices` has arguments of `Supports.checked` for each, or None."""
     Y, sample_weight = joined(X, Y, "Y"), joined(X, sample_weight, "sample_weight")
     if is_row_blocks(X) or is_row_blocks(Y):
         X, Y = _parted_alike(X, Y)
@@ -115,33 +115,35 @@ def both_sides(
 
 
 def _refuse_uneven(n: int, m: int) -> None:
+    """Raise ValueError unless both sides have the same number of rows."""
     if n != m:
         raise ValueError(f"X and Y must have the same number of rows, not {n} and {m}")
 
 
 def common_dtype(x: Side, y: Side) -> DType:
-    """float32 where both sides are."""
+    """Return float32 if both sides have it, else float64."""
     return np.dtype(np.float32 if x.dtype == y.dtype == np.float32 else np.float64)
 
 
 @record
 class Side:
-    """The products of Z with Z'Z the covariance: the columns, centered and scaled, over sqrt(n - 1).
+    """One side, as a matrix Z with Z'Z the covariance: columns centered, scaled and over sqrt(n - 1).
 
-    Rows are times the roots of their weights. `order` permutes them. Times `2**exponent`, columns are in the
-    caller's units.
+    Rows are multiplied by the square roots of their weights, and permuted by `order`. Columns are in units of
+    a power of two: times `2**exponent` they are in the caller's units.
     """
 
     problem: Problem
-    rows: Any  # the caller's
+    rows: Any  # as the caller gave them
     name: str
     order: Index | None = None
 
     @classmethod
     def of(cls, X: Any, scale: bool, name: str, choice: Known, sample_weight: Any) -> Side:
+        """Return the side of a matrix, with its means and deviations."""
         refuse_products(X, "X")
         rows = row_blocks(X).held() if is_row_blocks(X) else X
-        with quiet("scale=True leaves"):  # which is the default, and what is constant cannot correlate
+        with quiet("scale=True leaves"):  # scaling is the default, and a constant correlates with nothing
             problem = as_problem(rows, scale=scale, choice=choice, sample_weight=sample_weight)
         if not is_row_blocks(rows):
             problem = replace(problem, operator=_centered(rows, problem))
@@ -158,17 +160,18 @@ class Side:
         self.supports: Supports = problem.supports
 
     def permuted(self, order: Index) -> Side:
+        """Return the side with its rows in another order."""
         return replace(self, order=order)
 
     def matvec(self, v: Array) -> Array:
-        """Z v, of one vector or several."""
+        """Return Z v, for one vector or several."""
         op = self.problem.operator
         f = op.forward_block(v.reshape(self.p, -1)).astype(np.float64) / self.root
         f = f if self.order is None else f[self.order]
         return f if v.ndim > 1 else f[:, 0]
 
     def transpose_matvec(self, f: Array) -> Array:
-        """Z' f."""
+        """Return Z'f, for one vector or several."""
         op, g = self.problem.operator, f.reshape(self.n, -1)
         if self.order is not None:
             g = np.empty_like(g)
@@ -177,7 +180,9 @@ class Side:
         return v if f.ndim > 1 else v[:, 0]
 
     def metric(self, ridge: float) -> Form:
-        """The covariance, and a ridge times the mean variance of the variables that are not excluded."""
+        """Return B: the covariance, plus the ridge times the mean variance of the variables that are not
+        excluded.
+        """
         op: Any = self.problem.operator
         variances, kept = self.problem.variances, ~self.supports.excluded
         level = np.where(kept, ridge * float(variances[kept].mean()), 0.0)
@@ -186,16 +191,16 @@ class Side:
         return Form.of(symmetric_submatrix(op) if op.by_passes else op.gram(), level)
 
     def scores(self, loadings: AnyArray) -> Any:
-        """Of the rows that the side was made of."""
+        """Return the scores of the caller's rows."""
         return scores(self.rows, loadings, self.problem.mean, self.problem.scale)
 
     def count(self, value: Any, name: str) -> int:
-        """A cardinality, of variables or of groups."""
+        """Return a checked cardinality, of variables or of groups."""
         why = "" if self.supports.plain else self.supports.why()
         return integer(value, name, *self.supports.bounds, why)
 
     def cross(self, other: Side) -> Array | None:
-        """Z'Z of both sides, (p, q), in one pass over blocks of rows; None in memory."""
+        """Return Z_x'Z_y, (p, q), in one pass over the row blocks of both sides; None for data in memory."""
         x, y = self.rows, other.rows
         if not self.problem.operator.by_passes:
             return None
@@ -214,7 +219,9 @@ class Side:
 
 
 def _centered(X: Any, problem: Problem) -> Any:
-    """The operator of a copy of X from which means are taken where entries are stored, for their digits."""
+    """Return an operator of a copy of X, centered where entries are stored, so that large means cost no
+    digits.
+    """
     assert problem.mean is not None
     rows = as_finite(X)
     n, dtype = rows.shape[0], problem.operator.dtype
@@ -225,18 +232,19 @@ def _centered(X: Any, problem: Problem) -> Any:
 
 
 def _in_blocks(X: Any) -> RowBlocks:
+    """Return X as row blocks."""
     if is_row_blocks(X) or is_sparse(X):
         return row_blocks(X)
     return row_blocks(real_array(X, "X", ndim=2), names=columns_of(X))
 
 
 def _is_first(blocks: Any) -> bool:
-    """Whether others are sent to where these are: a dask array."""
+    """Whether the blocks are a dask array: other blocks are then sent to where these are."""
     return hasattr(blocks, "array")
 
 
 def _parted_alike(X: Any, Y: Any) -> tuple[RowBlocks, RowBlocks]:
-    """Both in the same blocks of rows, so that every pass over either reads the same."""
+    """Return X and Y in the same blocks of rows, so that each pass reads matching rows of both."""
     x, y = _in_blocks(X), speaking_of_y(lambda: _in_blocks(Y))
     _refuse_uneven(x.shape[0], y.shape[0])
     y = copy.copy(y)
@@ -247,7 +255,7 @@ def _parted_alike(X: Any, Y: Any) -> tuple[RowBlocks, RowBlocks]:
 
 
 def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> Array:
-    """Of the rows of two blocks, centered and scaled."""
+    """Return the products of the columns of two blocks with the same rows, centered and scaled."""
     other, weight = own
     left, right = as_kernel_input(block), as_kernel_input(other)
     out = np.zeros((left.shape[1], right.shape[1]))
@@ -264,9 +272,9 @@ def _products(block: Any, own: tuple[Any, Array | None], units: Any) -> Array:
 
 @record
 class CrossCovariance:
-    """C = X'Y, of whose products X'(Yv) the earlier pairs are taken away.
+    """C = Z_x'Z_y without the earlier pairs; it is applied as Z_x'(Z_y v) and, in memory, never formed.
 
-    With the units of both sides, it is diag(units) C diag(units).
+    With units of both sides, it is diag(units_x) C diag(units_y).
     """
 
     x: Side
@@ -280,13 +288,13 @@ class CrossCovariance:
         self.signed: bool = any(s.supports.signs is not None for s in (x, y))
 
     def matvec(self, v: Array) -> Array:
-        """C v, of one vector or several."""
+        """Return C v, for one vector or several."""
         given, v = v, self._in_units(v, 1)
         u = self.x.transpose_matvec(self.y.matvec(v)) if self.matrix is None else self.matrix @ v
         return self._in_units(u, 0) + self.removed.times(given)
 
     def transpose_matvec(self, u: Array) -> Array:
-        """C' u."""
+        """Return C'u, for one vector or several."""
         given, u = u, self._in_units(u, 0)
         v = self.y.transpose_matvec(self.x.matvec(u)) if self.matrix is None else self.matrix.T @ u
         return self._in_units(v, 1) + self.removed.T.times(given)
@@ -295,9 +303,10 @@ class CrossCovariance:
         return w if self.units is None else (w.T * self.units[side]).T
 
     def remove(self, x: tuple[Array, Array], y: tuple[Array, Array], update: str) -> None:
-        """Deflate by u and v, of unit norm in the metrics of their sides, each with its product z = Bu.
+        """Deflate by u and v of unit norm in the metrics, each with its product z = B_x u or w = B_y v.
 
-        Those that are zero add no direction, and only a projection takes one of a side away.
+        A vector is zero if it adds no direction to the earlier ones; then only a projection removes the
+        other.
         """
         (u, z), (v, w) = x, y
         if update != "projection" and not (z.any() and w.any()):
@@ -306,12 +315,12 @@ class CrossCovariance:
         self.removed += LowRank.removal(update, float(u @ Cv), (z, Cv), (w, self.transpose_matvec(u)))
 
     def turned(self, starts: list[Array]) -> list[Array]:
-        """Vectors of Y from which searches begin: where signs are given, either way round."""
+        """Return vectors of Y to begin with; where signs are given, with either sign."""
         return [s * v for v in starts for s in ((1, -1) if self.signed else (1,))]
 
 
 def leading_singular_vector(cross: CrossCovariance) -> Array | None:
-    """The leading right singular vector of C; None if C is zero."""
+    """Return the leading right singular vector of C; None if C is zero."""
     q = cross.y.p
     if q <= CROSS_COLUMNS:
         C = cross.matvec(np.eye(q))
@@ -332,7 +341,7 @@ def leading_singular_vector(cross: CrossCovariance) -> Array | None:
 
 
 def max_abs_per_column(cross: CrossCovariance, left: Array, right: Array) -> Array:
-    """Of each column of diag(left) C diag(right) the largest magnitude."""
+    """Return the largest magnitude in each column of diag(left) C diag(right)."""
     q = cross.y.p
     largest = np.zeros(q)
     for first in range(0, q, CROSS_COLUMNS):
@@ -344,7 +353,7 @@ def max_abs_per_column(cross: CrossCovariance, left: Array, right: Array) -> Arr
 
 @record
 class Pair:
-    """Weights of both sides, and what they maximize."""
+    """The weights of both sides, and what they reach: the strength is u'Cv."""
 
     u: Array
     v: Array
@@ -355,5 +364,5 @@ class Pair:
     correlation: float = 0.0
 
     def with_sign(self, given: bool) -> Pair:
-        """The entry of u of largest magnitude becomes positive, unless signs are given; v turns with u."""
+        """Return the pair with the largest entry of u positive; as it is, if signs are `given`."""
         return self if given else replace(self, u=fix_sign(self.u), v=sign_of(self.u) * self.v)

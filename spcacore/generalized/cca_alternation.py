@@ -1,13 +1,16 @@
-"""Pairs of the generalized eigenproblem of two sides, by the best support for one given the other, in turn.
+"""Canonical pairs, one after another: each side in turn is the best for the other.
 
-`max u'Cv` over `u'B_x u = v'B_y v = 1` and the cardinalities, B the covariance of a side and a ridge; this is
-the pencil ([0 C; C' 0], [B_x 0; 0 B_y]).  For a given v the best u is that of the pencil (gg', B_x), g = Cv,
-of rank one, whose supports are searched as in eigen.py; then v likewise; then both on their supports, from
-the singular vectors of W_x'CW_y with W'BW = I.  Turns go on while that raises the value, by forward search
-from every start, and with swaps too from the best three of these.  Of few variables the supports of both
-sides also grow together in that pencil, from the best pairs of variables, and are swapped; or all are tried.
-Further pairs are those of C deflated in the metrics, see `CrossCovariance`; generalized deflation takes zz'
-from the metrics, too.
+A pair maximizes u'Cv over `u'B_x u = v'B_y v = 1` and the cardinalities, where B is the covariance of a side
+plus a ridge. This is the pencil ([0 C; C' 0], [B_x 0; 0 B_y]).
+
+* For a given v, the best u belongs to the pencil (gg', B_x) with g = Cv, of rank one. Its support is searched
+  for as in eigen.py. Then v likewise for u, and then the values of both on their supports, which are singular
+  vectors of W_x'CW_y with W'BW = I. Turns go on while the value rises: by forward search from every start,
+  and with swaps too from the best three of them.
+* With few variables, the supports of both sides also grow together in the large pencil, from the best pairs
+  of variables, and are swapped; or all supports are tried.
+* Further pairs are those of C deflated in the metrics, see `CrossCovariance`; generalized deflation takes zz'
+  from the metrics, too.
 """
 
 from __future__ import annotations
@@ -64,11 +67,14 @@ from .pencil import Form, Pencil, pair_bounds
 
 @record
 class Alternation:
-    """Pairs one after another, by the best supports for one side given the other, in turn."""
+    """Finds one pair after another, by the best support of one side given the other.
+
+    `pencil` has the metric of each side, with units in which its diagonal is near 1; C is in the same units.
+    """
 
     x: Side
     y: Side
-    most: tuple[int, int]  # variables, or groups
+    most: tuple[int, int]  # cardinality of each side: variables, or groups
     ridges: tuple[float, float]
     max_iter: int
     tol: float
@@ -93,7 +99,7 @@ class Alternation:
         self.noise: float = CCA_GENERALIZED_LEFT.of(dtype)
 
     def _keep_rows(self) -> None:
-        """Of the metrics."""
+        """Forget the rows of the metrics that are kept, as the metrics have changed."""
 
         def of(B: Form) -> KeptRows:
             return KeptRows(lambda S: (B.rows(S),), B.p)
@@ -102,18 +108,18 @@ class Alternation:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many variables of each side have room."""
+        """How many variables each side may have."""
         kx, ky = (min(s.room, len(one.active)) for s, one in zip(self.supports, self.pencil, strict=True))
         return kx, ky
 
     def bounds(self, nodes: int = CERTIFIED_NODES, hook: ProgressHook | None = None) -> dict[str, float]:
-        """On the strength of the next pair, by name."""
+        """Return upper bounds on the strength of the next pair, by name."""
         if self.empty:
             return {"spectral": 0.0}
         return pair_bounds(*self._matrices(), (len(self.pencil[0].active), *self.counts), nodes, hook)
 
     def _matrices(self) -> tuple[Array, Array]:
-        """[0 C; C' 0] and [B_x 0; 0 B_y] of the active variables, in units of the pencils."""
+        """Return [0 C; C' 0] and [B_x 0; 0 B_y] between the active variables, in the units of the pencils."""
         x, y = self.pencil
         C = self.cross.matvec(np.eye(self.cross.y.p)[:, y.active])[x.active]
         B = block_diag(x.B.block(x.active), y.B.block(y.active))
@@ -122,8 +128,10 @@ class Alternation:
         return A, B
 
     def next(self, progress: ProgressHook | None) -> Pair | None:
+        """Return the next pair, and remove it from C; None if nothing is left."""
         if self.empty:
             return None
+        # Turns from each start, then with swaps from the best
         starts = self._starts()
         rough, n_iter = self._from(starts, False, progress)
         order = sorted(rough, key=lambda i: -rough[i].strength)
@@ -136,9 +144,11 @@ class Alternation:
             best = _better(best, pair)
         if best is None or not best.strength > self.noise * self.first:
             return None
+        # Both supports together
         for pair in self._together(progress):
             best = _better(best, pair)
         self.first = max(self.first, best.strength)
+        # Its bound, its removal, and the pair in the caller's units
         if self.certify:
             best = replace(best, bound=max(best.strength, min(self.bounds().values())))
         self.cross.remove(self._removed(0, best.u), self._removed(1, best.v), self.deflation.update)
@@ -147,7 +157,9 @@ class Alternation:
         return replace(best, correlation=correlation(self.x.matvec(best.u), self.y.matvec(best.v)))
 
     def _together(self, progress: ProgressHook | None) -> Iterator[Pair]:
-        """Pairs whose supports grow together, from pairs of variables, with swaps; or the best of all."""
+        """Yield pairs whose supports grow together from pairs of variables, with swaps; or the best of all
+        supports.
+        """
         counts, (x, y) = self.counts, self.pencil
         p, q, n = len(x.active), len(y.active), float(self.cross.x.n)
         plain = not any(one.shapes for one in self.supports) and x.B is x.B0 and y.B is y.B0
@@ -156,10 +168,12 @@ class Alternation:
         A, B = self._matrices()
         if not A.any():
             return
+        # The pencil of both sides, and how many variables each side has room for
         part = np.repeat([0, 1], [p, q])
         both = Pencil(Form.of(A), Form.of(B), dtype=x.dtype, advice=x.advice)
         supports = replace(_Sided.any_of(p + q, sum(counts)), counts=counts, part=part)
         objective = ratio_of(both, supports)
+        # All supports, if these are few; else those that grow from the best pairs
         affordable = int(PENCIL_START_WORK / (4 / 3 * sum(counts) ** 3 * (p + q)))
         found: Iterator[Units]
         if few := math.comb(p, counts[0]) * math.comb(q, counts[1]) <= PENCIL_ENUMERATED:
@@ -176,7 +190,10 @@ class Alternation:
                 return
 
     def _removed(self, side: int, w: Array) -> tuple[Array, Array]:
-        """The direction that a vector is removed by, and B times it; zero where it adds none."""
+        """Deflate the metric of a side; return the direction that was removed and B times it.
+
+        Both are zero if the vector adds no direction to the earlier ones.
+        """
         pencil, index = self.pencil[side], np.flatnonzero(w)
         known = len(pencil.removed)
         pencil.remove(Solution(index, w[index], 0.0, 0, True), self.deflation)
@@ -188,7 +205,10 @@ class Alternation:
     def _from(
         self, starts: list[Array], swaps: bool, progress: ProgressHook | None
     ) -> tuple[dict[int, Pair], int]:
-        """Where each start leads, unless it meets supports that an earlier one has met; and all turns."""
+        """Return where each start leads, by its position, and the number of all turns.
+
+        A start that meets supports which an earlier start has met leads nowhere.
+        """
         pairs, n_iter, seen = dict[int, Pair](), 0, set[bytes]()
         for i, start in enumerate(starts):
             pair, turns = self._alternate(start, swaps, seen, progress)
@@ -200,7 +220,10 @@ class Alternation:
         return pairs, n_iter
 
     def _starts(self) -> list[Array]:
-        """The leading singular vector, made sparse, and the variables of Y most correlated with one of X."""
+        """Return vectors of Y to begin with: the leading singular vector, truncated, and single variables.
+
+        The single variables are those with the largest correlations with a variable of X.
+        """
         spread = [roots(pencil.G_diagonal) for pencil in self.pencil]
         starts = pair_starts(self.cross, [np.where(s > 0, 1 / divisor(s), 0) for s in spread], 1)
         for v in starts[:1]:
@@ -210,7 +233,11 @@ class Alternation:
     def _alternate(
         self, v: Array, swaps: bool, seen: set[bytes], progress: ProgressHook | None
     ) -> tuple[Pair | None, int]:
-        """u for v, v for u, then both on their supports, until that raises nothing; and how many turns."""
+        """Alternate from v until the value no longer rises; return the pair and the number of turns.
+
+        A turn chooses the support of u for v, of v for u, and then the values of both. None if it meets
+        supports in `seen`.
+        """
         units: list[Units | None] = [None, None]
         best: Pair | None = None
         n_iter = 0
@@ -238,7 +265,11 @@ class Alternation:
         return best, n_iter
 
     def _support(self, side: int, g: Array, earlier: Units | None, swaps: bool) -> Units | None:
-        """The best that forward search, and swaps from it and the earlier one, find for given products."""
+        """Return the best support of a side for the products g.
+
+        It comes from forward search and from the earlier support, with swaps if `swaps`. None if no support
+        has a positive value.
+        """
         pencil, supports = self.pencil[side], self.supports[side]
         supports = supports.among(supports.mask(pencil.active))
         if supports.left(supports.allowed) >= 0:
@@ -256,30 +287,33 @@ class Alternation:
         return best if objective.value(best) > 0 else None
 
     def _fit(self, side: int, S: Index, g: Array) -> Array:
-        """The minimizer of u'Bu - 2 g'u on a support, of the signs."""
+        """Return the minimizer of u'Bu - 2 g'u on the support S, with the signs that are asked for."""
         supports, W = self.supports[side], self._whitened(side, S)
         if supports.signs is None:
             return W @ (W.T @ g)
         B = self.pencil[side].B.block(S)
-        if W.shape[1] < len(S):  # where B is zero but for rounding, so must g be
+        if W.shape[1] < len(S):  # where B is zero up to rounding, g must be zero too
             R = B @ W
             B, g = R @ R.T, R @ (W.T @ g)
         u = _core.unit_net(supports.on(S).rule(Step.L1), B, g, np.zeros(len(S)))[0]
         size = float(u @ B @ u)
-        return u * (float(g @ u) / size) if size > 0 else u  # the best multiple, so that u'Bu = g'u
+        return u * (float(g @ u) / size) if size > 0 else u  # scaled so that u'Bu = g'u
 
     def _whitened(self, side: int, S: Index) -> Array:
-        """W with W'BW = I on a support."""
+        """Return W with W'BW = I on a support."""
         mu, U = np.linalg.eigh(self.pencil[side].B.block(S))
         return whitening(mu, U, mu > self.pencil[side].cut(mu[-1]))
 
     def _values(self, side: int, S: Index, g: Array) -> Array:
-        """The best values on a support, with u'Bu = 1, or zero where g'u is not positive."""
+        """Return the best values on a support, with u'Bu = 1; zeros if g'u is not positive."""
         u = self._fit(side, S, g)
         return u / math.sqrt(size) if (size := float(g @ u)) > 0 else np.zeros(len(S))
 
     def _both(self, S: Index, T: Index, v: Array) -> tuple[Array, Array, float]:
-        """The best values on two supports: the singular vectors or, with signs, by turns from v and these."""
+        """Return the best values on two supports and u'Cv: singular vectors or, with signs, by turns.
+
+        The turns begin from v, and from the singular vector with either sign.
+        """
         p, q = (pencil.p for pencil in self.pencil)
         E = np.zeros((q, len(T)))
         E[T, np.arange(len(T))] = 1
@@ -295,7 +329,7 @@ class Alternation:
         return u, w, best[2]
 
     def _turns(self, S: Index, T: Index, C: Array, v: Array) -> tuple[Array, Array, float]:
-        """u for v and v for u, as long as that helps."""
+        """Return u and v on two supports, each in turn the best for the other, while the value rises."""
         u, most = np.zeros(len(S)), 0.0
         for _ in range(CCA_CHOICE_TURNS):
             new = self._values(0, S, C @ v)
@@ -309,7 +343,7 @@ class Alternation:
 
 @record
 class _Sided(Supports):
-    """Variables of two parts, of which each has room for so many."""
+    """Supports of variables in two parts, each with a cardinality of its own."""
 
     counts: tuple[int, int] = (0, 0)
     part: Index = field(default_factory=lambda: np.zeros(0, np.intp))
@@ -320,6 +354,7 @@ class _Sided(Supports):
 
 
 def _better(best: Pair | None, pair: Pair) -> Pair:
+    """Return the pair that is stronger, beyond rounding; the first if they tie."""
     return pair if best is None or pair.strength > best.strength * (1 + RISE) else best
 
 
@@ -333,7 +368,7 @@ def _better(best: Pair | None, pair: Pair) -> Pair:
 
 @record
 class PenalizedDecomposition:
-    """Pairs one after another, by soft thresholds at l1 bounds."""
+    """Finds one pair after another, by soft thresholds at l1 bounds."""
 
     x: Side
     y: Side
@@ -349,6 +384,9 @@ class PenalizedDecomposition:
         self.noise: float = CCA_LEFT.of(common_dtype(self.x, self.y))
 
     def next(self, progress: Report | None, starts: list[Array] | None = None) -> Pair | None:
+        """Return the next pair, the best of the runs from all starts, and remove it from C; None if nothing
+        is left.
+        """
         runs: list[Pair] = []
         for v in self.cross.turned(pair_starts(self.cross) if starts is None else starts):
             runs.append(self._run(v, progress))
@@ -367,7 +405,7 @@ class PenalizedDecomposition:
         return replace(best, n_iter=sum(pair.n_iter for pair in runs), correlation=together)
 
     def _removed(self, side: int, w: Array) -> Array:
-        """The unit vector that w is removed by; zero where it adds no direction."""
+        """Return the unit vector that w is removed by; zero where it adds no direction."""
         if not self.deflation.orthogonalized:
             return w / np.linalg.norm(w)
         q = orthogonal_part(w, self.bases[side])
@@ -377,6 +415,7 @@ class PenalizedDecomposition:
         return q
 
     def _run(self, v: Array, progress: Report | None) -> Pair:
+        """Alternate soft thresholds from v until the strength no longer rises by more than the tolerance."""
         u, strength, n_iter, converged = np.zeros(self.cross.x.p), 0.0, 0, False
         for n_iter in range(1, self.max_iter + 1):
             u = _l1_bounded(self.cross.matvec(v), self.bounds[0], self.x.supports)
@@ -391,9 +430,10 @@ class PenalizedDecomposition:
 
 
 def pair_starts(cross: CrossCovariance, units: list[Array] | None = None, more: int = 0) -> list[Array]:
-    """The leading singular vector, and the variables of Y with the largest covariances, in these units.
+    """Return vectors of Y to begin with: the leading right singular vector, and single variables.
 
-    None if C is zero; the vector alone where variables take too much work.
+    The variables are those with the largest covariances in these units; `more` adds to their number. Empty if
+    C is zero; the vector alone where variables take too much work.
     """
     v = leading_singular_vector(cross)
     if v is None:
@@ -409,7 +449,7 @@ def pair_starts(cross: CrossCovariance, units: list[Array] | None = None, more: 
 
 
 def _l1_bounded(a: Array, bound: float, choice: Supports) -> Array:
-    """The unit vector of bounded l1 norm with the largest product with a; 0 where no entry has its sign."""
+    """Return the unit vector of bounded l1 norm with the largest product with a; 0 if no sign allows one."""
     if choice.shapes:
         a = choice.projected(a)
         if a.any():

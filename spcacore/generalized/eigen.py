@@ -200,12 +200,12 @@ def sparse_eigen(
 
 
 def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], DType]:
-    """Validate both matrices."""
+    """Return the forms of A and B, checked, and the type of the results."""
     A = symmetric(A, None, "A")
     given = (A, "A"), (symmetric(B, columns_of(A), "B", "the variables of A"), "B")
     stores = [Covariance(x, definite=False, called=name) for x, name in given]
     for one in stores:
-        one.largest()  # which refuses what is not finite or not symmetric
+        one.largest()  # refuses what is not finite or not symmetric
     x, y = stores
     if x.shape != y.shape:
         raise ValueError(f"A and B must be of one size, not {x.shape} and {y.shape}")
@@ -214,10 +214,14 @@ def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], DType]:
 
 
 def directions(pencil: Pencil, options: Options, hook: Hook) -> SparseEigenResult:
-    """One direction after another."""
+    """Find one direction after another, and return the result.
+
+    Deflation removes each before the next is sought. The search ends early where only rounding is left.
+    """
     r, p = len(options.cardinality), pencil.A.p
 
     def find(earlier: list[Solution], progress: ProgressHook | None) -> Solution | None:
+        """Return the next direction, with an upper bound if that is asked for; None if nothing is left."""
         if earlier:
             pencil.remove(earlier[-1], DEFLATIONS[options.deflation])
         k = options.cardinality[len(earlier)]
@@ -231,6 +235,7 @@ def directions(pencil: Pencil, options: Options, hook: Hook) -> SparseEigenResul
             bound = pencil.bound()
         return replace(x, upper_bound=None if bound is None else max(bound, x.objective))
 
+    # Loadings of unit length in the caller's units, and their ratios
     found: list[Solution] = found_in_turn(r, find, hook, "direction", lambda x: pencil.ratio(x)[0])
     loadings = np.zeros((p, len(found)), pencil.dtype, order="F")
     values, norms = np.zeros(len(found)), np.zeros(len(found))
@@ -242,6 +247,7 @@ def directions(pencil: Pencil, options: Options, hook: Hook) -> SparseEigenResul
         loadings[x.index, t] = v / size
         values[t], square = pencil.ratio(x)
         norms[t] = math.sqrt(square) / size / math.ldexp(1.0, int(exponents.max()) - 1)
+    # Bounds and deflated values in the caller's units
     scale = np.ldexp(1.0, pencil.exponent)
     known = [x.upper_bound for x in found if x.upper_bound is not None]
     with below_range():
@@ -256,13 +262,13 @@ def directions(pencil: Pencil, options: Options, hook: Hook) -> SparseEigenResul
 
 
 def _bounds(pencil: Pencil, k: int, x: Solution, options: Options) -> Iterator[float]:
-    """Upper bounds on the values of all supports, of which x has one."""
+    """Yield upper bounds on the values of all supports that are allowed; x is the best direction known."""
     supports, p = options.supports.within(k), len(pencil.active)
     most = min(supports.most_variables(k), p)
     if not (supports.plain or (supports.signs is not None and most > SIGNED_ORDER)):
         objective, begin = ratio_of(pencil, supports), supports.mask(x.index) | supports.included
         work = 25 * p**3 * (1 + supports.grouped * len(begin) // 5)
-        with suppress(Unbounded):  # as the ratio of more variables may be
+        with suppress(Unbounded):  # the ratio of more variables may have no bound
             proof = prove(objective, begin, node_limit=min(CERTIFIED_NODES, CERTIFIED_WORK // work))
             yield proof.upper
             if proof.complete:
@@ -271,7 +277,8 @@ def _bounds(pencil: Pencil, k: int, x: Solution, options: Options) -> Iterator[f
 
 
 def search(pencil: Pencil, k: int, options: Options, progress: ProgressHook | None) -> Solution:
-    """The best support of k variables that the searches find."""
+    """Return the best direction of cardinality k that greedy searches and swaps find."""
+    # Which searches are affordable
     objective = ratio_of(pencil, options.supports.within(k))
     steps, whole = Steps(sys.maxsize, progress or never), options.supports.plain and k == len(pencil.active)
     costly = 4 / 3 * k**3 * len(pencil.active) > PENCIL_GREEDY_WORK  # for forward search
@@ -279,9 +286,10 @@ def search(pencil: Pencil, k: int, options: Options, progress: ProgressHook | No
     work = 0.0 if strategy == "rough" else 2 * (4 / 3 * k**3 * len(pencil.active) + 6 * k**4)
 
     def clock(n: int) -> bool:
-        """A support has as many variables as it may, though the callback ended the search."""
+        """Report progress; never end a forward search, so that supports have their full cardinality."""
         return steps(n) and False
 
+    # Each support that a search finds, improved by swaps
     runs = iter([pencil.usable]) if whole else greedy_searches(objective, pencil, strategy, clock)
     best, most, converged, seen = objective.supports.included, -math.inf, True, set()
     for units in runs:
@@ -298,6 +306,7 @@ def search(pencil: Pencil, k: int, options: Options, progress: ProgressHook | No
             best, most, converged = units, value, done
         if steps.ended:
             break
+    # The direction on the best support
     x = objective.best_on(best)
     if x is None:
         raise ValueError("choice leaves no direction of these signs")
@@ -385,7 +394,7 @@ DEFLATIONS = {name: one for name, one in ALL_DEFLATIONS.items() if not one.resid
 
 @record
 class Options:
-    """How directions are sought."""
+    """The options of a search for directions, checked."""
 
     supports: Supports
     cardinality: tuple[int, ...]
@@ -399,7 +408,7 @@ def check_options(
     p: int, names: Names, cardinality: Any, n_components: Any, choice: Any, options: Any,
     deflation: Any, certify: Any,
 ) -> Options:  # fmt: skip
-    """Validate what `sparse_eigen` and `sparse_lda` share."""
+    """Return the options that `sparse_eigen` and `sparse_lda` share, checked."""
     given, supports = as_record(options, RatioSearch), Supports.checked(p, names, **knowledge(choice))
     r = integer(n_components, "n_components", 1, p)
     least, most = supports.bounds
@@ -418,14 +427,17 @@ def check_options(
 
 
 def ratio_of(pencil: Pencil, supports: Supports) -> RatioOfUnits:
-    """The largest value of the pencil on a support of variables that are not constant."""
+    """Return the objective of the search: the largest value of the pencil on a support.
+
+    Only usable variables are allowed.
+    """
     objective = RatioOfUnits(pencil, supports.among(supports.mask(np.flatnonzero(pencil.usable))))
     objective.most_tried = max(PENCIL_ENTERING, int(PENCIL_SWAP_WORK / (4.0 * supports.room**3)))
     return objective
 
 
 def greedy_searches(objective: RatioOfUnits, pencil: Pencil, strategy: str, clock: Clock) -> Iterator[Units]:
-    """The supports that the searches of a strategy find."""
+    """Yield the supports that the searches of a strategy find."""
     supports = objective.supports
     k, n = supports.room, len(pencil.active)
     if strategy == "rough":
@@ -435,6 +447,7 @@ def greedy_searches(objective: RatioOfUnits, pencil: Pencil, strategy: str, cloc
         yield from forward_ways(objective, clock)
     if strategy in ("backward", "bidirectional"):
         yield backward(objective, clock)
+    # "auto": all supports if they are few; else backward search, and forward search from several starts
     if strategy != "auto" or k == 1:
         return
     if supports.plain and math.comb(n, k) <= PENCIL_ENUMERATED:
@@ -459,7 +472,10 @@ def greedy_searches(objective: RatioOfUnits, pencil: Pencil, strategy: str, cloc
 
 
 def _rough(objective: RatioOfUnits, clock: Clock) -> Units:
-    """Forward search, a seventh more at a time: those of the largest ratios beside what there is."""
+    """Return the support of a rough forward search, for many variables.
+
+    Each step adds about a seventh more units, those with the largest ratios beside the units that are there.
+    """
     supports, steps = objective.supports, 0
     units = supports.included
     while len(others := np.flatnonzero(supports.joining(units))) and not clock(steps):
@@ -472,7 +488,7 @@ def _rough(objective: RatioOfUnits, clock: Clock) -> Units:
 
 
 def single_units(objective: RatioOfUnits, count: int) -> list[int]:
-    """Those of the largest ratios, each beside what is included."""
+    """Return the units with the largest ratios beside the included ones."""
     supports = objective.supports
     begin = np.array(supports.included)
     active = np.flatnonzero(supports.joining(begin))
@@ -481,10 +497,10 @@ def single_units(objective: RatioOfUnits, count: int) -> list[int]:
 
 
 def best_pairs(pencil: Pencil, count: int, apart: Index | None = None) -> list[tuple[int, int]]:
-    """The pairs of variables with the largest values, each variable in two of them at most.
+    """Return the pairs of variables with the largest values; each variable is in at most two of them.
 
-    Where variables are of two parts, `apart`, each pair has one of each.  The values are the larger roots of
-    det(A - v B) = 0 on the pairs.
+    With `apart`, which says of each variable in which of two parts it is, a pair has one variable of each
+    part. The values are the larger roots v of det(A - v B) = 0 on the pairs.
     """
     active = pencil.active
     part = None if apart is None else apart[active]

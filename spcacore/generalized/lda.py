@@ -259,6 +259,7 @@ def sparse_lda(
     >>> round(result.score(X, y), 2)
     0.94
     """
+    # Rows, labels and options
     data = Scatter(X)
     names = data.blocks.names
     weight = check_sample_weight(joined(X, sample_weight, "sample_weight"), data.n)
@@ -279,6 +280,7 @@ def sparse_lda(
         shrinkage = number(shrinkage, "shrinkage", 0, 1)
     hook = check_callback(callback)
 
+    # Both scatters
     means = data.means(labels, c, weight)
     mean = proportions @ means
     apart = means - mean
@@ -289,12 +291,14 @@ def sparse_lda(
     )
     B = within.form(coefficient)
     A = Form.of_rows(np.sqrt(proportions)[:, None] * apart)
+    # Directions
     try:
         advice = "use shrinkage" if shrinkage is None else "use more shrinkage"
         pencil = Pencil(A, B, dtype=data.dtype, advice=advice)
         found = directions(pencil, asked, hook)
     except Unbounded as error:
         raise ValueError(f"B is the scatter within classes, and {error}") from None
+    # What classification needs, in the caller's units
     scalings = found.loadings / found.metric_norm
     used = np.flatnonzero(scalings.any(axis=1))
     metric = scalings[used].T @ B.block(used) @ scalings[used]
@@ -315,7 +319,7 @@ def sparse_lda(
 
 
 def _labels(y: Any, n: int, weight: Array | None) -> tuple[Index, AnyArray]:
-    """Class numbers of the rows, -1 of those without weight, and the labels of the classes."""
+    """Return the class number of each row, -1 for rows without weight, and the labels of the classes."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must have 1 dimension, not shape {labels.shape}")
@@ -340,6 +344,7 @@ def _labels(y: Any, n: int, weight: Array | None) -> tuple[Index, AnyArray]:
 
 
 def _priors(priors: Any, sizes: Array, classes: AnyArray) -> Array:
+    """Return the proportions of the classes, checked, or those in the data."""
     if priors is None:
         return sizes / sizes.sum()
     given = matched(priors, tuple(map(str, classes)), "priors", "the classes")

@@ -1,19 +1,19 @@
-"""The pencil (A, B): its leading x on a support, its deflation, and a bound on all of its values.
+"""The pencil (A, B): its leading x on a support, its deflation, and upper bounds on x'Ax/x'Bx.
 
-All work is done in units in which the diagonals of B are near 1: with a diagonal D of powers of two,
-`x = Dy` has the support of y, and the pencil (DAD, DBD) its values.
+All work is done in units in which the diagonals of B are near 1: with a diagonal D of powers of two, `x = Dy`
+has the support of y, and the pencil (DAD, DBD) has the same values.
 
 On a support S let the columns of W have `W'B_S W = I` and `W'A_S W = diag(lambda)`. With `b = W'A_Sj`,
-`d = W'B_Sj` and `sigma = B_jj - d'd`, the pencil on S and j is, by one step of a Cholesky factorization, the
+`d = W'B_Sj` and `sigma = B_jj - d'd`, one step of a Cholesky factorization makes the pencil on S and j the
 bordered matrix
 
     diag(lambda)  e         e = (b - lambda d)/sqrt(sigma)
-    e'            corner    corner = (a_jj - 2 d'b + sum lambda d^2)/sigma,
+    e'            corner    corner = (a_jj - 2 d'b + sum lambda d^2)/sigma.
 
-whose largest eigenvalue is a root of one equation (greedy.c).  Where sigma is 0 the direction `e_j - Wd` has
-x'Bx = 0; it must be one that A maps to zero.
+Its largest eigenvalue is a root of one equation (greedy.c). Where sigma is 0, the direction `e_j - Wd` has
+x'Bx = 0; A must map it to zero, too.
 
-Deflation (operators/deflation) never enters A or B.
+Deflation (operators/deflation) is a term of low rank beside A and B, which never change.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ from ..supports.admissible import Supports
 
 
 class Unbounded(ValueError):
-    """B maps a direction to zero that A does not."""
+    """The ratio has no bound: B maps a direction to zero that A does not."""
 
 
 def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
-    """Names the variables of that direction."""
+    """Return the error for such a direction, with the names of its variables; `index` are the variables."""
     weight = np.abs(direction)
     named = index[weight > NAMED_WEIGHT * weight.max()]
     shown = ", ".join(map(str, named[:8].tolist())) + ", ..." * (len(named) > 8)
@@ -90,7 +90,11 @@ def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
 
 
 class Pencil(Quotient):
-    """Both forms in units in which B has diagonals near 1, without what was found so far; a `Quotient`."""
+    """The deflated pencil in units in which B has diagonals near 1; an objective over supports (`Quotient`).
+
+    `A0` and `B0` are the forms before deflation. `unit` is the diagonal D, 0 for variables that B does not
+    use. Values times 2**exponent are those of the caller.
+    """
 
     p: int
     dtype: DType
@@ -107,6 +111,7 @@ class Pencil(Quotient):
         self.least, self.null, self.slack = (
             precision.of(dtype) for precision in (PENCIL_SCHUR, PENCIL_NULL, PENCIL_SLACK)
         )
+        # Units from the diagonal of B; variables with B_jj = 0 are not used
         variance = B.diagonal()
         if variance.min() < -self.slack * variance.max():
             raise ValueError("B must be positive semidefinite; it has a negative diagonal entry")
@@ -118,6 +123,7 @@ class Pencil(Quotient):
         self._refuse_unused(A, B, ~used)
         if not used.any():
             raise ValueError("B is zero")
+        # The forms
         self.B = self.B0 = B.in_units(np.where(used, unit, 0.0))
         self.unit: AnyArray = np.where(used, unit, 0.0)
         self.removed: list[tuple[Array, Array]] = []
@@ -127,12 +133,12 @@ class Pencil(Quotient):
         self._refuse_indefinite()
 
     def _numerator(self, A: Form) -> None:
-        """Set A, with its largest entry near 1."""
+        """Set A, in units in which its largest entry is near 1."""
         A = A.in_units(self.unit)
         self.exponent: int = 0
         with beyond_range():
             largest = largest_magnitude(A.diagonal())
-            if A.op.symmetric_form:  # otherwise it is on the diagonal
+            if A.op.symmetric_form:  # else the largest entry is on the diagonal
                 largest = max(largest, *(float(size.max(initial=0)) for size, _, _ in A.magnitudes()))
         if not math.isfinite(largest):
             raise ValueError("A is so large beside B that x'Ax / x'Bx exceeds the number range; rescale one")
@@ -142,6 +148,7 @@ class Pencil(Quotient):
         self._diagonals()
 
     def _refuse_unused(self, A: Form, B: Form, unused: Mask) -> None:
+        """Raise an error if a variable with B_jj = 0 has a nonzero row in B, or in A."""
         for start in range(0, np.count_nonzero(unused), CROSS_COLUMNS):
             S = np.flatnonzero(unused)[start : start + CROSS_COLUMNS]
             if B.rows(S).any():
@@ -151,7 +158,9 @@ class Pencil(Quotient):
                 raise unbounded(S[wrong][:1], np.ones(1), self.advice)
 
     def _refuse_indefinite(self) -> None:
-        """By Cholesky factorization where B is small and given, else by its 2 x 2 minors."""
+        """Raise ValueError if B is indefinite, by a Cholesky factorization or, for many variables, by 2 x 2
+        minors.
+        """
         if not self.B.op.symmetric_form:
             return
         if len(self.active) <= CHOLESKY_ORDER:
@@ -167,12 +176,15 @@ class Pencil(Quotient):
         self.G_diagonal: Array = self.B.diagonal()
 
     def rows(self, S: Index) -> tuple[Array, Array]:
+        """Return the rows S of A and B."""
         return self.A.rows(S), self.B.rows(S)
 
     def blocks(self, S: Index) -> tuple[Array, Array]:
+        """Return A and B between the variables S."""
         return self.A.block(S), self.B.block(S)
 
     def basis(self, GA: Array, GB: Array, index: Index) -> PencilBasis:
+        """Return W with W'B_S W = I and W'A_S W diagonal; directions that B maps to zero are left out."""
         if self.B is self.B0 and (basis := PencilBasis.definite(GA, GB)) is not None:
             return basis
         mu, U = all_eigenpairs(GB)
@@ -190,29 +202,30 @@ class Pencil(Quotient):
         return PencilBasis.of(GA, mu, U, kept)
 
     def cut(self, top: Any) -> Any:
-        """Eigenvalues of B_S up to this are rounding; of a deflated B, the largest may be, too."""
+        """Return the size up to which eigenvalues of B_S are rounding, where `top` is the largest one."""
         deflated = 0.0 if self.B is self.B0 else max(self.least, PENCIL_DEFLATED_NULL)
         return np.maximum(self.null * top, deflated)
 
     def _refuse_unbounded(self, GA: Array, N: Array, index: Index) -> None:
+        """Raise `Unbounded` if A does not map the columns of N to zero, which B does."""
         product = np.abs(GA @ N).max(axis=0, initial=0)
         if product.max(initial=0) > self.slack * np.abs(GA).max():
             raise unbounded(index, N[:, np.argmax(product)], self.advice)
 
     def _refuse_unbounded_on(self, S: Index) -> None:
-        """Judged before deflation, which leaves only rounding of A where its rank is used up."""
+        """Do the same on S before deflation, since a deflated A may be rounding alone."""
         mu, U = all_eigenpairs(self.B0.block(S))
         self._refuse_unbounded(self.A0.block(S), U[:, mu <= self.null * mu[-1]], S)
 
     def leading(self, S: Index) -> Solution:
-        """The leading x on a support."""
+        """Return the leading x on a support, with x'Bx = 1; of value -inf if B is zero there."""
         basis = self.basis(*self.blocks(S), S)
         if len(basis.eigenvalues) == 0:
             return Solution(S, np.zeros(len(S)), -np.inf, 0, True)
         return Solution(S, basis.W[:, 0], float(basis.eigenvalues[0]), 0, True)
 
     def least_norm(self, x: Solution) -> Solution:
-        """Of all x that differ by what deflation has made B map to zero, the one with least x'B_0 x."""
+        """Return the x with the least x'B_0 x among those that differ by what the deflated B maps to zero."""
         if self.B is self.B0:
             return x
         mu, U = all_eigenpairs(self.B.block(x.index))
@@ -224,7 +237,9 @@ class Pencil(Quotient):
         return replace(x, entries=y)
 
     def _refuse_null(self, size: Array, d: Array, candidate: Index, basis: PencilBasis, S: Index) -> None:
-        """x'Bx = 0 for e_j - W d: A must map it to zero, too."""
+        """Raise `Unbounded` if A does not map e_j - W d to zero, for a j that makes x'Bx = 0; `size` is its
+        image.
+        """
         worst = int(np.argmax(size))
         if size[worst] > self.slack * max(1.0, float(np.abs(basis.eigenvalues).max(initial=0))):
             support = np.append(S, candidate[worst])
@@ -233,11 +248,11 @@ class Pencil(Quotient):
             self._refuse_unbounded_on(support)
 
     def rounding(self, x: Solution) -> float:
-        """Of the x'Ax that deflation has left."""
+        """Return how much of the deflated x'Ax may be rounding."""
         return PENCIL_ROUNDING * float(np.abs(x.entries) @ np.abs(self.A0.block(x.index)) @ np.abs(x.entries))
 
     def ratio(self, x: Solution) -> tuple[float, float]:
-        """x'Ax/x'Bx of the caller's pencil, and x'Bx as it is there."""
+        """Return x'Ax/x'Bx of the caller's pencil, and x'Bx in the units of this one."""
         v = x.entries
         square = float(v @ (self.B0.block(x.index) @ v))
         with below_range():
@@ -245,6 +260,7 @@ class Pencil(Quotient):
 
     def remove(self, x: Solution, deflation: Deflation) -> None:
         """Deflate by x."""
+        # The direction q and z = B_0 q with q'z = 1; if orthogonalized, B_0-orthogonal to the earlier ones
         q = with_entries(self.B.p, x.index, x.entries)
         z = self.B0.matvec(x.entries, x.index)
         if deflation.orthogonalized:
@@ -258,6 +274,7 @@ class Pencil(Quotient):
         size = math.sqrt(q @ z)
         q, z = q / size, z / size
         self.removed.append((q, z))
+        # A loses its part along q, and B too for a quotient
         w = self.A.matvec(q)
         self.A += LowRank.removal(deflation.update, float(q @ w), (z, w))
         if deflation.quotient:
@@ -265,7 +282,7 @@ class Pencil(Quotient):
         self._diagonals()
 
     def bound(self) -> float | None:
-        """The largest value of the whole pencil; None where that is not computed, or has no bound."""
+        """Return the largest value of the whole pencil; None if it has no bound or too many variables."""
         if len(self.active) > SUBMATRIX_ORDER:
             return None
         if not self._whitened:
@@ -273,7 +290,7 @@ class Pencil(Quotient):
         return None if self._whiten is None else largest_value(self.A.block(self.active), self._whiten)
 
     def _whitening(self) -> Array | None:
-        """T with T'BT = I for the whole of B; None where A does not map to zero what B does."""
+        """Return T with T'BT = I for the whole of B; None if A does not map to zero what B does."""
         mu, U = all_eigenpairs(self.B0.block(self.active))
         kept = mu > self.null * mu[-1]
         GA = self.A0.block(self.active)
@@ -289,13 +306,14 @@ class Pencil(Quotient):
 
 @record
 class Form:
-    """diag(unit) (A + diag(ridge)) diag(unit) + terms, A an operator, of which nothing large is copied.
+    """A symmetric matrix diag(unit) (A + diag(ridge)) diag(unit) + terms, where A is an operator.
 
-    The terms are in the units of the product. `sparse` has those of a matrix of which few are stored.
+    Nothing large is copied. The terms, of low rank, are in the units of the product. `sparse` is A if that is
+    sparse.
     """
 
     op: Any
-    own: Array  # the diagonal of A + diag(ridge)
+    own: Array  # diagonal of A + diag(ridge)
     ridge: Array | None
     unit: Array
     terms: LowRank
@@ -303,25 +321,26 @@ class Form:
 
     @classmethod
     def of_operator(cls, op: Any, diagonal: AnyArray, ridge: Array | None = None, sparse: Any = None) -> Form:
+        """Return the form of an operator A with this diagonal, plus diag(ridge)."""
         own = diagonal.astype(np.float64) + (0 if ridge is None else ridge)
         return cls(op, own, ridge, np.ones(len(own)), LowRank.none(len(own)), sparse)
 
     @classmethod
     def of_storage(cls, A: Any) -> Form:
-        """A symmetric matrix, where it is."""
+        """Return the form of a symmetric matrix, which stays where it is."""
         sparse = A.matrix if is_sparse(A.matrix) else None
         return cls.of_operator(A.operator(Affine()), A.diagonal(), sparse=sparse)
 
     @classmethod
     def of(cls, A: AnyArray, level: Array | float = 0.0) -> Form:
-        """A + diag(level), in place."""
+        """Return the form of the dense matrix A + diag(level); A is overwritten."""
         if np.any(level):
             A[np.diag_indices(len(A))] += level
         return cls.of_operator(_core.dense(blas_layout(A), True), A.diagonal())
 
     @classmethod
     def of_rows(cls, F: Any, factor: float = 1.0, ridge: Array | None = None) -> Form:
-        """F'F factor + diag(ridge), F dense or sparse."""
+        """Return the form of factor F'F + diag(ridge); F may be dense or sparse."""
         op = _core.operator(F, False, None, None, 1.0, factor)
         return cls.of_operator(op, factor * squared_norms(F), ridge)
 
@@ -330,16 +349,20 @@ class Form:
         return len(self.unit)
 
     def __add__(self, term: LowRank) -> Form:
+        """Return the form plus a term of low rank."""
         return replace(self, terms=self.terms + term)
 
     def in_units(self, unit: Array) -> Form:
+        """Return diag(unit) form diag(unit)."""
         return replace(self, unit=self.unit * unit, terms=self.terms.in_units(unit))
 
     def diagonal(self) -> Array:
         return self.own * self.unit * self.unit + self.terms.diagonal()
 
     def magnitudes(self) -> Iterator[tuple[Array, Index, Any]]:
-        """Of the entries of a matrix without terms, some at a time, with their rows and columns."""
+        """Yield the magnitudes of the entries, a part at a time, with their rows and columns; the form has no
+        terms.
+        """
         if self.sparse is not None:
             for x, i, j in entries(self.sparse):
                 yield np.abs(x) * self.unit[i] * self.unit[j], i, j
@@ -349,7 +372,7 @@ class Form:
             yield np.abs(self.rows(S)), S[:, None], slice(None)
 
     def rows(self, S: Index) -> Array:
-        """Those of the variables S, (k, p)."""
+        """Return the rows S, (k, p)."""
         A = self.op.columns(S) if self.op.symmetric_form else rows_of(self.op, S)
         out = A.astype(np.float64)
         if self.ridge is not None:
@@ -359,7 +382,7 @@ class Form:
         return out + self.terms.rows(S) if self.terms else out
 
     def block(self, S: Index) -> Array:
-        """Rows and columns S."""
+        """Return the entries between the variables S, (k, k)."""
         A = self.op.submatrix(S) if self.op.symmetric_form else self.op.gram(S)
         out = A.astype(np.float64)
         if self.ridge is not None:
@@ -370,7 +393,7 @@ class Form:
         return symmetrized(out)
 
     def matvec(self, x: Array, S: Index | None = None) -> Array:
-        """The product with a vector, or with one that has the entries x on S only."""
+        """Return the product with a vector; with S, x has its entries on S, and the others are zero."""
         at = slice(None) if S is None else S
         z = self.unit[at] * x
         y = self.op.apply(S, z.astype(self.op.dtype)).astype(np.float64)
@@ -397,6 +420,7 @@ class Form:
 
 
 def refuse_many(p: int) -> None:
+    """Raise ValueError if p is too large for a certificate."""
     if p > CERTIFIED_ORDER:
         raise ValueError(f"a certificate takes at most {CERTIFIED_ORDER} variables, not {p}")
 
@@ -405,7 +429,9 @@ def pencil_bounds(
     pencil: Pencil, k: int, nodes: int = CERTIFIED_NODES, start: Index | None = None,
     hook: Report | None = None,
 ) -> dict[str, float]:  # fmt: skip
-    """Of the deflated pencil, in its units, by name; a start is a support."""
+    """Return upper bounds on the value at cardinality k, by name, in units of the pencil; `start` is a
+    support.
+    """
     active = pencil.active
     k = min(k, len(active))
     spectral = pencil.bound()
@@ -417,7 +443,7 @@ def pencil_bounds(
 def pair_bounds(
     A: Array, B: Array, parts: tuple[int, int, int], nodes: int = CERTIFIED_NODES, hook: Report | None = None
 ) -> dict[str, float]:
-    """On the correlation of a pair, by name: a pencil divided at a place, with so many of each part."""
+    """Return upper bounds on the correlation of a pair; `parts`: variables of X, and both cardinalities."""
     bounds = _bounds(A, B, sum(parts[1:]), None, None, nodes, parts, hook)
     return {name: min(value, 1.0) for name, value in bounds.items()} or {"spectral": 1.0}
 
@@ -432,23 +458,27 @@ def _bounds(
     parts: tuple[int, int, int] | None,
     hook: Report | None,
 ) -> dict[str, float]:
-    """By name, allowing for rounding; both matrices whole. Where the hook is true, those that are known.
+    """Return upper bounds on the ratio at cardinality k, by name, with an allowance for rounding.
 
-    With u = EPS/2, LAPACK's eigenvalues are off by at most 2 p u of a norm, which is at most p times the
-    largest entry: those of B by 2 p u top. T'MT, for T'T of norm 1/least, is off by as much and by gamma_p of
-    the sums of which it is made; T'BT of I by 2 p u top/least, which moves a ratio by that share of it.
-    `rounding` = 32 p^2 u is more than all of these.
+    If the hook ends the search, the bounds that are known are returned. With u = EPS/2, LAPACK's eigenvalues
+    are off by at most 2 p u of a norm, which is at most p times the largest entry: those of B by 2 p u top.
+    For T'T of norm 1/least, T'MT is off by as much, and by gamma_p of the sums that make it. T'BT differs
+    from I by 2 p u top/least, which moves a ratio by that share of it. `rounding` = 32 p^2 u is more than all
+    of these.
     """
     clock = ProgressClock(hook)
+    # Only the largest value of the whole pencil, if B is nearly singular
     mu, U = all_eigenpairs(B)
     top, rounding = float(mu[-1]), 16 * len(B) ** 2 * EPS
     least = float(mu[0]) - rounding * top
     if not least > 1e4 * rounding * top:
         return {} if spectral is None else {"spectral": spectral + rounding * (1 + abs(spectral))}
 
+    # The largest value, then a tree, and if it does not end the relaxation and further trees
     T = whitening(mu, U, mu > 0)
 
     def largest(M: Array) -> float:
+        """Return the largest value of the pencil (M, B), or a little more."""
         value = largest_value(M, T)
         return value + rounding * (largest_magnitude(M) + abs(value) * top) / least
 
@@ -464,11 +494,15 @@ def _bounds(
 def _relaxed(
     A: Array, B: Array, k: int, known: float, bound: float, largest: Callable[[Array], float], clock: Report
 ) -> float:
-    """Dinkelbach's iteration, from a ratio that is known and from bounds."""
+    """Return the bound of the relaxation, by Dinkelbach's iteration from a known ratio and a known bound.
+
+    At each level t the relaxation of A - tB gives Y. The bound is then `largest` of A - Y + rho (k - 1) I,
+    and the next level.
+    """
     p, level = len(A), known
     for _ in range(CERTIFIED_ROUNDS):
         M = A - level * B
-        shift = largest_magnitude(M) * np.eye(p)  # so that the tolerance is a share of the entries
+        shift = largest_magnitude(M) * np.eye(p)  # the tolerance is then a share of the entries
         limits = CERTIFIED_ITERATIONS, CERTIFIED_TOL, clock
         lowest = solve_shaped(M + shift, Supports.any_of(p, k), np.arange(p), k, 0.0, *limits)[-1]
         before, bound = bound, min(bound, largest(lowest - shift + level * B))
@@ -479,7 +513,7 @@ def _relaxed(
 
 
 def _searched(tree: _Tree, bound: float, nodes: int, clock: Report) -> float:
-    """By trees at ratios between the largest that is known and the bound."""
+    """Return the bound of trees, each at a level halfway between the best ratio and the bound."""
     best = bound
     for _ in range(CERTIFIED_TREES):
         other = tree.above((tree.value + best) / 2)
@@ -491,7 +525,10 @@ def _searched(tree: _Tree, bound: float, nodes: int, clock: Report) -> float:
 
 
 class _Tree(Search):
-    """The tree for a pencil; of two parts, divided at a place, with so many variables of each."""
+    """Branch and bound for a pencil, if `parts` is given with a cardinality for each of two parts.
+
+    `least` is the smallest eigenvalue of B. Only ratios above `floor` are sought.
+    """
 
     def __init__(
         self, A: Array, B: Array, k: int, least: float, parts: tuple[int, int, int] | None,
@@ -502,7 +539,7 @@ class _Tree(Search):
         self.gain = float(1 / least)
 
     def above(self, floor: float) -> _Tree:
-        """A tree that looks for ratios above that alone."""
+        """Return a tree that looks only for ratios above `floor`."""
         return _Tree(self.A, self.B, self.k, self.least, self.parts, self.index, floor)
 
     def _root_bound(self, check_limits: Callable[[], object]) -> float:
@@ -516,10 +553,13 @@ class _Tree(Search):
         return True
 
     def _set_level(self) -> None:
-        """N = level B - A, definite but for rounding on the supports that do not beat the level."""
+        """Set N = level B - A: where N is definite on a support, that support does not beat the level.
+
+        A margin for rounding is added to the diagonal of N, and to the bound that follows.
+        """
         level = max(self.value, self.floor)
         N, diagonal = level * self.B - self.A, np.diag_indices_from(self.A)
-        size = largest_magnitude(N[diagonal]) + abs(level) * float(self.B.max())  # |A| is not above it
+        size = largest_magnitude(N[diagonal]) + abs(level) * float(self.B.max())  # |A| is not larger
         margin = 16 * (self.k + 4) ** 2 * EPS * size
         N[diagonal] += margin
         self.N, self.pruning_level = N, level + 2 * margin / self.least
@@ -531,11 +571,11 @@ class _Tree(Search):
         return super()._queue_children(bound, rows, excess)
 
     def _close(self, variables: NDArray[np.uint8]) -> bool:
-        """Leave out the rest of a part that is complete; whether no part has too many variables."""
+        """Leave out the rest of a part that is complete; whether both parts can have their cardinalities."""
         assert self.parts is not None
         first, *counts = self.parts
         for part, most in zip((variables[:first], variables[first:]), counts, strict=True):
-            given = np.count_nonzero(part == 2)
+            given = np.count_nonzero(part == 2)  # 0: out, 1: open, 2: in
             if given > most or np.count_nonzero(part) < most:
                 return False
             if given == most:
@@ -544,14 +584,14 @@ class _Tree(Search):
 
 
 def _leading(A: Array, B: Array, S: Index) -> tuple[Array, float]:
-    """The leading x on a support, and its value."""
+    """Return the leading x on a support, and its value."""
     mu, U = all_eigenpairs(B[np.ix_(S, S)])
     basis = PencilBasis.of(A[np.ix_(S, S)], mu, U, mu > 0)
     return basis.W[:, 0], float(basis.eigenvalues[0])
 
 
 def _first(A: Array, B: Array, k: int, parts: tuple[int, int, int] | None) -> Index:
-    """The variables of most weight in the leading eigenvector."""
+    """Return the k variables of largest magnitude in the leading eigenvector, or as many of each part."""
     order = descending(np.abs(_leading(A, B, np.arange(len(A)))[0]))
     if parts is None:
         return np.sort(order[:k])

@@ -1,4 +1,4 @@
-"""Means of classes, and the scatter within them: as rows of which it is the product, or formed.
+"""Means of classes, and the scatter within classes: as the rows that it is a product of, or formed.
 
 Either is kept as D R D with the spreads D of the variables, so that R has a unit diagonal and no result
 depends on the units of X. A variable that is constant within each class has the spread that it would have if
@@ -9,8 +9,8 @@ The shrinkage a of Ledoit and Wolf (2004), for rows z_i of mean zero, S = Z'Z/n 
     a = min(1, sum_i ||z_i z_i' - S||^2 / (n^2 ||S - m I||^2)), at least 1e-6,
         sum_i ||z_i z_i' - S||^2 = sum_i ||z_i||^4 - n ||S||^2.
 
-With weights w_i, how many samples a row stands for, sums over the rows are weighted, and n is their sum. Rows
-without weight have the label -1.
+With weights w_i, the number of samples that a row stands for, sums over the rows are weighted, and n is the
+sum of the weights. Rows without weight have the label -1.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from ..operators.sparse import squared_norms
 from ..operators.statistics import Statistics, merged, statistics_of
 from .pencil import Form
 
-LEAST = 1e-6  # shrinkage, which leaves no direction without scatter
+LEAST = 1e-6  # least shrinkage, which leaves no direction without scatter
 
 
 def class_sizes(labels: Index, weight: Array | None, c: int) -> Array:
-    """How many samples each class has."""
+    """Return the number of samples in each of c classes."""
     own = labels >= 0
     return np.bincount(labels[own], None if weight is None else weight[own], c).astype(np.float64)
 
 
 class Scatter:
-    """X times a power of two, so that entries are near 1; of blocks of rows, scatters are formed."""
+    """X times a power of two, so that entries are near 1; for row blocks, scatters are formed."""
 
     n: int
     p: int
@@ -74,7 +74,7 @@ class Scatter:
         self.unit: float = math.ldexp(1.0, -self.exponent)
 
     def means(self, labels: Index, c: int, weight: Array | None) -> Array:
-        """Of the classes, in these units."""
+        """Return the means of the classes, in these units."""
         each = self._each(labels, weight)
         found = self.blocks.reduced(_merged_by_class, _class_statistics, c, self.unit, each=each)
         return np.stack([of_class.mean for of_class in found])
@@ -82,8 +82,12 @@ class Scatter:
     def within(
         self, labels: Index, means: Array, factor: Array, weight: Array | None, between: Array
     ) -> Within:
-        """The scatter of rows with weight less their class means, times factors of their classes."""
+        """Return the scatter of the rows less their class means, times `factor` of their class.
+
+        `between` has the scatter between the class means for each variable.
+        """
         p, sides = self.p, (means, factor, self.unit)
+        # As rows
         if self.here and p > SUBMATRIX_ORDER:
             Z = _centered(self.here.source, labels, weight, *sides, self.dtype)
             spread = _within_spread(Z.diagonal(), between)
@@ -93,6 +97,7 @@ class Scatter:
                 return Z.form(1 - amount, np.full(p, amount) if amount > 0 else None).in_units(spread)
 
             return Within(p, lambda: Z.gram(p <= Z.rows.shape[0]), Z.fourth, kept)
+        # Formed
         each = self._each(labels, weight)
         R = self.blocks.reduced(sum_parts, _scatter, *sides, each=each, entries=p * p)
         spread = _within_spread(R.diagonal(), between)
@@ -109,18 +114,19 @@ class Scatter:
         return Within(p, lambda: R, fourth, shrunk)
 
     def _each(self, labels: Index, weight: Array | None) -> list[_Own]:
+        """Return the labels and weights of each block."""
         return list(zip(self.blocks.split(labels), self.blocks.split(weight), strict=True))
 
 
 def centered_rows(
     X: Any, labels: Index, means: Array, multiple: AnyArray, unit: float = 1.0
 ) -> tuple[Any, ClassOffset | None]:
-    """X times the unit, less the means of the classes of its rows, times their multiples.
+    """Return X times the unit, less the means of the classes, each row times its multiple; and an offset.
 
-    With what is still to be subtracted, where rows are sparse.
-
-    Where a sparse matrix stores all entries of a column in a class, the mean is subtracted from them, so
-    that one that is large beside the deviations costs no digits. Others deviate by at least mean/sqrt(n).
+    The offset is what is still to be subtracted from sparse rows, None for dense ones. Where a sparse matrix
+    stores all entries of a column in a class, the mean is subtracted from them, so that a mean that is large
+    beside the deviations costs no digits. In other columns deviations are at least mean/sqrt(n), so this is
+    not needed.
     """
     dtype = multiple.dtype
     if not is_sparse(X):
@@ -145,18 +151,18 @@ def centered_rows(
 
 @record
 class ClassOffset:
-    """Rows weight_i means[labels_i], the means zero where rows are centered in place."""
+    """A matrix with the rows weight_i means[labels_i]; means are zero where rows are centered in place."""
 
     labels: Index
     means: Array
     weight: Array
 
     def times(self, rows: Any) -> Array:
-        """rows times their transposed."""
+        """Return rows @ offset'."""
         return np.asarray(rows @ self.means.T)[:, self.labels] * self.weight
 
     def across(self, rows: Any) -> Array:
-        """rows' times them."""
+        """Return rows' @ offset."""
         from scipy.sparse import csr_array
 
         n = len(self.labels)
@@ -164,20 +170,20 @@ class ClassOffset:
         return np.asarray((weight @ rows).T @ self.means)
 
     def terms(self) -> Array:
-        """Of the classes: the sums of the squared weights."""
+        """Return the sum of the squared weights of each class."""
         return np.bincount(self.labels, self.weight**2).astype(np.float64)
 
 
 @record
 class Deviations:
-    """Z = rows - offset, rows sparse where there is an offset; and the weights of the samples."""
+    """Z = rows - offset, with sparse rows where there is an offset; and the weights of the samples."""
 
     rows: Any
     offset: ClassOffset | None
     sample_weight: Array | None
 
     def over(self, spread: Array) -> Deviations:
-        """Z with its columns divided, in place."""
+        """Return Z with its columns divided by the spreads, in place."""
         R, o = self.rows, self.offset
         if o is None:
             R /= spread.astype(R.dtype)
@@ -186,12 +192,15 @@ class Deviations:
         return replace(self, offset=replace(o, means=o.means / spread))
 
     def diagonal(self) -> Array:
-        """Of Z'Z: of all rows of the classes."""
+        """Return the diagonal of Z'Z, if Z has all rows of the classes.
+
+        Then rows - offset has the mean zero in each class, so rows' @ offset = offset' @ offset.
+        """
         own, o = squared_norms(self.rows), self.offset
         return own if o is None else own - o.terms() @ o.means**2
 
     def gram(self, columns: bool) -> Array:
-        """Z'Z, or ZZ': of any rows."""
+        """Return Z'Z if `columns`, else ZZ', for any rows."""
         R, o = self.rows, self.offset
         if columns:
             G = Form.of_rows(R).block(np.arange(R.shape[1]))
@@ -205,24 +214,27 @@ class Deviations:
         return (R @ R.T).toarray() - cross - cross.T + o.times(o.weight[:, None] * o.means[o.labels])
 
     def form(self, factor: float, ridge: Array | None = None) -> Form:
-        """Z'Z times the factor, and a ridge: of all rows of the classes, whose means they are."""
+        """Return the form of factor Z'Z + diag(ridge), if Z has all rows of the classes."""
         form, o = Form.of_rows(self.rows, factor, ridge), self.offset
         return form if o is None else form + LowRank(o.means.T, -factor * np.diag(o.terms()), o.means.T)
 
     def fourth(self) -> float:
-        """The sum of the fourth powers of the norms of the rows, each as often as its weight."""
+        """Return the sum of the fourth powers of the norms of the rows, each as often as its weight."""
         square, o = squared_norms(self.rows, 1), self.offset
         if o is not None:
             both = np.asarray(self.rows @ o.means.T)[np.arange(len(square)), o.labels]
             square = square - 2 * o.weight * both + o.weight**2 * (o.means**2).sum(axis=1)[o.labels]
-        # of z_i z_i'/n, were it squared; rows are over sqrt(n)
+        # a row has the factor 1/sqrt(n) and the root of its weight, so the fourth power of its norm has the
+        # weight twice
         return float(square @ (square if self.sample_weight is None else square / self.sample_weight))
 
 
 @record
 class Within:
-    """The scatter D R D of Z: R = Z'Z or, of fewer rows, ZZ'; the sum of fourth powers of the norms of rows;
-    and (1 - a) D R D + a D D for any a, which may take the place of R.
+    """The scatter D R D.
+
+    `gram` gives R = Z'Z or, for fewer rows than variables, ZZ'. `fourth` gives the sum of the fourth powers
+    of the norms of the rows of Z. `form` gives (1 - a) D R D + a D D for any a, and may overwrite R.
     """
 
     p: int
@@ -232,7 +244,11 @@ class Within:
 
 
 def _within_spread(squares: Array, between: Array) -> Array:
-    """Standard deviations within classes; where those are rounding, as of that which separates best."""
+    """Return the standard deviations within classes.
+
+    If that of a variable is rounding, it is chosen so that the variable separates the classes as well as the
+    best.
+    """
     varies = squares > NULL_DIRECTION * between
     if not varies.any():
         raise ValueError("the rows of each class are all the same: there is no scatter within classes")
@@ -243,21 +259,22 @@ def _within_spread(squares: Array, between: Array) -> Array:
 
 
 def _largest(block: Any) -> float:
+    """Return the largest magnitude in a block; raise an error if an entry is not finite."""
     return largest_magnitude(stored(finite(block)))
 
 
 _Own = tuple[Index, Array | None]
-_Each = list[Statistics | None]  # of classes
+_Each = list[Statistics | None]  # for each class
 
 
 def _parts(block: Any) -> Iterable[tuple[slice, Any]]:
-    """The rows of a block, dense ones some at a time."""
+    """Yield the rows of a block, dense ones a part at a time."""
     X = as_kernel_input(block)
     return [(slice(None), X.tocsr())] if is_sparse(X) else dense_rows(X)
 
 
 def _class_statistics(block: Any, labels_and_weight: _Own, c: int, unit: float) -> _Each:
-    """Of the rows of each class, times the unit."""
+    """Return the statistics of the rows of each class, times the unit."""
     parts: list[_Each] = [[None] * c]
     labels, weight = labels_and_weight
     for part, rows in _parts(block):
@@ -268,6 +285,7 @@ def _class_statistics(block: Any, labels_and_weight: _Own, c: int, unit: float) 
 
 
 def _merged_by_class(parts: Iterable[_Each]) -> _Each:
+    """Merge the statistics of parts, class by class."""
     return [merged(each) for each in zip(*parts, strict=True)]
 
 
@@ -275,7 +293,7 @@ def _centered(
     X: Any, labels: Index, weight: Array | None, means: Array, factor: Array, unit: float,
     dtype: Any = np.float64,
 ) -> Deviations:  # fmt: skip
-    """Rows less their class means, times factors of their classes and roots of weights."""
+    """Return rows less their class means, times the factors of classes and the roots of weights."""
     if weight is not None and not weight.all():
         kept = np.flatnonzero(weight)
         X, labels, weight = X[kept], labels[kept], weight[kept]
@@ -284,26 +302,26 @@ def _centered(
 
 
 def _deviations(block: Any, own: _Own, *sides: Any) -> Iterator[Deviations]:
-    """From class means, of part after part of the rows."""
+    """Yield the deviations from class means, for one part of the rows after another."""
     labels, weight = own
     for part, rows in _parts(block):
         yield _centered(rows, labels[part], None if weight is None else weight[part], *sides)
 
 
 def _scatter(block: Any, *sides: Any) -> Array:
-    """Z'Z of deviations from class means."""
+    """Return Z'Z for the deviations of a block."""
     p = block.shape[1]
     return sum((Z.gram(True) for Z in _deviations(block, *sides)), np.zeros((p, p)))
 
 
 def _fourth(block: Any, own: _Own, *sides: Any) -> float:
-    """The sum of the fourth powers of the norms of the rows Z/spread."""
+    """Return the sum of the fourth powers of the norms of the rows Z/spread of a block."""
     *centering, spread = sides
     return sum(Z.over(spread).fourth() for Z in _deviations(block, own, *centering))
 
 
 def ledoit_wolf_shrinkage(within: Within, n: float) -> float:
-    """The shrinkage a of R, of n samples."""
+    """Return the shrinkage a of R, for n samples."""
     G, fourth = within.gram(), within.fourth()
     trace, square = float(np.trace(G)), float((G * G).sum())
     apart = square - trace**2 / within.p

@@ -199,7 +199,7 @@ class Comparison(Tabular):
         return f"{both}, matched with {_label(self.labels[self.reference])}"
 
     def _side_by_side(self) -> list[Part]:
-        """Loadings in HTML, those matched with each other in adjacent columns and of one sign."""
+        """Return the loadings in HTML; matched ones stand in adjacent columns and have one sign."""
         index, columns = self.columns()
         order = self._by_match()
         chosen = order[:READ_COMPONENTS]
@@ -295,6 +295,7 @@ def compare(
     thresholding              2        2     1         4       4    1.000  0.000        1.000                1.983
     branch_and_bound          2        2    -1         4       1   0.1429  86.46     -0.01304                2.280
     """  # noqa: E501
+    # What is compared, and how X is read
     labels, given = _labeled(results)
     place = _place_of(reference, labels)
     options: dict[str, Any] = {
@@ -304,6 +305,7 @@ def compare(
     problem = as_problem(X, sample_weight=sample_weight, definite=False, **options)
     labeled = zip(labels, given, strict=True)
     V = [_unit_loadings(result, label, problem.p, problem.names) for label, result in labeled]
+    # Variances by each definition
     variances = {
         name: tuple(operator_variances(problem, v, name) for v in V) for name in VARIANCE_DEFINITIONS
     }
@@ -312,6 +314,7 @@ def compare(
     ratios = None
     if total is not None and total > 0:
         ratios = {name: tuple(v / total for v in values) for name, values in variances.items()}
+    # Agreement with the reference
     correlations = _correlations(problem, V, place)
     pairs = [_pairing(v, V[place], c) for v, c in zip(V, correlations, strict=True)]
     used = np.flatnonzero(np.any([v.any(axis=1) for v in V], axis=0))
@@ -338,7 +341,7 @@ def compare(
 
 
 def _labeled(results: Any) -> tuple[tuple[str, ...], list[Any]]:
-    """Labels, each once, and results."""
+    """Return a different label for each result, and the results."""
     if isinstance(results, Mapping):
         labels, given = [str(label) for label in results], [as_result(x) for x in results.values()]
     elif isinstance(results, (list, tuple)):
@@ -358,6 +361,7 @@ def _labeled(results: Any) -> tuple[tuple[str, ...], list[Any]]:
 
 
 def _place_of(reference: Any, labels: tuple[str, ...]) -> int:
+    """Return the position of the reference, given as a position or a label."""
     if isinstance(reference, str):
         if reference not in labels:
             raise ValueError(f"reference must be one of {', '.join(map(repr, labels))}, not {reference!r}")
@@ -366,6 +370,7 @@ def _place_of(reference: Any, labels: tuple[str, ...]) -> int:
 
 
 def _unit_loadings(result: Any, label: str, p: int, names: Names) -> Array:
+    """Return the loadings of a result at unit length; errors name the result."""
     try:
         return checked_loadings(result, p, names, (1, 2))
     except (TypeError, ValueError) as error:
@@ -373,7 +378,7 @@ def _unit_loadings(result: Any, label: str, p: int, names: Names) -> Array:
 
 
 def _option_of(result: Any, name: str, names: Names) -> Any:
-    """How the result took its data: `kind`, `center` or `scale`, a vector in the order of these names."""
+    """Return how a result read its data: `kind`, or `center` or `scale`, a vector in the order of `names`."""
     if name == "kind":
         return getattr(result, "kind", "data")
     used: Any = getattr(result, "mean" if name == "center" else name, None)
@@ -383,7 +388,7 @@ def _option_of(result: Any, name: str, names: Names) -> Any:
 
 
 def _common_option(name: str, labels: tuple[str, ...], given: list[Any], names: Names) -> Any:
-    """What all results say that say it."""
+    """Return what all results say about an option, or its default; raise ValueError if they differ."""
     found: list[tuple[Any, str]] = []
     for label, result in zip(labels, given, strict=True):
         if getattr(result, "row_shift", None) is not None:
@@ -391,7 +396,7 @@ def _common_option(name: str, labels: tuple[str, ...], given: list[Any], names: 
                 f"results[{label!r}] is of data scaled by degrees: pass its loadings, and X so scaled"
             )
         says = hasattr(result, "loadings") and hasattr(result, "mean")
-        if says and not hasattr(result, "kind"):  # one component: without means it may be of a covariance
+        if says and not hasattr(result, "kind"):  # a single component without means may be of a covariance
             says = result.mean is not None or (name == "scale" and result.scale is not None)
         if says and not (name == "center" and getattr(result, "kind", "data") == "covariance"):
             found.append((_option_of(result, name, names), label))
@@ -410,12 +415,15 @@ def _common_option(name: str, labels: tuple[str, ...], given: list[Any], names: 
 
 
 def _correlations(problem: Problem, V: list[Array], place: int) -> list[Array]:
-    """Correlations of the scores of each result with those of one, by V'AV; 0 where a score does not vary."""
+    """Return the correlations of the scores of each result with those of the reference, from V'AV.
+
+    They are 0 where a score does not vary.
+    """
     op = problem.operator
     together = np.concatenate(V, axis=1)
-    if op.by_passes:  # rows in blocks are read once
+    if op.by_passes:  # read the rows in blocks once
         M = together.T @ op.apply_block(np.asfortranarray(together, op.dtype))
-    else:  # of data only the columns in use are read
+    else:  # read only the columns in use
         images = images_of(op, together)
         M = images @ (together if op.symmetric_form else images.T)
     M = symmetrized(M)
@@ -428,7 +436,7 @@ def _correlations(problem: Problem, V: list[Array], place: int) -> list[Array]:
 
 
 def _pairing(V: Array, W: Array, correlation: Array) -> dict[str, AnyArray]:
-    """Each column of V beside one of W, or none."""
+    """Match each column of V with a column of W or none, and return how far they agree."""
     from scipy.optimize import linear_sum_assignment
 
     cosine = V.T @ W
@@ -437,7 +445,7 @@ def _pairing(V: Array, W: Array, correlation: Array) -> dict[str, AnyArray]:
     mine, theirs = linear_sum_assignment(-np.abs(cosine))
     matched[mine], sign[mine] = theirs, np.where(cosine[mine, theirs] < 0, -1, 1)
     v, w = sign[mine] * V[:, mine], W[:, theirs]
-    # half the angle has this tangent, which keeps the digits of small ones
+    # tan(angle/2) = |v - w|/|v + w|, which keeps the digits of small angles
     tangent = np.arctan2(np.linalg.norm(v - w, axis=0), np.linalg.norm(v + w, axis=0))
     angle, overlap, found, shared = np.full(r, 90.0), np.zeros(r), np.zeros(r), np.zeros(r, np.intp)
     angle[mine] = np.where(v.any(axis=0) & w.any(axis=0), np.degrees(2 * tangent), 90.0)
@@ -451,7 +459,7 @@ def _pairing(V: Array, W: Array, correlation: Array) -> dict[str, AnyArray]:
 
 
 def _subspace_angles(V: Array, W: Array) -> Array:
-    """Principal angles in degrees, descending; none for a span of nothing."""
+    """Return the principal angles in degrees, descending; none if a span is empty."""
     from scipy.linalg import subspace_angles
 
     return np.degrees(subspace_angles(V, W)) if V.any() and W.any() else np.zeros(0)

@@ -1,6 +1,6 @@
 """Sparse principal components by elastic nets (Zou, Hastie and Tibshirani 2006).
 
-Alternates elastic nets for B, given V, with V = the polar factor of X'X B, given B.
+Two steps alternate: elastic nets for B given V, and V = the polar factor of X'X B given B (net_steps).
 """
 
 from __future__ import annotations
@@ -251,8 +251,11 @@ def elastic_nets(
 
 @record
 class _Found:
-    """Unit loadings, half of their penalties, the objective after each iteration, whether these converged,
-    and whether they ended since supports alternate."""
+    """Unit loadings, and how the iteration ended.
+
+    `levels` has half of each penalty, `objective` its value after each iteration. `alternating`: it ended
+    because supports alternate.
+    """
 
     B: Array
     levels: Array
@@ -265,10 +268,11 @@ def _alternated(
     problem: Problem, V: Array, space: Space, nets: Thresholds | ElasticNets, ridge: float,
     max_iter: int, tol: float, hook: Hook,
 ) -> _Found:  # fmt: skip
-    """B and V in turn. Where the objective may rise, so that they need not converge, the best on the way.
+    """Alternate B and V; return what is found.
 
-    The best are the loadings that explain most together. Supports that change without any gain, for so many
-    iterations, would go on to do so.
+    If the objective may rise, the iteration need not converge, and the loadings that explain most on the way
+    are returned. It ends if supports change for a number of iterations without any gain, because they would
+    go on to do so.
     """
     monotone = ridge == math.inf or all(w.limit == problem.p for w in nets.wanted)
     trace = 0.0 if ridge == math.inf or problem.diagonal is None else problem.trace
@@ -276,15 +280,18 @@ def _alternated(
     C, best, most, unit_B = space.begin(V), None, -math.inf, np.zeros_like(V)
     supports: deque[bytes] = deque(maxlen=ALTERNATIONS)  # since the last gain
     for n_iter in range(1, max_iter + 1):
+        # B for given V, then V for given B
         B, levels = nets.solve(C)
         f = space.forward(B)
         C, nuclear = space.turn(f)
+        # The objective: Tr(G) - 2 Tr(V'GB) + Tr(B'GB) + ridge |B|^2 + penalties
         inner, square = space.inner(B, f), float(np.sum(B * B))
         quadratic = square if ridge == math.inf else float(np.trace(inner)) + ridge * square
         with below_range():
             objective.append(
                 trace - 2 * nuclear + quadratic + 2 * float(levels @ [problem.supports.cost(b) for b in B.T])
             )
+        # Converged, or alternating without a gain
         before, unit_B = unit_B, unit_columns(B)
         converged = bool(np.abs(unit_B - before).max() <= tol)
         if not monotone and not converged:
@@ -302,7 +309,7 @@ def _alternated(
 
 
 def _explained(B: Array, unit_B: Array, inner: Array) -> float:
-    """What loadings explain together, from B'GB."""
+    """Return what loadings explain together, Tr(B'GB (B'B)^+) at unit length, from B'GB."""
     with beyond_range():
         by = 1 / np.linalg.norm(B, axis=0)
         inside = np.where(np.isfinite(by), inner * by * by[:, None], 0)
@@ -311,7 +318,7 @@ def _explained(B: Array, unit_B: Array, inner: Array) -> float:
 
 
 def _refined(problem: Problem, found: _Found, sizes: Sizes, anew: bool) -> _Found:
-    """The best loadings to which rounds of joint refinement lead from these or, anew, from those in turn."""
+    """Return the best loadings after joint refinement of these and, if `anew`, of loadings in turn."""
     if not found.B.any(axis=0).all():
         return found
     starts = [nonzeros_of(found.B.astype(problem.operator.dtype))]
@@ -326,6 +333,7 @@ def _refined(problem: Problem, found: _Found, sizes: Sizes, anew: bool) -> _Foun
 
 
 def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[Wanted, ...]:
+    """Return how sparse each loading is to be, from a cardinality or a penalty."""
     if (penalty is None) == (cardinality is None):
         raise ValueError("give either penalty or cardinality")
     p = problem.p
@@ -337,20 +345,23 @@ def _wanted(problem: Problem, r: int, penalty: Any, cardinality: Any) -> tuple[W
 
 
 def _to_operator_units(problem: Problem, value: float) -> float:
-    """A number in the units of X'X, in those of the operator's covariance; clipped to the range."""
+    """Return a number in the units of X'X in those of the operator's covariance, clipped to the range."""
     with beyond_range():
         inside = np.ldexp(value, -problem.exponent) / problem.degrees
     return float(min(inside, np.finfo(float).max / 4))
 
 
 def _from_operator_units(problem: Problem, value: Any) -> Any:
-    """The inverse; inf or 0 out of range."""
+    """Return the inverse; inf or 0 where that is out of range."""
     with beyond_range():
         return problem.in_units(np.asarray(value) * problem.degrees)
 
 
 def _ridge(problem: Problem, ridge: Any, counted: bool) -> float:
-    """In the operator's units."""
+    """Return the ridge in the operator's units.
+
+    Default: inf with a cardinality or fewer samples than variables, else a millionth of the mean variance.
+    """
     if ridge is not None:
         ridge = number(ridge, "ridge", 0)
         return ridge if ridge == math.inf else min(_to_operator_units(problem, ridge), LARGEST_RIDGE)
@@ -363,6 +374,7 @@ def _ridge(problem: Problem, ridge: Any, counted: bool) -> float:
 
 
 def _start(problem: Problem, r: int, start: Any) -> Array:
+    """Return the polar factor of a start, checked."""
     S = real_array(start, "start", ndim=2, shape=(problem.p, r), labels=problem.names).astype(np.float64)
     S = S / (np.abs(S).max() or 1)
     if np.linalg.matrix_rank(S) < r:
@@ -371,6 +383,7 @@ def _start(problem: Problem, r: int, start: Any) -> Array:
 
 
 def _result(problem: Problem, X: Any, found: _Found, ridge: float, given: Any) -> SPCAResult:
+    """Return the result, with warnings about empty loadings and convergence."""
     B, objective, converged = found.B, found.objective, found.converged
     signed = problem.supports.signs is not None
     loadings = (B if signed else fix_signs(B)) + 0.0  # no zero with a sign

@@ -1,10 +1,10 @@
 """Kernel PCA, from the kernel matrix or from random Fourier features.
 
 With K the n x n matrix of k(x_i, x_j) and H = I - 11'/n, kernel PCA is the eigendecomposition of the doubly
-centered HKH = U diag(lambda) U'. The scores are U diag(lambda)^(1/2), as those of PCA are in the space that
-the kernel maps to. A row y has the scores (k(y, x_i) - mean_l k(x_l, x_i))_i U diag(lambda)^(-1/2): terms
-that are the same for all i vanish, as 1'U = 0 (Schoelkopf, Smola and Mueller 1998, appendix A). For the same
-reason a constant may be subtracted from K: of the Gaussian kernel exp(-d) - 1 is computed, which keeps its
+centered HKH = U diag(lambda) U'. The scores are U diag(lambda)^(1/2), like those of PCA in the space that the
+kernel maps to. A row y has the scores (k(y, x_i) - mean_l k(x_l, x_i))_i U diag(lambda)^(-1/2): terms that
+are the same for all i vanish, because 1'U = 0 (Schoelkopf, Smola and Mueller 1998, appendix A). For the same
+reason a constant may be subtracted from K. The Gaussian kernel is computed as exp(-d) - 1, which keeps its
 digits where the bandwidth is large.
 """
 
@@ -335,6 +335,7 @@ def kernel_pca(
     >>> print(result.transform([[0.0, 1.1], [0.0, 2.9]]).round(2).ravel())
     [ 0.51 -0.17]
     """
+    # Options
     name = kernel if callable(kernel) else check_choice(kernel, "kernel", tuple(_OPTIONS))
     given = {"bandwidth": bandwidth, "degree": degree, "gamma": gamma, "coef0": coef0}
     options = _check_options(name, given)
@@ -348,6 +349,7 @@ def kernel_pca(
     instead = ": use random_features, which read one block at a time" if name == "rbf" else ""
     require_memory(X, "a kernel matrix of all pairs of rows needs", instead=instead)
     seed = as_seed(rng)
+    # Data, and the size of the matrix
     data = as_kernel_input(X, square=name == "precomputed")
     n = data.shape[0]
     weight = check_sample_weight(joined(X, sample_weight, "sample_weight"), n)
@@ -358,10 +360,12 @@ def kernel_pca(
     if size > limit:
         other = instead or ": raise it"
         raise ValueError(f"the kernel matrix has {size} bytes, and memory_limit is {limit:g}{other}")
+    # Defaults that depend on the data
     if name == "rbf" and options["bandwidth"] is None:
         options["bandwidth"] = median_distance(data, seed, weight)
     if name in ("polynomial", "sigmoid") and options["gamma"] is None:
         options["gamma"] = 1 / data.shape[1]
+    # The eigenvectors
     k = _build_kernel(name, options, data)
     matrix = KernelMatrix(k, k.rows(data), n, data.dtype, weight)
     dense = solver == "lapack" if solver is not None else not large(n, r)
@@ -390,7 +394,7 @@ def kernel_pca(
 
 
 def _check_options(name: str | KernelFunction, given: dict[str, Any]) -> dict[str, Any]:
-    """The checked options of the kernel; one that it does not use is an error."""
+    """Return the options of the kernel, checked; one that it does not use is an error."""
     used = _OPTIONS[name] if isinstance(name, str) else ()
     for option, value in given.items():
         if value is not None and option not in used:
@@ -409,6 +413,7 @@ def _check_options(name: str | KernelFunction, given: dict[str, Any]) -> dict[st
 
 
 def _check_feature_options(name: Any, **options: Any) -> None:
+    """Raise ValueError for options that random features cannot use."""
     if name != "rbf":
         raise ValueError("random_features approximate the kernel 'rbf' alone")
     for option, value in options.items():
@@ -417,6 +422,7 @@ def _check_feature_options(name: Any, **options: Any) -> None:
 
 
 def _check_components(n_components: Any, n: int, most: int | None = None, weight: Any = None) -> int:
+    """Return the number of components, checked; rows of weight 0 do not count."""
     n = n if weight is None else int(np.count_nonzero(weight))
     if n < 2:
         raise ValueError("X has a single sample; kernel PCA needs at least two")
@@ -424,6 +430,7 @@ def _check_components(n_components: Any, n: int, most: int | None = None, weight
 
 
 def _check_rank(values: Array, noise: float) -> None:
+    """Raise ValueError if fewer eigenvalues than asked for exceed rounding."""
     rank = int(np.count_nonzero(values > noise))
     if rank == 0:
         raise ValueError(
@@ -441,7 +448,7 @@ def _check_rank(values: Array, noise: float) -> None:
 
 
 def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any) -> Kernel:
-    """The kernel, with a shift and scaling of rows that reduce rounding and change no component."""
+    """Return the kernel, with a shift and scaling of rows that reduce rounding and change no component."""
     sparse, shift, factor = is_sparse(data), None, 1.0
     if name == "linear":
         factor = 2.0 ** -max(exponent_above(largest_magnitude(stored(data))), -1000)
@@ -451,9 +458,9 @@ def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any
         raise ValueError(f"bandwidth is too small: {options['bandwidth']:g}")
     if name in ("linear", "rbf"):
         shift = column_means(data)
-    if sparse and shift is not None:  # made dense only where the mean hides the distances
+    if sparse and shift is not None:  # dense only where the mean hides distances
         with beyond_range():
-            square, spread = (shift * factor) ** 2, 1.0  # the squared distance that rows are told apart by
+            square, spread = (shift * factor) ** 2, 1.0  # rows differ by about the squared distance `spread`
             if name == "linear":
                 scaled = data.astype(np.float64) * factor
                 spread = float((column_means(scaled.multiply(scaled)) - square).sum())
@@ -468,7 +475,10 @@ def _build_kernel(name: str | KernelFunction, options: dict[str, Any], data: Any
 def _in_units(
     k: Any, matrix: KernelMatrix, values: Array, U: AnyArray, data: Any
 ) -> tuple[AnyArray, AnyArray, Array, AnyArray]:
-    """Scores, coefficients of the kernel's columns, eigenvalues and the means of K in the caller's units."""
+    """Return scores, coefficients of the columns of K, eigenvalues and column means, in the caller's units.
+
+    Rows of weight 0 get their scores from the kernel.
+    """
     n, weight, half = matrix.n, matrix.weight, matrix.half_exponent
     root = np.ones((n, 1)) if weight is None else np.sqrt(weight)[:, None]
     U = fix_signs(np.divide(U, root, out=np.zeros_like(U), where=root > 0))
@@ -485,12 +495,15 @@ def _in_units(
 
 
 def _moments_of_block(block: Any, weight: Any, features: RandomFeatures) -> Any:
+    """Return the moments of the random features of a block of rows."""
     return of_block(block, feature_moments, features, weight)
 
 
 def _kernel_pca_by_features(
     X: Any, n_components: Any, random_features: Any, options: dict[str, Any], sample_weight: Any, rng: Any
 ) -> KernelPCAResult:
+    """Return the result for random features, from two passes over blocks of rows."""
+    # Rows and features
     given, bandwidth = isinstance(random_features, RandomFeatures), options["bandwidth"]
     if given and bandwidth is not None:
         raise ValueError("random_features have a bandwidth of their own; give one of the two")
@@ -504,6 +517,7 @@ def _kernel_pca_by_features(
             features = drawn_features(rows, m, bandwidth, rng, weight)
         m = features.n_features
         r = _check_components(n_components, rows.shape[0], m, weight)
+        # Moments of the features, their eigenvectors, and scores
         each = rows.split(weight)
         found, C = rows.reduced(merged_moments, _moments_of_block, features, each=each)
         n, mean, trace = found.n, found.mean, float(C.diagonal().sum())
@@ -511,6 +525,7 @@ def _kernel_pca_by_features(
         rounding = 100 * eps_of(float_type(rows.dtype))
         _check_rank(values, rounding * max(values.max(initial=0), math.sqrt(n)))
         scores = rows.reduced(concatenated, of_block, partial(feature_scores, features), mean, V)
+    # Signs, which rows of weight 0 do not decide
     heavy = scores if weight is None else scores[weight > 0]
     sign = np.array([sign_of(z) for z in heavy.T], scores.dtype)
     scores *= sign

@@ -1,7 +1,7 @@
-"""The kernel matrix of all pairs of rows: its tiles, and its leading eigenvectors once doubly centered.
+"""The kernel matrix of all pairs of rows: its tiles, and its leading eigenvectors once it is doubly centered.
 
-Square tiles of its lower triangle are computed, each by a matrix product and a function applied in place,
-into an n x n array for LAPACK or Lanczos.
+Square tiles of the lower triangle are computed into an n x n array for LAPACK or Lanczos, each by a matrix
+product and a function applied in place.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Kernel:
     sparse: bool = False
 
     def rows(self, X: Any) -> Rows:
-        """A copy, shifted and scaled; of a precomputed kernel the matrix itself."""
+        """Return a shifted and scaled copy of X; for a precomputed kernel, X itself."""
         n = X.shape[0]
         check_shape(X, "X", "n", self.p)
         if self.function == "precomputed":
@@ -80,6 +80,7 @@ class Kernel:
         return Rows(matrix, half, n)
 
     def _shift_and_scale(self, X: Any, dtype: DType) -> Any:
+        """Return (X - shift) * factor in this type; sparse rows have no shift."""
         if self.sparse:
             from scipy.sparse import csr_array
 
@@ -94,16 +95,18 @@ class Kernel:
         return matrix
 
     def _half_squared_norms(self, matrix: Any) -> AnyArray:
+        """Return half of the squared norm of each row."""
         with beyond_range():
             if self.sparse:
                 return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel() / 2
             return np.einsum("ij,ij->i", matrix, matrix) / 2
 
     def tile(self, a: Rows, i: slice, b: Rows, j: slice, out: AnyArray) -> None:
-        """out = the kernel between rows i of a and rows j of b, for "rbf" less 1."""
+        """Write the kernel between rows i of a and rows j of b to `out`; for "rbf", less 1."""
         if self.function == "precomputed":
             out[...] = a.matrix[i, j]
             return
+        # Products of rows
         A, B = a.matrix[i], b.matrix[j]
         dtype = np.result_type(A.dtype, B.dtype)
         values = out if dtype == out.dtype or callable(self.function) else np.empty(out.shape, dtype)
@@ -116,6 +119,7 @@ class Kernel:
                 same = a is b and i == j
                 other = None if same else np.ascontiguousarray(B, values.dtype)
                 _core.matrix_product(np.ascontiguousarray(A, values.dtype), other, 1.0, values)
+            # exp(-d^2/2) - 1, with -d^2/2 = x'y - x'x/2 - y'y/2
             if self.function == "rbf":
                 assert a.half is not None
                 assert b.half is not None
@@ -139,7 +143,7 @@ class Kernel:
 
 
 def _power(out: AnyArray, degree: int | None) -> None:
-    """Integer powers in place, by squarings."""
+    """Raise the entries to an integer power in place, by squarings."""
     base = out.copy()
     for bit in f"{degree:b}"[1:]:
         np.square(out, out=out)
@@ -148,14 +152,14 @@ def _power(out: AnyArray, degree: int | None) -> None:
 
 
 def tiles(n: int) -> Iterator[tuple[slice, slice]]:
-    """The tiles of the lower triangle."""
+    """Yield the rows and the columns of each tile of the lower triangle of an n x n matrix."""
     for i in slices(n, 1, TILE_ROWS):
         for j in slices(i.stop, 1, TILE_ROWS):
             yield i, j
 
 
 def expanded(kernel: Kernel, samples: Rows, X: Any, mean: AnyArray, coefficients: AnyArray) -> AnyArray:
-    """(k(X, samples) - mean) @ coefficients, tile by tile."""
+    """Return (k(X, samples) - mean) @ coefficients, computed tile by tile."""
     m, dtype = X.shape[0], np.result_type(X.dtype, coefficients.dtype)
     check_shape(X, "X", "n", kernel.p)
     out = np.zeros((m, coefficients.shape[1]), dtype)
@@ -165,7 +169,7 @@ def expanded(kernel: Kernel, samples: Rows, X: Any, mean: AnyArray, coefficients
         for j in slices(samples.n, 1, TILE_ROWS):
             tile = buffer[: rows.n, : j.stop - j.start]
             kernel.tile(rows, slice(0, rows.n), samples, j, tile)
-            with beyond_range():  # raised below
+            with beyond_range():  # an error follows
                 tile -= mean[j]
                 out[part] += matrix_product(tile, coefficients[j].T)
     if not np.isfinite(out).all():
@@ -178,8 +182,10 @@ def expanded(kernel: Kernel, samples: Rows, X: Any, mean: AnyArray, coefficients
 
 @dataclass(eq=False)
 class KernelMatrix:
-    """The kernel matrix of all samples, doubly centered and times 2^-exponent; with weights, of which the
-    means are, times the roots of these from both sides."""
+    """The doubly centered kernel matrix of all samples, times 2^-exponent.
+
+    With weights, the means are weighted, and the matrix is multiplied by their square roots from both sides.
+    """
 
     kernel: Kernel
     rows: Rows
@@ -187,22 +193,22 @@ class KernelMatrix:
     dtype: DType
     weight: Array | None
     mean: Array = field(init=False)  # of columns
-    center: float = 0.0  # the mean of these
+    center: float = 0.0  # the mean of `mean`
     exponent: int = 0
     largest: float = 1.0
 
     @property
     def half_exponent(self) -> int:
-        """The power of two that scores are multiplied by in the end."""
+        """The power of two by which scores are multiplied in the end."""
         kernel = self.kernel
         return self.exponent // 2 - (exponent_above(kernel.factor) - 1 if kernel.function == "linear" else 0)
 
     def noise(self, first: float) -> float:
-        """Eigenvalues up to this size may be rounding errors."""
+        """Return the size up to which eigenvalues may be rounding."""
         return 100 * eps_of(self.dtype) * max(first, math.sqrt(self.n) * self.largest)
 
     def _center(self, tile: AnyArray, i: slice, j: slice) -> None:
-        """tile_ab -= mean_a + mean_b - mean of means."""
+        """Subtract mean_a + mean_b - mean of means from a tile, in place, and apply weights and exponent."""
         tile -= self.mean[j].astype(self.dtype)
         tile -= (self.mean[i] - self.center).astype(self.dtype)[:, None]
         if self.weight is not None:
@@ -212,8 +218,9 @@ class KernelMatrix:
             tile *= 2.0**-self.exponent
 
     def _measure(self, K: AnyArray) -> None:
-        """Set means and exponent, and check symmetry."""
+        """Set the means and the exponent, and check symmetry."""
         n, function = self.n, self.kernel.function
+        # Sums over all tiles
         total, largest, asymmetry = np.zeros(n), 0.0, 0.0
         for i, j in tiles(n):
             tile = K[i, j]
@@ -232,6 +239,7 @@ class KernelMatrix:
         if asymmetry > largest * SYMMETRY.of(self.dtype):
             what = "a precomputed kernel matrix" if function == "precomputed" else "a kernel"
             raise ValueError(f"{what} must be symmetric, and this one is not, by up to {asymmetry:.3g}")
+        # Means and scale
         self.mean = total / (n if self.weight is None else self.weight.sum())
         self.center = float(np.average(self.mean, weights=self.weight))
         if function != "rbf":
@@ -242,20 +250,21 @@ class KernelMatrix:
             self.largest *= float(self.weight.max())
 
     def _sums(self, tile: AnyArray, columns: slice) -> Array:
-        """Of the rows, each column as often as its weight says."""
+        """Return the sums of the rows of a tile, each column as often as its weight says."""
         if self.weight is None:
             return tile.sum(axis=1, dtype=np.float64)
         return np.asarray((tile * self.weight[columns]).sum(axis=1))
 
     def components(self, r: int, dense: bool, seed: int) -> tuple[Vector, Vector, float, str]:
-        """The r largest eigenvalues, their vectors, the trace and the solver."""
+        """Return the r largest eigenvalues, their vectors, the trace, and the name of the solver."""
         K = np.empty((self.n, self.n), self.dtype)
 
         def fill(where: tuple[slice, slice], report: Report) -> None:
             report()
             self.kernel.tile(self.rows, where[0], self.rows, where[1], K[where])
 
-        serial = callable(self.kernel.function) or self.kernel.sparse  # the GIL, or unsafe
+        # A callable holds the GIL; sparse products are not safe in threads
+        serial = callable(self.kernel.function) or self.kernel.sparse
         in_threads(fill, list(tiles(self.n)), 1 if serial else _core.shares_loops())
         self._measure(K)
         for i, j in tiles(self.n):
@@ -266,7 +275,10 @@ class KernelMatrix:
 
 
 def leading(K: AnyArray, r: int, dense: bool, seed: int) -> tuple[Vector, Vector, str]:
-    """The r largest eigenvalues and their vectors from the lower triangle, which is overwritten."""
+    """Return the r largest eigenvalues, their vectors and the solver, from the lower triangle of K.
+
+    The upper triangle is overwritten. `dense` asks for LAPACK.
+    """
     from scipy.sparse.linalg import LinearOperator
 
     for i, j in tiles(len(K)):
@@ -301,13 +313,17 @@ def preimages(
     ridge: float,
     weight: Any,
 ) -> tuple[Kernel, Rows, AnyArray]:
-    """(K + ridge W^-1)^-1 X, with K the kernel between the scores, W their weights."""
+    """Return what pre-images need: the kernel of the scores, the scores, and (K + ridge W^-1)^-1 X.
+
+    K is the kernel matrix of the scores and W has the weights of the samples.
+    """
     if weight is not None:
         scores, data, ridge = scores[weight > 0], data[weight > 0], ridge / weight[weight > 0]
     n, r = scores.shape
     factor = 1 / options["bandwidth"] if name == "rbf" else 1.0
     kernel = Kernel(name, r, **options, factor=factor)
     rows = kernel.rows(scores)
+    # K, and its 1-norm for the condition number
     K = np.empty((n, n), scores.dtype)
     sums = np.zeros(n)  # of the magnitudes of each column
     for i, j in tiles(n):
@@ -319,6 +335,7 @@ def preimages(
         if i != j:
             sums[i] += size.sum(axis=1)
     K.flat[:: n + 1] += ridge
+    # The system
     right = as_dense(data)
     definite = name in ("linear", "polynomial", "rbf") and (options["coef0"] or 0) >= 0
     norm = float((sums + ridge).max())
@@ -331,10 +348,10 @@ def preimages(
 
 
 def _solve(K: AnyArray, right: AnyArray, definite: bool, norm: float) -> tuple[AnyArray, str]:
-    """K^-1 right by the upper triangle of K, which is overwritten, and a message where that is not accurate.
+    """Return K^-1 right, and a message if that is not accurate; the upper triangle of K is overwritten.
 
-    scipy.linalg.solve reports a nearly singular matrix by a warning, which only a filter of the whole process
-    could catch.
+    LAPACK is called directly, because scipy.linalg.solve reports a nearly singular matrix by a warning, which
+    only a filter of the whole process could catch.
     """
     names = ("posv", "pocon") if definite else ("sysv", "sycon")
     solve, condition = lapack.get_lapack_funcs(names, (K, right))

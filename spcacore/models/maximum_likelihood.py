@@ -1,9 +1,10 @@
-"""The largest likelihood of probabilistic components, posteriors and densities.
+"""Maximum likelihood for probabilistic components; posteriors and densities.
 
-Where all entries are known it needs the leading eigenvalues and the sum of the others; else EM finds it.
+If all entries are known, the maximum needs the leading eigenvalues and the sum of the others; else EM finds
+it.
 
-Of a row x with the observed variables o, `M = W_o'W_o + s2 I`, `E z = M^-1 W_o'(x_o - mu_o)`, and the
-covariance of z is `s2 M^-1`. Rows that observe the same variables share M.
+For a row x with the observed variables o, `M = W_o'W_o + s2 I`, `E z = M^-1 W_o'(x_o - mu_o)`, and the
+covariance of z is `s2 M^-1`. Rows that observe the same variables share M: they have one pattern.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def refuse_infinite(a: AnyArray) -> None:
 
 
 def _missing_patterns(missing: Mask) -> tuple[Mask, Index]:
-    """The distinct rows of a mask, and the number of each row among them."""
+    """Return the distinct rows of a mask, and which of them each row is."""
     if not missing.any():
         return missing[:1], np.zeros(len(missing), np.intp)
     _, first, which = np.unique(np.packbits(missing, axis=1), axis=0, return_index=True, return_inverse=True)
@@ -48,14 +49,17 @@ def _missing_patterns(missing: Mask) -> tuple[Mask, Index]:
 
 
 def _by_pattern(Y: Array) -> Iterator[tuple[Index, Mask]]:
-    """The rows that observe the same variables, and which these are."""
+    """Yield the rows of each pattern, and the variables that they observe."""
     patterns, which = _missing_patterns(np.isnan(Y))
     for g, absent in enumerate(patterns):
         yield np.flatnonzero(which == g), ~absent
 
 
 def posterior(W: Array, variances: Array, noise: float, Y: Array) -> tuple[Array, Array]:
-    """Means and covariances of z given the rows of Y, NaN where missing; variances = diag(W'W) + noise."""
+    """Return the means and the covariances of z, given the rows of Y; NaN entries are missing.
+
+    `variances` are diag(W'W) + noise.
+    """
     r = W.shape[1]
     if not np.isnan(Y).any():
         return tall_product(Y, W / variances), np.broadcast_to(np.diag(noise / variances), (len(Y), r, r))
@@ -73,10 +77,11 @@ def posterior(W: Array, variances: Array, noise: float, Y: Array) -> tuple[Array
 
 
 def log_density(W: Array, axes: Array, variances: Array, noise: float, log_scale: Array, Y: Array) -> Array:
-    """Of the observed entries of each row, less their log_scale; axes are the columns of W at unit length.
+    """Return the log density of the observed entries of each row, less their `log_scale`.
 
-    -1/2 (m log 2 pi + log det C + y'C^-1 y) for m observed entries and C = W_o W_o' + noise I, by the
-    eigenvectors U of C in the span of W_o: y'C^-1 y = sum (U'y)^2 / eigenvalues + |y - UU'y|^2 / noise.
+    It is -1/2 (m log 2 pi + log det C + y'C^-1 y) for m observed entries and C = W_o W_o' + noise I. With the
+    eigenvectors U of C in the span of W_o, y'C^-1 y = sum (U'y)^2 / eigenvalues + |y - UU'y|^2 / noise.
+    `axes` are the columns of W at unit length.
     """
     seen = ~np.isnan(Y)
     out = -0.5 * LOG_2PI * seen.sum(axis=1) - seen @ log_scale
@@ -104,7 +109,7 @@ def log_density(W: Array, axes: Array, variances: Array, noise: float, log_scale
 
 
 class Fit(NamedTuple):
-    """Orthonormal directions, variances in the operator's units, and the likelihood and its path."""
+    """Orthonormal directions, variances in the operator's units, the likelihood and its path."""
 
     U: Array
     variances: Array
@@ -117,12 +122,13 @@ class Fit(NamedTuple):
 
 
 def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, hook: Hook) -> Fit:
-    """EM for the likelihood of the observed entries, with an expanded model.
+    """Maximize the likelihood of the observed entries, by EM with an expanded model.
 
     Given the posteriors of z, each variable is regressed on the expected z and 1 over the rows that observe
-    it, and s2 is the mean squared residual. The expanded model lets z have any mean and covariance, which are
-    estimated too and then absorbed by mu and W (PX-EM): the likelihood never falls, and rises faster.
+    it, and s2 is the mean squared residual. The expanded model lets z have any mean and covariance. These are
+    estimated too, and then absorbed by mu and W (PX-EM), so the likelihood never falls, and rises faster.
     """
+    # The observed entries
     filled = problem.filled
     assert filled is not None
     n, p = filled.array.shape
@@ -135,13 +141,16 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
         raise ValueError("X has fewer than 2 samples with observed entries")
     if r > min(rows - center, p):
         raise ValueError(f"X has at most rank {min(rows - center, p)}; n_components is {r}")
+    # Begin with the eigenvectors of the data whose missing entries are the means
     patterns, which = _missing_patterns(seen == 0)
     masks = (~patterns).astype(np.float64)
     U = leading_eigenvectors(problem.operator, r)[1].astype(np.float64)
     values = np.sum((Y @ U) ** 2, axis=0) / n
     floor = float(np.sum(Y**2)) / count
     noise = max((float(np.sum(Y**2)) / n - values.sum()) / p, 1e-3 * floor)
+    # T = (W, mu), or W alone
     T = np.column_stack([U * np.sqrt(np.maximum(values, noise)), *np.zeros((int(center), p))])
+    # EM
     trace: list[float] = []
     converged = False
     for _ in range(max_iter):
@@ -159,6 +168,7 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
             break
     if not converged:
         warn(f"not converged in {counted(len(trace), 'iteration')}")
+    # In the caller's units
     if ddof:
         T[:, :r] *= math.sqrt(n / (n - 1))
         noise *= n / (n - 1)
@@ -179,13 +189,14 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
 def _em_step(
     Y: Array, seen: Array, masks: Array, which: Index, T: Array, noise: float, r: int
 ) -> tuple[float, Array, float]:
-    """The log-likelihood of T = (W, mu), or W alone, and noise; the next T and noise."""
+    """One step: return the log likelihood of T = (W, mu), or W alone, and the next T and noise."""
     (n, p), q, W = Y.shape, T.shape[1], T[:, :r]
 
     def by_pattern(V: AnyArray) -> Array:
         """V_o'V_o of the observed variables of each pattern."""
         return (masks @ (V[:, :, None] * V[:, None, :]).reshape(p, r * r)).reshape(-1, r, r)
 
+    # Posteriors, and the likelihood by them
     M = by_pattern(W) + noise * np.eye(r)
     inverse = np.linalg.inv(M)
     right = Y @ W - seen @ (T[:, r:].sum(axis=1, keepdims=True) * W)
@@ -195,12 +206,14 @@ def _em_step(
     square = np.sum((Y - seen * (full @ T.T)) ** 2) / noise + np.sum(Z**2)
     likelihood = -0.5 * (LOG_2PI * seen.sum() + determinant[which].sum() + square)
 
+    # Sums of E zz' and E z: over the rows that observe each variable (moment), and over all rows (whole)
     moment, whole = np.zeros((p, q * q)), np.zeros((r, r))
     for rows in slices(n, q * q + p, COPIED_ENTRIES):
         outer = full[rows, :, None] * full[rows, None, :]
         outer[:, :r, :r] += noise * inverse[which[rows]]
         whole += outer[:, :r, :r].sum(axis=0)
         moment += seen[rows].T @ outer.reshape(-1, q * q)
+    # Regressions and noise; the mean and covariance of z go into W and mu
     theta = np.linalg.solve(moment.reshape(p, q, q), (Y.T @ full)[:, :, None])[:, :, 0]
     rest = np.sum((Y - seen * (full @ theta.T)) ** 2)
     rest += noise * np.sum(by_pattern(theta[:, :r]) * inverse, axis=(1, 2))[which].sum()
@@ -214,11 +227,12 @@ def _em_step(
 
 
 def leading_and_rest(problem: Problem, r: int, total: float) -> tuple[Array, Array, float]:
-    """The r leading eigenvalues (operator's units), their vectors, and the sum of all others.
+    """Return the r leading eigenvalues (operator's units), their vectors, and the sum of all others.
 
-    Those of F'F or FF' have errors of EPS times the largest. Where that is too inaccurate, they are the
-    singular values of F, for dense data.
+    Eigenvalues of F'F or FF' have errors of EPS times the largest. If that is too inaccurate, they are
+    squared singular values of F, for dense data.
     """
+    # By products, or by the smaller of F'F and FF'
     op, p = problem.operator, problem.p
     dense = op.dense and op.in_memory and not op.symmetric_form
     order = p if op.symmetric_form else min(op.n, p)
@@ -229,6 +243,7 @@ def leading_and_rest(problem: Problem, r: int, total: float) -> tuple[Array, Arr
     else:
         values, Z = _eigenvectors(op.outer(), r)
         U = unit_columns(op.backward_block(Z.astype(op.dtype)).astype(np.float64))
+    # More digits
     if dense and op.single:
         values, U, total = _refined(op, U)
     rest, exact = total - float(values.sum()), 10 * (EPS if dense else eps_of(op.dtype)) * order
@@ -241,6 +256,7 @@ def leading_and_rest(problem: Problem, r: int, total: float) -> tuple[Array, Arr
         values, U, rest = squares[:r], U[:, :r], float(squares[r:].sum())
         exact = (EPS * max(op.n, p)) ** 2
         exact += 16 * eps_of(op.dtype) ** 2 * float(problem.known_moment.sum() / values[0])
+    # The rank; a rest of rounding is 0
     rank = int(np.count_nonzero(values > exact * values[0]))
     if rank < r:
         raise ValueError(f"X has rank {rank}, so n_components must be at most {rank}, not {r}")
@@ -250,7 +266,7 @@ def leading_and_rest(problem: Problem, r: int, total: float) -> tuple[Array, Arr
 
 
 def _eigenvectors(A: Any, r: int) -> tuple[Array, Array]:
-    """The r largest eigenvalues and their vectors: by Lanczos where they are few of many, else by LAPACK."""
+    """Return the r largest eigenvalues and their vectors, by Lanczos if they are few of many."""
     A, m = A.astype(np.float64, copy=False), len(A)
     few = m > LANCZOS_SHARE * r and m > LAPACK_ORDER
     start = np.random.default_rng(0).standard_normal(m)
@@ -259,7 +275,7 @@ def _eigenvectors(A: Any, r: int) -> tuple[Array, Array]:
 
 
 def _refined(op: Any, U: Array) -> tuple[Array, Array, float]:
-    """The eigenpairs within the span of U, with products in float64, and the sum of all eigenvalues."""
+    """Return the eigenpairs in the span of U, with products in float64, and the sum of all eigenvalues."""
     scores, total = np.zeros((op.n, U.shape[1])), 0.0
     for part in slices(op.p, op.n, COPIED_ENTRIES):
         F = op.columns(np.arange(part.start, part.stop)).astype(np.float64)

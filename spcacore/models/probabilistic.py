@@ -316,16 +316,17 @@ class PPCAResult(LoadingsResult):
         return to_data_units(X, self.mean, self.scale).astype(self.loadings.dtype)
 
     def _posterior(self, rows: Array) -> tuple[Array, Array]:
+        """Return the posterior means and covariances of the scores of centered and scaled rows."""
         return posterior(self.loadings.astype(np.float64), self.explained_variance, self.noise_variance, rows)
 
     def _by_blocks(self, method: str, X: Any, tail: tuple[int, ...], dtype: Any = np.float64) -> Any:
-        """The results of a method for each block of rows."""
+        """Apply a method to each block of rows; `tail` is the shape of its result for one row."""
         blocks = row_blocks(X)
         check_shape(blocks, "X", "m", len(self.loadings))
         return blocks.mapped(_of_block, tail, np.dtype(dtype), self, method)
 
     def _rows(self, X: Any) -> Iterator[Array]:
-        """The rows of X, centered and scaled, some at a time."""
+        """Yield the rows of X, centered and scaled, a part at a time."""
         p, X = len(self.loadings), aligned(X, self.names)
         if is_sparse(X):
             a = compressed(X).tocsr()
@@ -355,6 +356,7 @@ class PPCAResult(LoadingsResult):
 
 
 def _of_block(block: Any, result: PPCAResult, method: str) -> AnyArray:
+    """Return the result of a method for one block."""
     X = finite(block) if result.method == "given span" else as_kernel_input(block)
     if np.isinf(X.data if is_sparse(X) else X).any():
         raise ValueError("X has entries that are infinite")
@@ -479,7 +481,9 @@ def ppca(
 
 
 def samples_of(problem: Problem, n_samples: Any) -> Any:
-    """The number of samples, the sum of their weights; of a covariance as the caller says, or None."""
+    """Return the number of samples or the sum of their weights; for a covariance what the caller says, or
+    None.
+    """
     if problem.n_samples is None:
         return None if n_samples is None else integer(n_samples, "n_samples", 2)
     if n_samples is not None:
@@ -490,7 +494,7 @@ def samples_of(problem: Problem, n_samples: Any) -> Any:
 
 
 def total_variance(problem: Problem) -> float:
-    """The total variance, which must be known and positive."""
+    """Return the total variance; raise an error if it is not known or zero."""
     if problem.diagonal is None:
         raise ValueError("X must have entries: the noise needs the total variance")
     if not problem.diagonal.any():
@@ -499,7 +503,7 @@ def total_variance(problem: Problem) -> float:
 
 
 def _log_likelihood(problem: Problem, values: Array, noise: float, n: float, ddof: int) -> float:
-    """At the closed form: `-n/2 (p log 2 pi + log det C) - (n - ddof)/2 p`."""
+    """Return the likelihood of the closed form: `-n/2 (p log 2 pi + log det C) - (n - ddof)/2 p`."""
     p, r = problem.p, len(values)
     if noise == 0 and r < p:
         return math.inf
@@ -511,10 +515,10 @@ def _log_likelihood(problem: Problem, values: Array, noise: float, n: float, ddo
 
 
 def _result(problem: Problem, X: Any, fit: Fit, method: str, center: bool) -> PPCAResult:
-    """The result from orthonormal directions, and variances in the operator's units."""
+    """Return the result for orthonormal directions U, and variances in the operator's units."""
     U, values, noise, n, likelihood, trace, converged, mean = fit
     p, r = U.shape
-    varies = problem.variances[:, None] != 0  # elsewhere LAPACK leaves entries of rounding
+    varies = problem.variances[:, None] != 0  # elsewhere LAPACK leaves rounding
     U = np.where(varies, fix_signs(U), 0)
     with beyond_range():
         W = U * roots(values - noise)

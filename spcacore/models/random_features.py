@@ -42,7 +42,7 @@ from ..readable import Result
 
 
 def as_kernel_input(X: Any, square: bool = False, name: str = "X") -> Any:
-    """A finite float array or CSR matrix, by reference where possible."""
+    """Return X as a finite float array or CSR matrix, by reference where possible."""
     if is_operator(X):
         raise TypeError(f"{name} is a LinearOperator, and a kernel needs its rows")
     a = real_array(X, name, ndim=2) if square else as_finite(X, name)
@@ -52,7 +52,7 @@ def as_kernel_input(X: Any, square: bool = False, name: str = "X") -> Any:
 
 
 def median_distance(data: Any, seed: int, weight: Array | None = None) -> float:
-    """The median distance between rows that differ, in a sample where there are many rows."""
+    """Return the median distance between rows that differ, in a sample of the rows if there are many."""
     return _median_distance(*_sample_rows(as_rows(data), np.random.default_rng(seed), weight))
 
 
@@ -202,12 +202,12 @@ class RandomFeatures(Result):
         return matrix_product(self._matrix(X, "X"), None if Y is None else self._matrix(Y, "Y"))
 
     def _matrix(self, X: Any, name: str) -> Any:
-        """The features of all rows, block by block."""
+        """Return the features of all rows, computed block by block."""
         rows = as_rows(aligned(X, self.names, name), len(self.weights), name)
         return rows.mapped(of_block, (self.n_features,), float_type(rows.dtype), _feature_matrix, self)
 
     def _write(self, rows: Any, out: AnyArray) -> None:
-        """out = sqrt(2 / m) cos((rows - shift) weights + offset)."""
+        """Write sqrt(2 / m) cos((rows - shift) weights + offset) to `out`."""
         fits = np.abs(self.weights).max() < np.finfo(out.dtype).max
         with below_range():
             weights = self.weights.astype(out.dtype if fits else np.float64)
@@ -282,7 +282,7 @@ def random_fourier_features(
 def drawn_features(
     X: Any, n_features: Any, bandwidth: Any, rng: Any, sample_weight: Array | None = None
 ) -> RandomFeatures:
-    """The same, where the rows of X may have weights."""
+    """Return random features, as `random_fourier_features` does; the rows of X may have weights."""
     m = integer(n_features, "n_features", 1)
     sigma = None if bandwidth is None else positive(bandwidth, "bandwidth")
     rng = np.random.default_rng(as_seed(rng))
@@ -306,7 +306,7 @@ def drawn_features(
 
 
 def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice, AnyArray]]:
-    """Blocks of rows, and their features in one buffer."""
+    """Yield parts of the rows, with their features in a buffer that the next part reuses."""
     parts = list(slices(rows.shape[0], max(features.weights.shape), COPIED_ENTRIES))
     buffer = np.empty((parts[0].stop, features.n_features), rows.dtype)
     for part in parts:
@@ -316,13 +316,13 @@ def _feature_blocks(rows: Any, features: RandomFeatures) -> Iterator[tuple[slice
 
 
 def feature_moments(rows: Any, features: RandomFeatures, weight: Any = None) -> Any:
-    """`moments_of` the features of some rows."""
+    """Return `moments_of` the features of the rows."""
     parts = _feature_blocks(rows, features)
     return merged_moments(moments_of(Z, None if weight is None else weight[part]) for part, Z in parts)
 
 
 def _feature_matrix(rows: Any, features: RandomFeatures) -> AnyArray:
-    """Z of all rows."""
+    """Return the features Z of all rows."""
     out = np.empty((rows.shape[0], features.n_features), rows.dtype)
     for part in slices(len(out), max(features.weights.shape), COPIED_ENTRIES):
         features._write(rows[part], out[part])
@@ -330,7 +330,7 @@ def _feature_matrix(rows: Any, features: RandomFeatures) -> AnyArray:
 
 
 def feature_scores(features: RandomFeatures, rows: Any, mean: AnyArray, coefficients: AnyArray) -> AnyArray:
-    """(Z - mean) @ coefficients."""
+    """Return (Z - mean) @ coefficients."""
     mean, coefficients = mean.astype(rows.dtype), coefficients.astype(rows.dtype)
     out = np.empty((rows.shape[0], coefficients.shape[1]), rows.dtype)
     for part, Z in _feature_blocks(rows, features):

@@ -270,6 +270,7 @@ def sca(
 def _result(
     problem: Problem, method: str, Y: Array, ended: tuple[int, bool], rows: Any = None, **more: Any
 ) -> RotatedResult:  # fmt: skip
+    """Return the result for loadings Y; `ended` is the number of iterations and whether they converged."""
     variances = operator_variances(problem, Y, "cumulative")
     return RotatedResult.of(
         problem, Y + 0.0, variances, rows,  # no zero with a sign
@@ -363,7 +364,9 @@ def _iterate(
     tol: float,
     hook: Hook,
 ) -> tuple[int, bool]:
-    """Steps until none rotates a column by a sine above `tol`: their number, and whether that was reached."""
+    """Take steps until none turns a column by a sine above `tol`; return their number and whether that was
+    reached.
+    """
     n_iter = 0
     for n_iter in range(1, max_iter + 1):
         sine = step()
@@ -377,6 +380,7 @@ def _iterate(
 
 
 def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int) -> tuple[int, float]:
+    """Return the number of components and the bound, checked; the default bound is sqrt(size r)."""
     r = integer(n_components, "n_components", 1, problem.most_components)
     if bound is None:
         return r, math.sqrt(size * r)
@@ -386,6 +390,7 @@ def _check(problem: Problem, n_components: Any, bound: Any, name: str, size: int
 def _problem(
     X: Any, kind: Any, center: Any, scale: Any, sample_weight: Any = None, **options: Any
 ) -> Problem:
+    """Return X as a `Problem`, which may be scaled by degrees; `options` are arguments of `as_problem`."""
     if has_only_products(X):
         raise TypeError("X must be an array or a sparse matrix; the total variance of an operator is unknown")
     if not isinstance(scale, str):
@@ -401,7 +406,7 @@ def _problem(
 
 
 def _check_start(problem: Problem, r: int, start: Any) -> Array:
-    """The initial loadings at unit length; each must explain variance that the others do not."""
+    """Return the initial loadings at unit length; each must explain variance that the others do not."""
     a = real_array(start, "start", ndim=2, shape=(problem.p, r), labels=problem.names)
     peak = np.abs(a).max(axis=0)
     if not peak.all():
@@ -418,16 +423,19 @@ def _check_start(problem: Problem, r: int, start: Any) -> Array:
 
 
 class _Shrinkage:
-    """Polar factor, rotation and threshold; the search for the level starts from that of the call before."""
+    """Polar factor, rotation and threshold of a matrix, for one call after another.
+
+    The search for the threshold starts at the level of the call before.
+    """
 
     def __init__(self, rotation: Any, threshold: Any, bound: float):
         self.rotation = check_choice(rotation, "rotation", Rotation)
         self.threshold, self.bound = check_choice(threshold, "threshold", ThresholdRule), bound
-        self.rotated = False  # whether the input of the next call comes from a rotation
+        self.rotated = False  # once rotated, a call need not begin with varimax
         self.level = 0.0
 
     def __call__(self, M: Array, factor: Array | None = None) -> Array:
-        """Of M, or of M times the symmetric `factor`."""
+        """Return the sparse matrix for M, or for M times the symmetric `factor`."""
         Y = polar_factor(M, factor)
         if Y.shape[1] > 1 and self.rotation == "varimax":
             orthomax(Y, 1.0, overwrite=True)
@@ -438,7 +446,7 @@ class _Shrinkage:
         return self.threshold_entries(Y)
 
     def threshold_entries(self, Y: Array) -> Array:
-        """All entries thresholded at one level, so that their magnitudes sum to at most the bound."""
+        """Threshold all entries at one level, in place, so that their magnitudes sum to at most the bound."""
         flat = Y.ravel(order="K")
         if self.threshold == "hard":  # equal entries are all kept or all dropped
             level = _core.l1_kept_level(flat, self.bound)
@@ -451,7 +459,7 @@ class _Shrinkage:
 
 
 def _turned(new: Array, old: Array) -> float:
-    """The largest sine between columns, matched one to one; a zero column matches a zero column."""
+    """Return the largest sine of the angle between matching columns; a zero column matches a zero column."""
     from scipy.optimize import linear_sum_assignment
 
     norms = [np.sqrt(np.einsum("ij,ij->j", M, M)) for M in (new, old)]
@@ -462,7 +470,10 @@ def _turned(new: Array, old: Array) -> float:
 
 
 def _ordered(Y: Array, Z: Array, B: Array) -> tuple[Array, Array, Array]:
-    """Columns in descending order of the norms of rows and columns of B, with positive sums of cubes."""
+    """Order the columns by the norms of the rows and columns of B, the largest first.
+
+    Their signs make the sums of cubes positive.
+    """
     size = float(np.abs(B).max(initial=0)) or 1.0
     for axis in (0, 1):
         order = descending(np.sum((B / size) ** 2, axis=axis))

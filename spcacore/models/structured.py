@@ -431,7 +431,11 @@ def _fit(
     X: Any, n_components: Any, cardinality: Any, callback: Callback | None, known: Sequence[Component] = (),
     **options: Any,
 ) -> StructuredPCAResult:  # fmt: skip
-    """The components after the known ones, and the result of all, whose options further ones repeat."""
+    """Find the components after the `known` ones, and return the result of all.
+
+    `options` are those of the call; the result keeps them, because `extend` repeats them.
+    """
+    # Options and data
     given, method, deflation = options["prior"], options["method"], options["deflation"]
     if given is not None and not isinstance(given, Prior):
         raise TypeError(f"prior must be Prior(covariance=...) or Prior(precision=...), not {given!r:.60}")
@@ -446,6 +450,7 @@ def _fit(
     options |= {**treatment, "choice": problem.supports}
     if options["sample_weight"] is not None:
         options["sample_weight"] = np.array(options["sample_weight"])  # the caller's may change
+    # How many components, and of which size
     usual = STRUCTURED_TOL.of(problem.operator.dtype)
     max_iter, tol = iteration_limits(options["max_iter"], options["tol"], usual)
     hook = check_callback(callback)
@@ -462,6 +467,7 @@ def _fit(
         cardinality = usual_cardinality(problem) if cardinality is None else cardinality
         check = partial(check_sparsity, TruncatedPower, problem=problem)
         sizes = per_component(cardinality, "cardinality", r, check)
+    # The prior
     prior, unit = as_prior(given, problem.p, problem.names, options["seed"])
     if not 1 / PRIOR_UNIT < unit < PRIOR_UNIT:
         raise ValueError(
@@ -473,6 +479,7 @@ def _fit(
             "has no closed form"
         )
 
+    # The search
     if deflation == "joint":
         components = fit_at_once(problem, n, r, prior, unit, max_iter, tol, hook)
     else:
@@ -489,6 +496,7 @@ def _fit(
 def _result(
     X: Any, problem: Problem, components: list[Component], n: float, options: dict[str, Any]
 ) -> StructuredPCAResult:
+    """Return the result for the components."""
     op, r = problem.operator, len(components)
     means = np.array([c.m for c in components]).reshape(r, problem.p).T.copy()
     numbers = np.array([(c.a, c.trace, c.noise, c.gain) for c in components]).reshape(r, 4).T.copy()

@@ -305,6 +305,7 @@ def select_sparsity(
     >>> selection.chosen_by_component
     (10, 10)
     """
+    # What is asked for
     check_choice(criterion, "criterion", Criterion)
     way = _Criterion(criterion, rule, n_folds, n_repeats, n_permutations, n_jobs, n_resamples)
     hook = check_callback(callback)
@@ -319,6 +320,7 @@ def select_sparsity(
     grids = [plan.values] if plan.grids is None else plan.grids
     progress = ProgressCounter(hook, (1 + way.runs) * sum(len(grid) for grid in grids))
 
+    # One choice for all components or, if each has a grid, one after another
     steps: list[SparsitySelection] = []
     for _ in grids:
         if plan.grids is not None:
@@ -387,6 +389,7 @@ def select_n_components(
     >>> planted.shape[1], spcacore.select_n_components(X, model, 4).chosen
     (2, 2)
     """
+    # What is asked for
     check_choice(criterion, "criterion", CountCriterion)
     way = _Criterion(criterion, rule, n_folds, n_repeats, n_permutations, n_jobs)
     hook = check_callback(callback)
@@ -401,6 +404,7 @@ def select_n_components(
         raise TypeError(
             "kind must be 'data': components are counted by rows, which a covariance does not have"
         )
+    # One search for the largest number of components, and a score for each number
     plan = SearchPlan(way.rows(X, "data"), asked, None, rng, counting=True)
     progress = ProgressCounter(hook, 1 + way.runs)
     solutions = plan.search_values(plan.problem, progress)
@@ -412,6 +416,7 @@ def select_n_components(
         scored = way.permutations(plan, progress, _share_of_remainder)
         score, error, scores = (np.insert(a, 0, 0.0, axis=-1) for a in scored)
         scored = score, error, scores
+        # The first component that explains no more than by chance ends the count
         best = int(np.argmin(np.append(score[1:] > 0, False)))
         one_se = int(np.argmin(np.append(score[1:] > 2 * error[1:], False)))
     chosen = one_se if rule == "one_se" else best
@@ -425,7 +430,9 @@ _Scored = tuple[Array, Array | None, Array | None]  # scores, their standard err
 
 @record
 class _Criterion:
-    """What scores the values, by how many folds, permutations or resamples, and the rule of the choice."""
+    """What scores the values (`name`), the number of folds, permutations or resamples, and the rule of the
+    choice.
+    """
 
     name: str
     rule: str
@@ -455,7 +462,9 @@ class _Criterion:
         return several.get(self.name, 0)
 
     def rows(self, X: Any, kind: str) -> Any:
-        """X as an array, CSR matrix or row blocks, whose rows can be taken."""
+        """Return X as an array, CSR matrix or row blocks whose rows can be taken; refuse X that the criterion
+        cannot use.
+        """
         needs = f"criterion={self.name!r}"
         if check_choice(kind, "kind", Kind) != "data":
             raise ValueError(f"{needs} needs data; for a covariance, use 'sparseness'")
@@ -472,7 +481,7 @@ class _Criterion:
         return rows
 
     def value_of(self, plan: Plan, progress: ProgressCounter) -> SparsitySelection:
-        """The choice among the values of the plan."""
+        """Score the values of the plan and choose one."""
         path = plan.path(progress)
         scored: _Scored
         if self.name == "sparseness":
@@ -498,6 +507,7 @@ class _Criterion:
         self, parameter: str, values: AnyArray, scored: _Scored, best: int, one_se: int,
         path: SparsityPath | None,
     ) -> SparsitySelection:  # fmt: skip
+        """Return the result; `best` and `one_se` are positions among the values."""
         chosen = one_se if self.rule == "one_se" else best
         return SparsitySelection(
             parameter, self.name, values, *scored, values[best].item(), values[one_se].item(),
@@ -507,9 +517,10 @@ class _Criterion:
     def folds(
         self, plan: Plan, progress: ProgressCounter, full: list[AnyArray] | None = None
     ) -> tuple[Array, Array, Array]:
-        """Of all folds; of those done, in whole repeats if there are any, where the callback ends it.
+        """Return the mean score of each value over the folds, its standard error, and all scores.
 
-        The error is that of the mean over folds, from the deviations within each repeat.
+        If the callback ends the search, only finished folds count, in whole repeats if there is one. The
+        standard error of the mean over folds comes from the deviations within each repeat.
         """
         done = np.empty(0)
         if not progress.ended:
@@ -523,7 +534,12 @@ class _Criterion:
     def permutations(
         self, plan: Plan, progress: ProgressCounter, of_shares: Callable[[Array], Array]
     ) -> tuple[Array, Array, Array]:
-        """Logarithms of shares of X as it is above those of all permutations, or of those done."""
+        """Return the gap of each value, its error, and the logarithms of the shares after each permutation.
+
+        The gap is the logarithm of the share of X less its mean over the permutations. `of_shares` makes one
+        share of the shares of all components. If the callback ends the search, only finished permutations
+        count.
+        """
         done = np.empty(0)
         if not progress.ended:
             done = plan.permuted(self.n_permutations, self.threads, progress)
@@ -534,7 +550,9 @@ class _Criterion:
         return own - scores.mean(axis=0), error, scores
 
     def _agreements(self, plan: Plan, path: SparsityPath, progress: ProgressCounter) -> Array:
-        """Of half-samples with each other, averaged over components, of each value; 0 where none are."""
+        """Return how well half-samples agree at each value, averaged over components; 0 where there is no
+        component.
+        """
         score = np.zeros(len(plan.values))
         for i, (value, result) in enumerate(zip(plan.values.tolist(), path.results, strict=False)):
             if progress.ended:
@@ -550,14 +568,17 @@ class _Criterion:
 
 
 def _largest(score: Array, error: Array | None) -> tuple[int, int]:
-    """The best, and the sparsest within one standard error of it; of scores that tie, the first."""
-    most = score.max() - TIE.double * max(1.0, abs(score.max()))  # scores may be shares of a variance
+    """Return the position of the best score, and of the sparsest value within one standard error of it.
+
+    Of scores that tie, the first counts.
+    """
+    most = score.max() - TIE.double * max(1.0, abs(score.max()))  # a share of 1 sets the scale of ties
     best = int(np.argmax(score >= most))
     return best, best if error is None else int(np.argmax(score >= most - error[best]))
 
 
 def _refuse_likelihood(plan: Plan) -> None:
-    """Where the number of samples, or what they vary by, is not known."""
+    """Raise an error if the number of samples or the variances are not known, which the likelihood needs."""
     if plan.kind != "data":
         raise ValueError("criterion='bic' needs data: the number of samples behind a covariance is not known")
     if plan.problem.diagonal is None:
@@ -565,6 +586,6 @@ def _refuse_likelihood(plan: Plan) -> None:
 
 
 def _share_of_remainder(shares: Array) -> Array:
-    """Each share of the variance, divided by the share that the earlier components leave."""
+    """Return each share of the variance over the share that the earlier components leave."""
     before = np.cumsum(shares, axis=-1) - shares
     return shares / np.maximum(1 - before, EPS)

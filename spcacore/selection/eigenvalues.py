@@ -185,6 +185,7 @@ def cross_validated_eigenvalues(
     share, level = positive(share, "share", 1), positive(level, "level", 1)
     n_splits = integer(n_splits, "n_splits", 1)
     counter = ProgressCounter(check_callback(callback), n_splits)
+    # The data, in units in which no product leaves the number range
     rows = _checked(X, kind)
     r = integer(n_components, "n_components", 1, min(rows.shape) - 1)
     unit = 0
@@ -199,6 +200,7 @@ def cross_validated_eigenvalues(
         if inside == 0:
             raise ValueError("X has no noise: half of its singular values are 0; give noise")
         noise = math.ldexp(inside, unit)
+    # Splits
     seed = as_seed(rng)
     splits = []
     for i in range(n_splits):
@@ -206,6 +208,7 @@ def cross_validated_eigenvalues(
         splits.append(_split_scores(rows, kind, r, share, inside, scale, rng))
         if counter(i + 1):
             break
+    # Tests in order, up to the first that is not significant
     values, scores = np.swapaxes(splits, 0, 1)
     statistic = scores.mean(axis=0)
     p = ndtr(-statistic)
@@ -216,7 +219,7 @@ def cross_validated_eigenvalues(
 
 
 def _checked(X: Any, kind: str) -> Any:
-    """X as a float64 array, or as a CSR matrix of counts."""
+    """Return X as a float64 array or a CSR matrix; raise an error if it is not of this kind."""
     refuse_products(X, "X", "entries to split")
     require_memory(X, "splits need")
     if is_sparse(X) and kind == "normal":
@@ -244,7 +247,8 @@ def _checked(X: Any, kind: str) -> Any:
 def _split_scores(
     X: Any, kind: str, r: int, share: float, noise: float | None, scale: bool | str, rng: Any
 ) -> tuple[Array, Array]:
-    """Cross-validated values of one split, and these over their standard errors."""
+    """Return the cross-validated singular values of one split, and the values over their standard errors."""
+    # Normal entries
     if kind == "normal":
         assert noise is not None
         W = rng.standard_normal(X.shape)
@@ -253,12 +257,14 @@ def _split_scores(
         U, V = _leading(X * (1 - share) + W, r, rng)
         values = np.einsum("ij,ij->j", U, (X * share - W) @ V)
         return values / share, values / (math.sqrt(share) * noise)
+    # Counts
     test = _thinned_graph(X, share, rng) if kind == "graph" else _thinned(X, share, rng)
     train = X - test
     U, V = _leading(_degree_scaled(train) if scale else train, r, rng)
     values = np.einsum("ij,ij->j", U, np.asarray(test @ V))
     variance = np.einsum("ij,ij->j", U**2, np.asarray(X @ V**2))
-    if kind == "graph":  # an edge stands at two places, a loop at one
+    # An edge stands at two places, a loop at one
+    if kind == "graph":
         variance = 2 * variance - np.asarray(X.diagonal()) @ (U**2 * V**2)
     error = np.sqrt(share * np.maximum(variance, 0))
     scores = np.divide(values, error, out=np.zeros_like(values), where=error > 0)
@@ -266,7 +272,7 @@ def _split_scores(
 
 
 def _thinned(X: Any, share: float, rng: Any) -> Any:
-    """Each of the counts with this probability."""
+    """Return a part of the counts: each of the things counted is drawn with probability `share`."""
     if is_sparse(X):
         test = X.copy()
         test.data = rng.binomial(X.data.astype(np.int64), share).astype(np.float64)
@@ -275,7 +281,7 @@ def _thinned(X: Any, share: float, rng: Any) -> Any:
 
 
 def _thinned_graph(X: Any, share: float, rng: Any) -> Any:
-    """Each of the edges with this probability, at both of its places."""
+    """Return a part of the edges, each drawn with probability `share`, at both of its places."""
     if is_sparse(X):
         from scipy.sparse import tril, triu
 
@@ -286,7 +292,7 @@ def _thinned_graph(X: Any, share: float, rng: Any) -> Any:
 
 
 def _degree_scaled(X: Any) -> Any:
-    """X_ij over the roots of its row sum and column sum, to which their means are added."""
+    """Return X_ij over the square roots of its row sum and column sum, to which the mean sums are added."""
     row, column = (np.asarray(X.sum(axis=axis), np.float64).ravel() for axis in (1, 0))
     row, column = ((d + d.mean()) ** -0.5 for d in (row, column))
     if is_sparse(X):
@@ -297,7 +303,7 @@ def _degree_scaled(X: Any) -> Any:
 
 
 def _leading(X: Any, r: int, rng: Any) -> tuple[Array, Array]:
-    """The r leading singular vectors of both sides."""
+    """Return the r leading left and right singular vectors."""
     if min(X.shape) <= ALL_VECTORS_ORDER or r >= min(X.shape) - 1:
         U, _, Vt = np.linalg.svd(as_dense(X), full_matrices=False)
         return U[:, :r], Vt[:r].T
@@ -309,10 +315,10 @@ def _leading(X: Any, r: int, rng: Any) -> tuple[Array, Array]:
 
 
 def _noise_of(X: Array) -> float:
-    """s of the entries of centered data, from the median of their n - 1 or p singular values.
+    """Return the standard deviation s of the noise in centered data, by the median of their singular values.
 
-    Squares of singular values of noise, over `s^2 max(m, p)` for m = n - 1, follow the law of Marchenko and
-    Pastur.
+    There are min(m, p) singular values that need not be 0, with m = n - 1. For noise alone, their squares
+    over `s^2 max(m, p)` follow the law of Marchenko and Pastur, whose median is known.
     """
     m, p = X.shape[0] - 1, X.shape[1]
     gram = X.T @ X if p <= m else X @ X.T
@@ -322,9 +328,10 @@ def _noise_of(X: Array) -> float:
 
 
 def _median_of_noise(beta: float) -> float:
-    """The median of the Marchenko-Pastur law of this ratio and variance 1, by its density on a grid.
+    """Return the median of the Marchenko-Pastur law with ratio beta and variance 1.
 
-    With x = 1 + beta + 2 sqrt(beta) cos t the density is proportional to `sin(t)^2/x dt`, which is smooth.
+    It comes from the density on a grid. With x = 1 + beta + 2 sqrt(beta) cos t the density is proportional to
+    `sin(t)^2/x dt`, which is smooth.
     """
     t = (np.arange(20_000) + 0.5) * (math.pi / 20_000)
     x = 1 + beta + 2 * math.sqrt(beta) * np.cos(t)

@@ -1,7 +1,7 @@
-"""What functions that run a model know of it: a fitting function, its keywords, and what sets its sparsity.
+"""The models that other functions run: a fitting function with keywords, and what sets its sparsity.
 
-`as_model` reads a function of the package, a partial of one, or an estimator. Keywords are checked by name
-alone and handed on: what they may be is for the function to say.
+`as_model` reads a function of the package, a partial of one, or an estimator. The names of keywords are
+checked here; their values are checked by the function itself.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ from ..operators.partition import row_blocks
 from ..operators.sparse import compressed
 from ..supports.admissible import variables_of
 
-# The functions that fit, and the parameters that say how sparse their loadings are, by default the first.
+# The functions that fit, each with the parameters that say how sparse its loadings are; the first is the
+# default.
 FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "sparse_pca": (sparse_pca, tuple(SPARSITY)),
     "spca": (spca, ("cardinality", "penalty")),
@@ -60,10 +61,10 @@ FITTING: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "sparse_cca": (sparse_cca, ("l1_bound", "cardinality")),
     "sparse_lda": (sparse_lda, ("cardinality",)),
 }
-_TOGETHER = ("sca", "sma")  # whose bound is of all components together
+_TOGETHER = ("sca", "sma")  # their bound is on all components together
 _SEEDED = ("method", "prior")  # records that may have a source of random numbers
-OF_VARIABLES = ("center", "scale", "start", "choice", "prior")  # what is known of each
-SPARSITY_WORDS = tuple(SPARSITY)  # one of which says how sparse
+OF_VARIABLES = ("center", "scale", "start", "choice", "prior")  # about single variables
+SPARSITY_WORDS = tuple(SPARSITY)  # one of these says how sparse
 _DATA = ("X", "Y", "y")
 _REFUSED = {
     "callback": "give it to {0} itself",
@@ -73,14 +74,14 @@ _REFUSED = {
 
 @record
 class Model:
-    """A function with its keywords; `parameter` sets the sparsity, where nothing else is said."""
+    """A function with its keywords; `parameter` names what sets the sparsity."""
 
     name: str
     function: Callable[..., Any]
     keywords: dict[str, Any]
     n_components: Any
     parameters: tuple[str, ...] = ()
-    has_defaults: bool = False  # as the estimators of this package
+    has_defaults: bool = False  # it is an estimator of this package
 
     @property
     def is_foreign(self) -> bool:
@@ -89,12 +90,12 @@ class Model:
 
     @property
     def method(self) -> Method:
-        """Of `sparse_pca`: the record of the method."""
+        """The record of the method, for `sparse_pca`."""
         return as_method(self.keywords.get("method", "tpower"))
 
     @property
     def parameter(self) -> str:
-        """What says how sparse the loadings are."""
+        """The name of the parameter that sets the sparsity: the one given, else the default."""
         if self.name == "sparse_pca":
             return self.method.sparsity
         if self.name == "sparse_cca" and self.keywords.get("method") == "generalized":
@@ -102,7 +103,7 @@ class Model:
         return next((name for name in self.parameters if self.given(name)), self.parameters[0])
 
     def given(self, *names: str) -> bool:
-        """Whether the model says any of these."""
+        """Whether the model has a value other than None for any of these names."""
         of_method = self.method if self.name == "sparse_pca" else None
         return any(
             self.keywords.get(name) is not None
@@ -111,32 +112,35 @@ class Model:
         )
 
     def said(self, name: str, otherwise: Any) -> Any:
-        """A keyword, or its default; something else where the function does not take it."""
+        """Return a keyword or its default; `otherwise` if the function does not take it."""
         one = inspect.signature(self.function).parameters.get(name)
         return otherwise if one is None else self.keywords.get(name, one.default)
 
     def of(self, n_components: int) -> Model:
+        """Return the model with this number of components."""
         return replaced(self, n_components=n_components)
 
     def having(self, **keywords: Any) -> Model:
-        """The same model with other keywords; of `sparse_pca` a bound or a penalty is the method's."""
+        """Return the model with other keywords; for `sparse_pca`, an l1 bound or a penalty goes into the
+        method.
+        """
         if self.name == "sparse_pca" and self.parameter != "cardinality" and self.parameter in keywords:
             keywords["method"] = with_sparsity(self.method, keywords.pop(self.parameter))
         return replaced(self, keywords={**self.keywords, **keywords})
 
     def by_place(self, names: Names, p: int) -> Model:
-        """The same model for rows without names: what is known of the variables is in their order."""
+        """Return the model for rows without names: keywords about variables are in the order of `names`."""
         known = {name: self.keywords[name] for name in OF_VARIABLES if name in self.keywords}
         return self.having(**by_place(known, names, p))
 
     def weighted(self, sample_weight: Any) -> Model:
-        """The same model of weighted rows."""
+        """Return the model with weights of the rows."""
         if "sample_weight" not in inspect.signature(self.function).parameters:
             raise TypeError(f"sample_weight is not for {self.name}, which takes none")
         return self.having(sample_weight=sample_weight)
 
     def begun_at(self, V: Any) -> Model:
-        """The same model, whose search begins with loadings."""
+        """Return the model with a search that begins at loadings V."""
         begun = self.having(start=V)
         return replaced(begun, function=elastic_nets) if self.name == "spca" else begun
 
@@ -146,7 +150,7 @@ class Model:
         return any(getattr(self.keywords.get(name), "rng", None) is not None for name in _SEEDED)
 
     def seeded(self, rng: Any) -> Model:
-        """With this source of random numbers, unless it has one of its own, or takes none."""
+        """Return the model with this source of random numbers, unless it has one or needs none."""
         if rng is None or self.has_seed:
             return self
         if self.name == "sparse_pca":
@@ -157,11 +161,13 @@ class Model:
         return self
 
     def fit(self, *data: Any, **more: Any) -> Any:
-        """The result of the function."""
+        """Fit the model and return the result; `more` are further keywords."""
         return self.function(*data, self.n_components, **self.keywords, **more)
 
     def prepared(self, X: Any, choices: Sequence[Any] | None = None) -> Any:
-        """The problem, solver, r and the request of `sparse_pca` at each choice of the sparsity."""
+        """Return the problem, the solver, r and a request for each of `choices`, values of the sparsity
+        (`sparse_pca`).
+        """
         options = dict(self.keywords)
         given = [sparsity_asked(self.method, options.pop("cardinality", None))]
         if choices is not None:
@@ -170,7 +176,7 @@ class Model:
 
 
 def by_place(known: dict[str, Any], names: Names, p: int) -> dict[str, Any]:
-    """Options that know variables by name, in the order of the variables, without their names."""
+    """Return options about variables in the order of `names`, without labels of their own."""
     found = {}
     for name, given in known.items():
         if given is not None and name.endswith(("include", "exclude")):
@@ -190,7 +196,7 @@ def by_place(known: dict[str, Any], names: Names, p: int) -> dict[str, Any]:
 
 
 class FittedToRows:
-    """An estimator as a function of rows: what a copy of it, fitted to them, has for components."""
+    """Wraps an estimator as a function of rows: it fits a copy, and returns its `components_` as loadings."""
 
     def __init__(self, estimator: Any):
         self.estimator = estimator
@@ -216,12 +222,15 @@ def as_model(
     given: Any, place: str, allowed: Collection[str], *, estimators: bool = False, n_components: Any = 1,
     refused: Mapping[str, str] = _REFUSED,
 ) -> Model:  # fmt: skip
-    """The model that the function `place` is given, one of these, or any estimator.
+    """Return what the function `place` was given as a `Model`.
 
-    `n_components` is that of a partial that does not say. `refused` are keywords for which there is no use.
+    `allowed` has the names of the fitting functions that it takes; with `estimators`, any estimator too.
+    `n_components` is the default for a partial that does not say. `refused` maps keywords that have no use
+    here to the reason.
     """
     if isinstance(given, Model):
         return given
+    # Any estimator
     own = getattr(given, "__spcacore_model__", None)
     if own is None and not isinstance(given, type) and hasattr(given, "fit"):
         if not estimators:
@@ -229,6 +238,7 @@ def as_model(
         options = given.get_params(deep=False) if hasattr(given, "get_params") else {}
         count = options.get("n_components")
         return Model(type(given).__name__, FittedToRows(given), {}, count, tuple(options))
+    # A fitting function, a partial of it, or an estimator of this package
     whole: Any = given if own is None or isinstance(given, type) else own(allowed)
     function = whole.func if isinstance(whole, partial) else whole
     name = _name_of(function)
@@ -245,7 +255,7 @@ def as_model(
 
 
 def _name_of(function: Any) -> str | None:
-    """The fitting function that this is, with or without its advice."""
+    """Return the name of the fitting function, with or without its decorator; None for any other object."""
     plain = getattr(function, "__wrapped__", function)
     name = getattr(plain, "__name__", None)
     if name not in FITTING or not inspect.isfunction(function):
@@ -256,7 +266,7 @@ def _name_of(function: Any) -> str | None:
 
 
 def _described(given: Any, place: str) -> str:
-    """What is there instead of a model, and what is to be done."""
+    """Return words for an object that is not a model, and what to pass instead."""
     if isinstance(given, str):
         return f"the string {given!r}" + f"; pass the function spcacore.{given} itself" * (given in FITTING)
     if isinstance(given, type):
@@ -277,10 +287,11 @@ def _described(given: Any, place: str) -> str:
 
 
 def _checked(given: partial[Any], name: str, place: str, refused: Mapping[str, str]) -> dict[str, Any]:
-    """The keywords of a partial, all of which the function has a use for."""
+    """Return the keywords of a partial; raise TypeError for one that the function does not take."""
     function = FITTING[name][0]
     known = inspect.signature(function).parameters
-    tells = inspect.unwrap(function).__code__.co_flags & inspect.CO_VARKEYWORDS  # what it does not take
+    # A function with **keywords explains those that it does not take by itself
+    tells = inspect.unwrap(function).__code__.co_flags & inspect.CO_VARKEYWORDS
     if given.args:
         raise TypeError(
             f"the model has what goes by place: leave the data out, and name the rest, as in partial({name}, "
@@ -300,9 +311,9 @@ def _checked(given: partial[Any], name: str, place: str, refused: Mapping[str, s
 
 
 def takes_model(*names: str) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator of functions that run one of these: they say of its options that they go with it.
+    """Mark a function that runs one of these models, so that errors say where the model's options go.
 
-    See `with_advice`.
+    If a caller gives such an option to the function itself, `with_advice` adds the advice to the error.
     """
 
     def advised(function: Callable[..., Any]) -> Any:
@@ -315,7 +326,7 @@ def takes_model(*names: str) -> Callable[[Callable[..., Any]], Any]:
 def _call_with_model(
     function: Callable[..., Any], names: Collection[str], given: Collection[Any], options: Mapping[str, Any]
 ) -> str:
-    """Where options of a model go in a call that has some; nothing if there are none."""
+    """Return the advice: the call with the model's options moved into the model; empty if there are none."""
     own = inspect.signature(function).parameters
     taken = {name: inspect.signature(FITTING[name][0]).parameters for name in names}
     of_model = {n: _shown(x) for n, x in options.items() if n not in own}
@@ -327,6 +338,7 @@ def _call_with_model(
             n: f"{n} of the model, partial({name}, {n}=...)" for name in [*names][::-1] for n in taken[name]
         }
         return instead_of(next(n for n in of_model if n not in known), {**known, **{n: n for n in own}})
+    # Which model, and its options
     said = options.get("model")
     name = said if said in able else _name_of(said) or able[0]
     of_grid = [n for n in FITTING[name][1] if n in of_model and "grid" in own][:1]
@@ -339,6 +351,7 @@ def _call_with_model(
 
 
 def _shown(value: Any) -> str:
+    """Return a value as it is written in a call, or "..." if it is long."""
     text = repr(value) if isinstance(value, (int, float, str, list, tuple, dict, type(None))) else "..."
     return text if len(text) <= 40 else "..."
 
@@ -362,7 +375,7 @@ class NamedArray:
 
 
 def as_rows(X: Any, name: str, needed: str, finite: bool = True) -> Any:
-    """X as an array with names, CSR matrix or row blocks."""
+    """Return X as an array with names, a CSR matrix or row blocks; `needed` says for what, in errors."""
     refuse_products(X, name, needed)
     if is_row_blocks(X):
         return row_blocks(X)
@@ -372,7 +385,7 @@ def as_rows(X: Any, name: str, needed: str, finite: bool = True) -> Any:
 
 
 def plain_rows(X: Any) -> Any:
-    """The same, of which rows can be taken by their index."""
+    """Return the rows without names, so that they can be taken by index."""
     return X.array if isinstance(X, NamedArray) else X
 
 
@@ -383,7 +396,7 @@ Grid = tuple[str, AnyArray, list[AnyArray] | None]
 
 
 def refuse_nested(grid: Any) -> None:
-    """Where one grid is of all components."""
+    """Raise TypeError for a grid for each component, where only one grid for all is possible."""
     values = next(iter(grid.values()), ()) if isinstance(grid, Mapping) else grid
     if _is_nested(values):
         raise TypeError("grid must be a sequence of numbers, of all components; select_sparsity takes grids")
@@ -394,7 +407,12 @@ def _is_nested(grid: Any) -> bool:
 
 
 def grid_of(model: Model, grid: Any, X: Any) -> Grid:
-    """The parameter, its values the sparsest first, and those of each component if they differ."""
+    """Return the parameter that a grid is for, its values, and a list of grids if each component has one.
+
+    Values go from the sparsest to the densest. `grid` may be None, a sequence, a sequence of sequences, or a
+    mapping that names the parameter.
+    """
+    # Of which parameter
     parameter, name = None, "grid"
     if isinstance(grid, Mapping):
         if len(grid) != 1:
@@ -416,10 +434,12 @@ def grid_of(model: Model, grid: Any, X: Any) -> Grid:
                 f"{one} of the model must be left out: grid has the values of the sparsity to try"
             )
     parameter = model.parameter if parameter is None else parameter
+    # The values
     if grid is None:
         return parameter, _default(model, parameter, X), None
     if not _is_nested(grid):
         return parameter, _checked_value(grid, name, parameter), None
+    # A grid for each component
     parts = list(grid)
     if model.name in _TOGETHER:
         raise TypeError(f"l1_bound of {model.name} is of all components together: give one grid")
@@ -432,6 +452,7 @@ def grid_of(model: Model, grid: Any, X: Any) -> Grid:
 
 
 def _default(model: Model, parameter: str, X: Any) -> AnyArray:
+    """Return the default grid of a parameter."""
     if parameter == "penalty":
         raise TypeError("grid must be given: a sequence of numbers, the penalties")
     most = min(_variables(X), GRID_CARDINALITY)
@@ -442,6 +463,7 @@ def _default(model: Model, parameter: str, X: Any) -> AnyArray:
 
 
 def _checked_value(values: Any, name: str, parameter: str) -> AnyArray:
+    """Return the values in order, from the sparsest to the densest; each may occur once."""
     values = several(values, name, "numbers, one for each choice", ": there is nothing to choose from")
     whole = parameter == "cardinality"
     for i, value in enumerate(values):
@@ -456,7 +478,7 @@ def _checked_value(values: Any, name: str, parameter: str) -> AnyArray:
 
 
 def _variables(X: Any) -> int:
-    """Their number; 1 for input that is not a matrix, which is an error later."""
+    """Return the number of variables; 1 if X is not a matrix, which leads to an error later."""
     try:
         shape = np.shape(X)
     except ValueError:  # ragged

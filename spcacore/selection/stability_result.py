@@ -1,4 +1,4 @@
-"""What resamples say of each variable: how often it is chosen, with which others, and its loadings."""
+"""What resamples say about each variable: how often it is chosen, with which others, and its loadings."""
 
 from __future__ import annotations
 
@@ -273,7 +273,9 @@ class Stability(Judged, Tabular):
         return Listing("variable", [names[i] for i in j], columns)
 
     def _parts(self) -> list[Part]:
-        """What is known of each component, and those of its variables that are chosen most often."""
+        """Return the parts of the summary: a table of components, and the variables that each chooses most
+        often.
+        """
         known: dict[str, Any] = {
             "selected": self.average_selected, "threshold": self.threshold, "stable": self.stable.sum(axis=0),
             "agreement": self.agreement, "cosine": self.cosine.mean(axis=0),
@@ -323,11 +325,12 @@ class Stability(Judged, Tabular):
 
 
 def false_selections(threshold: float, q: float, p: int, count: int, assumption: str) -> float:
-    """E|false and at least so frequent|, where q of p variables are selected from half of the rows.
+    """Return the bound on the expected number of false variables with frequency `threshold` or more.
 
-    "none": `q^2/((2 tau - 1) p)` (Meinshausen and Buehlmann 2010, theorem 1). Of B complementary pairs
-    "unimodal": `C q^2/p` (Shah and Samworth 2013, theorem 2, where `q/p <= 1/sqrt(3)`), with
-    `C = 1/(2 (2 tau - 1 - 1/(2B)))` for tau up to 3/4 and `4 (1 - tau + 1/(2B))/(1 + 1/B)` above, where that
+    q of p variables are selected from half of the rows, in `count` resamples; tau is the threshold. "none":
+    `q^2/((2 tau - 1) p)` (Meinshausen and Buehlmann 2010, theorem 1). "unimodal", with B = count/2
+    complementary pairs: `C q^2/p` (Shah and Samworth 2013, theorem 2, where `q/p <= 1/sqrt(3)`), with
+    `C = 1/(2 (2 tau - 1 - 1/(2B)))` for tau up to 3/4 and `4 (1 - tau + 1/(2B))/(1 + 1/B)` above, where this
     is less.
     """
     bound = q * q / ((2 * threshold - 1) * p)
@@ -344,7 +347,9 @@ def false_selections(threshold: float, q: float, p: int, count: int, assumption:
 
 
 def least_threshold(q: float, p: int, count: int, assumption: str, max_false: float) -> tuple[float, float]:
-    """The smallest frequency whose bound is at most `max_false`, and that bound; inf if there is none."""
+    """Return the smallest frequency whose bound is at most `max_false`, and that bound; inf and 0 if there is
+    none.
+    """
     for i in range(count // 2 + 1, count + 1):
         bound = false_selections(i / count, q, p, count, assumption)
         if bound <= max_false:
@@ -356,9 +361,10 @@ def least_threshold(q: float, p: int, count: int, assumption: str, max_false: fl
 
 
 def matched(refit: Refit, reference: Array) -> tuple[list[Sparse], Index, Array]:
-    """The components in the order and with the signs of those of all the data, unit or empty.
+    """Match the components of a resample with the reference: give them its order, its signs and unit length.
 
-    Which came to each place, -1 for none, and their |cosines|.
+    Returns the components, empty where none was left; which component came to each place, -1 for none; and
+    the magnitudes of their cosines with the reference. The assignment has the largest sum of these.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -375,7 +381,7 @@ def matched(refit: Refit, reference: Array) -> tuple[list[Sparse], Index, Array]
 
 
 def _side_by_side(components: list[Sparse], p: int) -> Any:
-    """A sparse matrix with these columns."""
+    """Return a sparse matrix whose columns are the components."""
     from scipy.sparse import csc_array
 
     index, entries = (np.concatenate(each) for each in zip(*components, strict=True))
@@ -384,7 +390,7 @@ def _side_by_side(components: list[Sparse], p: int) -> Any:
 
 
 def rotated(components: list[Sparse], reference: Array) -> list[Sparse]:
-    """L Q for the orthogonal Q that brings the loadings L nearest to the reference."""
+    """Return L Q for the orthogonal Q that brings the loadings L nearest to the reference (Procrustes)."""
     matrix = _side_by_side(components, len(reference))
     used = np.flatnonzero(np.diff(matrix.indptr))
     L = matrix[used].toarray()
@@ -393,7 +399,11 @@ def rotated(components: list[Sparse], reference: Array) -> list[Sparse]:
 
 
 def quantiles(components: list[Sparse], p: int, level: float) -> Array:
-    """Those of the loadings of each variable in a component, zeros where it was not chosen, (p, 2)."""
+    """Return two quantiles of the loadings of each variable in one component, (p, 2).
+
+    The share `level` of the loadings is between them. `components` has this component in each resample. A
+    variable that was not chosen has the loading 0.
+    """
     out, matrix = np.zeros((p, 2)), _side_by_side(components, p)
     ever = np.flatnonzero(np.diff(matrix.indptr))
     for some in slices(len(ever), len(components), QUANTILE_ENTRIES):
@@ -402,7 +412,7 @@ def quantiles(components: list[Sparse], p: int, level: float) -> Array:
 
 
 def _interval(values: Array, level: float) -> Array:
-    """The quantiles between which this share of each column is."""
+    """Return two quantiles of each column, between which are this share of the values."""
     return np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0).T
 
 
@@ -410,7 +420,8 @@ def assembled(
     found: list[Refit], refits: Refits, *, resampling: str, assumption: str, level: float, max_false: float,
     threshold: float | None, alignment: str, **told: Any,
 ) -> Stability:  # fmt: skip
-    """The result, from the components of all resamples."""
+    """Return the result for the components of all resamples; `told` are further fields."""
+    # Components of each resample, matched with the components of all the data
     R = unit_columns(refits.reference())
     (p, r), count = R.shape, len(found)
     cosine, shares = np.zeros((count, r)), np.full((count, r), np.nan)
@@ -421,6 +432,7 @@ def assembled(
             shares[b] = np.append(refit.shares, 0.0)[place]
         components.append(rotated(own, R) if alignment == "procrustes" else own)
         chosen.append(tuple(index for index, _ in own))
+    # How often each variable is chosen: for each component, and for any
     unions = [union(*supports) for supports in chosen]
     *times, anywhere = (
         np.bincount(np.concatenate(one), minlength=p) for one in [*zip(*chosen, strict=True), unions]
@@ -428,13 +440,14 @@ def assembled(
     frequency, average = np.stack(times, axis=1) / count, np.mean([len(union) for union in unions])
 
     def cut(q: float) -> tuple[float, float]:
-        """The frequency from which on a variable is stable, and the bound on false ones, if there is one."""
+        """Return the frequency from which on a variable is stable, and the bound on false ones, or NaN."""
         if threshold is None and resampling != "bootstrap":
             return least_threshold(q, p, count, assumption, max_false)
         given = STABLE_FREQUENCY if threshold is None else threshold
         bounded = resampling != "bootstrap" and given > 0.5
         return given, false_selections(given, q, p, count, assumption) if bounded else math.nan
 
+    # Thresholds and bounds, from the average number of variables chosen
     selected = np.sum(times, axis=1) / count
     levels, bounds = np.array([cut(q) for q in (*selected.tolist(), float(average))]).T
     known = all(refit.shares is not None for refit in found)

@@ -146,6 +146,7 @@ def stability(
     if warm_start and asked.name not in WARM:
         raise ValueError(f"warm_start=True is for {listed(WARM, 'and')}, not {asked.name!r}")
     threads, hook = check_jobs(n_jobs), check_callback(callback)
+    # The rows, and a fit to all of them
     _refuse(asked, Y)
     rows, Y = _rows(X, "X"), joined(X, Y, "Y")
     n = rows.shape[0]
@@ -158,6 +159,7 @@ def stability(
     integer(refits.reference().shape[1], "n_components", 0, least, why)
     if not refits.reference().any():
         raise ValueError("X has no component under these options: no variable is chosen")
+    # Resamples, in batches, by threads
     weights = drawn_weights(n, resampling, seed, labels)
     batches = [range(i, min(i + refits.batch, n_resamples)) for i in range(0, n_resamples, refits.batch)]
     counter = ProgressCounter(hook, n_resamples)
@@ -170,7 +172,7 @@ def stability(
         report(len(batch))
         return out
 
-    with quiet():  # of each resample
+    with quiet():  # not for each resample
         found = [one for batch in in_threads(fit, batches, threads, tell) for one in batch]
     if hook.ended:
         found = found[: counter.done - counter.done % (1 + (resampling == "complementary"))]
@@ -182,7 +184,7 @@ def stability(
 
 
 def _refuse(model: Model, Y: Any) -> None:
-    """What goes with no resample."""
+    """Raise TypeError for options that resamples cannot use, and for a Y that is missing or not used."""
     if model.given("certify") and model.keywords["certify"]:
         raise TypeError("certify cannot be used here: a certificate is for one fit")
     if model.keywords.get("kind", "data") != "data":
@@ -196,6 +198,7 @@ def _refuse(model: Model, Y: Any) -> None:
 
 
 def _rows(X: Any, name: str) -> Any:
+    """Return X as rows that can be drawn; there must be at least four."""
     rows = as_rows(X, name, "rows to draw from")
     if rows.shape[0] < 4:
         raise ValueError(f"{name} must have at least four rows, not {rows.shape[0]}")
@@ -203,7 +206,7 @@ def _rows(X: Any, name: str) -> Any:
 
 
 def _labels(Y: Any, n: int, resampling: str) -> Index:
-    """Which class each row belongs to, counted from 0."""
+    """Return the class of each row, as a number from 0."""
     y = np.asarray(Y)
     if y.ndim != 1 or len(y) != n:
         raise ValueError(f"Y has shape {y.shape} for {counted(n, 'row')}: it must have one label for each")
@@ -214,7 +217,7 @@ def _labels(Y: Any, n: int, resampling: str) -> Index:
 
 
 def _refits(model: Model, X: Any, Y: Any, labels: Index | None, warm: bool) -> Refits:
-    """The model of all the data, ready for resamples."""
+    """Fit the model to all the data, and return what fits it to resamples."""
     if model.name == "sparse_pca":
         return ComponentRefits(X, model, warm)
     if model.name == "sparse_cca":

@@ -1,4 +1,4 @@
-"""Results over several values of the sparsity."""
+"""Results over several values of the sparsity, and the choice of a prior."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .model import as_model, takes_model
 
 
 class ByValue(Tabular):
-    """A result with something for each of several values of a parameter."""
+    """A result with a row for each of several values of a parameter."""
 
     parameter: str
     values: AnyArray
