@@ -1,4 +1,7 @@
-"""What a call asks of a method: its record, the options in it, and how sparse components are to be."""
+"""What a call says about the method: its record, the options in the record, and the sparsity.
+
+Also the tables by which errors say where an option belongs.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ SPARSITY = {word: OPTIONS[word].meaning for word in ("cardinality", "l1_bound", 
 
 
 def seed_of(record: Any) -> RandomSource:
-    """What random numbers come from."""
+    """Return the source of random numbers in a record, or None."""
     source: RandomSource = getattr(record, "rng", None)
     return source
 
 
 def sparsity_given(record: Method, value: Any) -> Any:
-    """How sparse components are: the value of a call, or that of the record, of which there is one."""
+    """Return the sparsity, from the call or from the record; raise TypeError if both have one."""
     own = getattr(record, record.sparsity, None)
     if own is not None and value is not None:
         raise TypeError(f"{record.sparsity} is given twice: by {type(record).__name__}, and in the call")
@@ -31,7 +34,9 @@ def sparsity_given(record: Method, value: Any) -> Any:
 
 
 def sparsity_asked(record: Method, cardinality: Any) -> Any:
-    """The same, where a call has a cardinality or the record has what the method takes."""
+    """Return the sparsity for a method, given the `cardinality` of the call; some methods take another
+    quantity.
+    """
     if cardinality is not None and record.sparsity != "cardinality":
         raise TypeError(
             f"method {record.name!r} takes {record.sparsity}, not cardinality: "
@@ -41,12 +46,12 @@ def sparsity_asked(record: Method, cardinality: Any) -> Any:
 
 
 def with_sparsity(record: Method, value: Any) -> Method:
-    """The record with another l1 bound or penalty."""
+    """Return the record with another l1 bound or penalty."""
     return record if record.sparsity == "cardinality" else replace(record, **{record.sparsity: value})
 
 
 def as_method(given: object) -> Method:
-    """The record of a method: itself, or of a name, that with its defaults."""
+    """Return the record of a method, given a record, or a name that stands for its defaults."""
     if isinstance(given, str):
         return METHODS[check_choice(given, "method", METHODS)]()
     if isinstance(given, Method):
@@ -55,7 +60,7 @@ def as_method(given: object) -> Method:
 
 
 def as_record(given: _Record | None, kind: type[_Record]) -> _Record:
-    """The options of a function of one method, by default those of its record."""
+    """Return the options of a function that has one method: a record of this kind, by default a new one."""
     if given is None:
         return kind()
     if isinstance(given, kind):
@@ -64,6 +69,7 @@ def as_record(given: _Record | None, kind: type[_Record]) -> _Record:
 
 
 def _no_record(given: object, name: str, others: str, kinds: Iterable[type[Checked]]) -> TypeError:
+    """Return the error for something that is not a record."""
     if isinstance(given, type) and issubclass(given, Checked):
         return TypeError(f"{name} is the class {given.__name__}: call it, {given.__name__}()")
     what = f"{type(given).__name__}(...)" if isinstance(given, Checked) else repr(given)
@@ -72,7 +78,7 @@ def _no_record(given: object, name: str, others: str, kinds: Iterable[type[Check
 
 
 def methods_of(sparsity: str) -> str:
-    """The methods that take a sparsity, for a message."""
+    """Return the names of the methods that take this quantity, for a message."""
     return listed(repr(name) for name, one in METHODS.items() if one.sparsity == sparsity)
 
 

@@ -1,8 +1,8 @@
-"""Tables with labels that meet: entries go together by their label, and by place where one has no labels.
+"""Match arguments that have labels: entries go together by their labels, or by place where one has none.
 
-Labels are the names of columns, and the index of a dataframe or series of pandas; both of them, the
-coordinates of a DataArray of xarray. Names are compared as strings, as results keep them. Beside other
-labels, numbers 0, 1, ... are no labels.
+Labels are the names of columns, the index of a dataframe or series of pandas, and the coordinates of a
+DataArray of xarray. Names are compared as strings, because results keep them so. Numbers 0, 1, ... beside
+other labels count as no labels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BY_PLACE = "; what goes together by place has no labels, as to_numpy() gives it
 
 
 def columns_of(X: Any) -> Names:
-    """The names of the columns of a table or of blocks of rows; None of what has no names."""
+    """Return the names of the columns of a table or of row blocks; None if there are none."""
     if hasattr(X, "__row_blocks__"):
         return X.names  # type: ignore[no-any-return]
     if isinstance(X, (np.ndarray, type)) or not hasattr(X, "__array__"):
@@ -35,7 +35,7 @@ def columns_of(X: Any) -> Names:
 
 
 def row_labels(x: Any) -> Any:
-    """The index of a dataframe, series or DataArray in memory; None of what has no labels."""
+    """Return the index of a dataframe, series or DataArray in memory; None if there is none."""
     if hasattr(x, "indexes"):
         return _coordinates(x, 0)
     if isinstance(x, (np.ndarray, list, tuple)) or not hasattr(x, "iloc"):
@@ -45,14 +45,14 @@ def row_labels(x: Any) -> Any:
 
 
 def _coordinates(x: Any, axis: int) -> Any:
-    """The index of a dimension of a DataArray; None where it has none."""
+    """Return the index of one dimension of a DataArray; None if it has none."""
     return x.indexes.get(x.dims[axis]) if x.ndim > axis else None
 
 
 def matched(value: Any, labels: Any, name: str, of: str = "the variables of X") -> Any:
-    """`value`, its rows in the order of `labels`; as it is where one of the two has no labels.
+    """Return `value` with its rows in the order of `labels`; unchanged if one of the two has no labels.
 
-    `labels` are names, or an index as `row_labels` gives it.
+    `labels` are names, or an index as `row_labels` returns it. `name` and `of` are words for errors.
     """
     own = None if labels is None else row_labels(value)
     if own is None or (not isinstance(labels, tuple) and own.equals(labels)):
@@ -67,7 +67,9 @@ def matched(value: Any, labels: Any, name: str, of: str = "the variables of X") 
 
 
 def symmetric(value: Any, names: Names, name: str, of: str = "the variables of X") -> Any:
-    """A symmetric matrix, its rows in the order of its columns, and both in that of `names`, if given."""
+    """Return a symmetric matrix with rows in the order of its columns, and both in the order of `names`, if
+    given.
+    """
     columns = columns_of(value)
     if columns is None:
         return value
@@ -81,7 +83,7 @@ def symmetric(value: Any, names: Names, name: str, of: str = "the variables of X
 
 
 def reordered(values: AnyArray, own: Any, names: Names, name: str) -> AnyArray:
-    """An array whose rows have their `own` names, in the order of `names`; as it is where one has none."""
+    """Return an array whose rows have `own` names in the order of `names`; unchanged if there are none."""
     order = (
         None if own is None or names is None else _order(tuple(own), names, name, "the variables of X", "")
     )
@@ -89,12 +91,12 @@ def reordered(values: AnyArray, own: Any, names: Names, name: str) -> AnyArray:
 
 
 def joined(x: Any, y: Any, name: str) -> Any:
-    """`y`, whose rows belong to those of x, in their order."""
+    """Return `y`, whose rows belong to the rows of x, in their order."""
     return matched(y, row_labels(x), name, "the rows of X")
 
 
 def same_columns(X: Any, names: tuple[str, ...]) -> Any:
-    """The columns of a dataframe in the order of these names, if it has just these; else as they are."""
+    """Return a dataframe with its columns in the order of `names`; unchanged unless it has exactly these."""
     given = columns_of(X)
     if given is None or given == names or len(given) != len(names) or set(given) != set(names):
         return X
@@ -102,7 +104,7 @@ def same_columns(X: Any, names: tuple[str, ...]) -> Any:
 
 
 def aligned_columns(X: Any, order: Sequence[int], name: str) -> Any:
-    """The columns of a dataframe in this order."""
+    """Return a dataframe with its columns in this order."""
     if hasattr(X, "iloc") or hasattr(X, "indexes"):
         return getattr(X, "iloc", X)[:, order]
     if hasattr(X, "select"):  # polars, pyarrow
@@ -114,7 +116,7 @@ def aligned_columns(X: Any, order: Sequence[int], name: str) -> Any:
 def _order(
     own: tuple[Hashable, ...], wanted: tuple[Hashable, ...], name: str, of: str, advice: str = _BY_PLACE
 ) -> Index | None:
-    """Where each label that is wanted stands among its own; None where they go together by place."""
+    """Return the place of each wanted label among its own; None if they go together by place."""
     if own == wanted or (_counts(own) and _counts(wanted)):
         return None
     place = {label: i for i, label in enumerate(own)}
@@ -127,7 +129,7 @@ def _order(
 
 
 def wrong_labels(own: Collection[Hashable], wanted: Collection[Hashable]) -> str:
-    """Which labels are not there, which are not known, and which are there more than once; or nothing."""
+    """Return words for labels that are missing, unknown or repeated; empty if there are none."""
     there, known = set(own), set(wanted)
     missing = [label for label in wanted if label not in there]
     unknown = [label for label in own if label not in known]
@@ -140,5 +142,5 @@ def wrong_labels(own: Collection[Hashable], wanted: Collection[Hashable]) -> str
 
 
 def _counts(labels: tuple[Hashable, ...]) -> bool:
-    """Whether they are 0, 1, ..., as where no labels were given."""
+    """Whether labels are 0, 1, ..., as they are if none were given."""
     return all(str(label) == str(i) for i, label in enumerate(labels))

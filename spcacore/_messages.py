@@ -15,18 +15,18 @@ from typing import Any
 
 from ._types import Names
 
-_WITHIN = ("spcacore", "sklearn")  # whose lines are not the user's
+_WITHIN = ("spcacore", "sklearn")  # packages whose lines a warning does not point to
 _UNSAID: ContextVar[tuple[str, ...]] = ContextVar("unsaid", default=())
 
 _PROGRESS = ("callback", "progress", "trace", "verbose")
-IN_RECORDS: dict[str, str] = {}  # what is given inside of another argument, and how that is written
-FIELDS: dict[str, tuple[str, ...]] = {}  # of each record of a method
+IN_RECORDS: dict[str, str] = {}  # options inside another argument, and how to write them
+FIELDS: dict[str, tuple[str, ...]] = {}  # the options of each record
 
 
 @cache
 def other_words(of: str) -> dict[str, Any]:
-    """What other packages call such things: what is said of each here, read where an error needs it."""
-    import tomllib  # which no other call needs
+    """Return what is said here about words of other packages; the file is read when an error needs it."""
+    import tomllib  # no other call needs it
     from importlib.resources import files
 
     with (files(__package__) / "words.toml").open("rb") as file:
@@ -35,7 +35,7 @@ def other_words(of: str) -> dict[str, Any]:
 
 
 def warn_not_converged(converged: Iterable[bool], limit: str) -> None:
-    """Which components are not converged, if any."""
+    """Warn which components have not converged, if any; `limit` says in what."""
     some = [str(t) for t, one in enumerate(converged) if not one]
     if some:
         warn(f"component{'s' * (len(some) > 1)} {', '.join(some)} not converged in {limit}")
@@ -50,19 +50,19 @@ def brief(text: str) -> str:
 
 
 def few(values: Iterable[object]) -> str:
-    """[1, 2, 3], or the first ones and the last of many."""
+    """Write values as a list, [1, 2, 3]; of many only the first and the last."""
     words = [f"{value:.6g}" if isinstance(value, float) else brief(str(value)) for value in values]
     return f"[{', '.join(words if len(words) <= 8 else [*words[:6], '...', words[-1]])}]"
 
 
 def first_of(words: Iterable[str], most: int = 5) -> str:
-    """a, b, ..."""
+    """Write words as a list, "a, b, ..."."""
     known = list(words)
     return ", ".join([*known[:most], *["..."] * (len(known) > most)])
 
 
 def counted(number: int, noun: str) -> str:
-    """1 entry, 2 entries."""
+    """Write a number with its noun: 1 entry, 2 entries."""
     if number == 1:
         return f"{number} {noun}"
     if noun.endswith("y"):
@@ -71,13 +71,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(words: Iterable[str], last: str = "or") -> str:
-    """a, b or c."""
+    """Write words as a list with "or" or another word before the last: a, b or c."""
     *first, final = words
     return f"{', '.join(first)} {last} {final}" if first else final
 
 
 def instead_of(word: str, allowed: Mapping[str, str]) -> str:
-    """A clause on what an option that is not allowed is called here, or nothing."""
+    """Return a clause that says what an option is called here, if it is not allowed; or nothing."""
     found = other_words("letters").get(word, other_words("options").get(word.lower(), ()))
     if isinstance(found, str):
         here = word.rpartition("_")[0]
@@ -91,7 +91,7 @@ def instead_of(word: str, allowed: Mapping[str, str]) -> str:
 
 
 def meant(name: str, value: Any, allowed: Collection[str]) -> str:
-    """A clause on what a value that is not allowed is here, or nothing."""
+    """Return a clause that says what a value means here, if it is not allowed; or nothing."""
     from difflib import get_close_matches
 
     if not isinstance(value, str):
@@ -102,7 +102,7 @@ def meant(name: str, value: Any, allowed: Collection[str]) -> str:
 
 
 def with_advice(function: Callable[..., Any]) -> Any:
-    """The same function, which says of options that it does not have what they are called here."""
+    """Return the function with better errors for wrong options: they say what these are called here."""
 
     first = next(iter(signature(function).parameters), "")
     advice, refuse, types = _advice, refuse_no_array, partial(other_words, "types")
@@ -114,7 +114,7 @@ def with_advice(function: Callable[..., Any]) -> Any:
             if given and first != "adata" and type(given[0]).__name__ in types():  # whatever else is wrong
                 refuse(given[0], first)
             inside = error.__traceback__ is None or error.__traceback__.tb_next is not None
-            if inside:  # of what the function does; a name for the traceback would be a circle
+            if inside:  # raised by the function itself; to name its traceback would make a reference cycle
                 raise
             message = advice(function, given, options)
             if not message:
@@ -122,12 +122,13 @@ def with_advice(function: Callable[..., Any]) -> Any:
             said = str(error).partition(". Did you mean")[0]  # as Python 3.13 guesses
             raise TypeError(f"{said}{message}") from None
 
-    own = FunctionType(call.__code__, function.__globals__, closure=call.__closure__)  # where doctest looks
+    # Doctest looks for it in this module
+    own = FunctionType(call.__code__, function.__globals__, closure=call.__closure__)
     return wraps(function)(own)
 
 
 def elsewhere(word: str, parameters: Mapping[str, Parameter]) -> str:
-    """A clause on an option that a function of these parameters does not have."""
+    """Return a clause about an option that a function with these parameters does not have."""
     has = {name for name in parameters if name != "method" or "Method" in str(parameters[name].annotation)}
     inside = {name: call for name, call in IN_RECORDS.items() if call.partition("=")[0] in has}
     if "options" in parameters:
@@ -139,8 +140,8 @@ def elsewhere(word: str, parameters: Mapping[str, Parameter]) -> str:
 
 
 def _advice(function: Callable[..., Any], given: Collection[Any], options: Mapping[str, Any]) -> str:
-    """A clause on what is wrong with a call."""
-    if hasattr(function, "advice"):  # of options that belong to its model
+    """Return a clause about what is wrong with a call, or nothing."""
+    if hasattr(function, "advice"):  # options that belong to its model
         found = function.advice(given, options)
         if found:
             return str(found)
@@ -193,7 +194,7 @@ def refuse_no_array(x: Any, name: str) -> None:
 
 
 def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
-    """A warning of the line that called the package, unless a caller within it is `quiet`.
+    """Warn at the line that called the package, unless a caller in the package is `quiet` about this message.
 
     A RuntimeWarning is about the result, a UserWarning about what was given.
     """
@@ -203,7 +204,7 @@ def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
 
 @contextmanager
 def quiet(beginning: str = "") -> Iterator[None]:
-    """Leave out warnings that begin so, in this thread and its tasks.
+    """Leave out warnings that begin with these words, in this thread and the tasks that it starts.
 
     `warnings.catch_warnings` would silence other threads of the program, too.
     """
@@ -215,7 +216,7 @@ def quiet(beginning: str = "") -> Iterator[None]:
 
 
 def warn_repeated(names: Names) -> None:
-    """Warn of names that several variables have, as which a result cannot tell apart."""
+    """Warn if several variables have the same name, because results cannot tell them apart."""
     if names is None or len(set(names)) == len(names):
         return
     warn(repeated(names))
@@ -230,7 +231,7 @@ def repeated(names: Collection[str]) -> str:
 
 
 def _outside() -> int:
-    """How far up the stack the caller of the package is, for a warning of the function that asks."""
+    """Return how far up the stack the caller of the package is, so that a warning points there."""
     depth, frame = 1, sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _WITHIN:
         depth, frame = depth + 1, frame.f_back  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Records that the package keeps to itself, and those that it returns; docstrings that share paragraphs."""
+"""Decorators that make records, for the package itself and for users; docstrings that share paragraphs."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ _Class = TypeVar("_Class")
 
 @dataclass_transform(eq_default=False, frozen_default=True)
 def record(cls: type[_Class]) -> type[_Class]:
-    """A dataclass that the type checker keeps frozen; to freeze it at run time takes 0.2 ms of the import."""
+    """Make a dataclass that only the type checker keeps frozen, since freezing at run time costs 0.2 ms of
+    the import.
+    """
     return dataclass(eq=False, repr=False)(cls)
 
 
 @dataclass_transform(eq_default=False, frozen_default=True)
 def frozen_record(cls: Any = None, /, *, kw_only: bool = False) -> Any:
-    """A dataclass that users are given, and cannot change; also with an option, in brackets."""
+    """Make a frozen dataclass for users; `@frozen_record(kw_only=True)` takes fields by name alone."""
     as_result = dataclass(frozen=True, eq=False, repr=False, kw_only=kw_only)
     return as_result if cls is None else as_result(cls)
 
 
 def replaced(given: _Class, **changes: object) -> _Class:
-    """A record with some fields changed, as `dataclasses.replace`, which looks at each field."""
+    """Return a record with some fields changed; faster than `dataclasses.replace`, as fields are not checked
+    again.
+    """
     new = object.__new__(type(given))
     new.__dict__.update(given.__dict__, **changes)
     return new
@@ -37,7 +41,9 @@ _Documented = TypeVar("_Documented", bound=Callable[..., object])
 
 
 def filled(paragraphs: Mapping[str, str]) -> Callable[[_Documented], _Documented]:
-    """A decorator of functions, and classes with their methods: a line `{name}` becomes that paragraph."""
+    """Return a decorator for functions, and for classes with their methods: a line `{name}` becomes that
+    paragraph.
+    """
 
     def paragraph(line: str) -> str:
         name = line.strip()

@@ -1,4 +1,4 @@
-"""Results as plain text and as HTML: what components explain, and which variables lead them."""
+"""Results as plain text and as HTML: what components explain, and which variables have large loadings."""
 
 from __future__ import annotations
 
@@ -45,17 +45,19 @@ def percent(share: float) -> str:
 
 
 def gap(share: float | None) -> str:
-    """Two digits, so that only a proof is 0, which holds up to rounding."""
+    """Write a gap with two digits, so that only a proof, which holds up to rounding, is written as 0."""
     return "-" if share is None else "0" if abs(share) < 1e-12 else f"{100 * share:#.2g}".rstrip(".")
 
 
 def printable(text: str) -> str:
-    """Without what moves the cursor or colors the terminal."""
+    """Replace characters that would move the cursor or color the terminal."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def shortened(name: str) -> str:
-    """On one line; the middle of a long one is left out, as names tend to differ at their ends."""
+    """Write a name on one line; the middle of a long one is left out, because names tend to differ at their
+    ends.
+    """
     name = " ".join(name.split())
     if len(name) <= NAME_LETTERS:
         return name
@@ -64,11 +66,12 @@ def shortened(name: str) -> str:
 
 
 def name_of(names: Sequence[str] | None, j: int) -> str:
+    """Return the name of a variable for a table, or x1, x2, ..."""
     return f"x{j + 1}" if names is None else printable(shortened(names[j]))
 
 
 def aligned_lines(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The first column to the left, the others to the right."""
+    """Write rows of words as lines, with the first column to the left and the others to the right."""
     first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
     return ["  ".join([name.ljust(first), *map(str.rjust, cells, others)]).rstrip() for name, *cells in rows]
 
@@ -90,7 +93,7 @@ _SHARES = ("explained_variance_ratio", "frequency")
 
 
 def _word(name: str, value: Any) -> str:
-    """A cell of a column."""
+    """Write an entry of the column `name`."""
     if value is None:
         return ""
     if is_flag(value):
@@ -106,7 +109,10 @@ def table_of(
     of: str, index: Sequence[Any], columns: Mapping[str, Any], rows: Sequence[int] | None = None,
     noun: str = "row",
 ) -> list[Part]:  # fmt: skip
-    """Rows of a table of columns, by default the first; and how many are left out."""
+    """Return a table of the rows, by default the first ones, and a note about those left out.
+
+    `of` is the title of the index, `noun` what the note calls a row.
+    """
     chosen = range(len(index)) if rows is None else rows
     shown = chosen[:READ_VARIABLES]
     titles = [of.replace("_", " "), *(_TITLES.get(name, name.replace("_", " ")) for name in columns)]
@@ -119,20 +125,23 @@ def table_of(
 
 
 def percentages(V: AnyArray) -> Array:
-    """Loadings with a sum of magnitudes of 100 in each column, at any scale; a zero column stays."""
+    """Scale each column so that its magnitudes add up to 100, at any scale; a zero column stays."""
     size = np.abs(V).max(axis=0, initial=0)
     V = V / divisor(size).astype(np.float64)
     return V * (100 / np.maximum(np.abs(V).sum(axis=0), 1))
 
 
 def leading(v: AnyArray, limit: int | None = None) -> Index:
-    """The nonzeros of largest magnitude, descending, the first if tied."""
+    """Return the positions of the nonzeros, the largest magnitude first; ties keep their order."""
     index = np.flatnonzero(v)
     return index[descending(np.abs(v[index]), limit)]
 
 
 def leading_of_all(V: AnyArray, limit: int) -> list[int]:
-    """Variables that lead a component, in turn; in the order of the components that each leads most."""
+    """Return at most `limit` variables that lead a component.
+
+    Each component in turn adds its next largest variable. The result is in the order of the components.
+    """
     orders = [leading(v, limit) for v in V.T]
     owner: dict[int, int] = {}
     for rank in range(limit):
@@ -143,6 +152,7 @@ def leading_of_all(V: AnyArray, limit: int) -> list[int]:
 
 
 def title_of(result: Any) -> str:
+    """Return the first line about a result: its type, method and size, and the share explained."""
     sides = result._sides()
     r = sides[0].loadings.shape[1]
     noun = "component" if len(sides) == 1 else "pair"
@@ -155,13 +165,14 @@ def title_of(result: Any) -> str:
 
 
 def component_columns(result: Any) -> dict[str, list[str]]:
-    """What the result knows of each component, as words under their titles."""
+    """Return what a result has for each component, as columns of words under their titles."""
     known: dict[str, list[str]] = {
         f"nonzeros{_of(side)}": [str(np.count_nonzero(v)) for v in side.loadings.T[:READ_COMPONENTS]]
         for side in result._sides()
     }
 
     def add(title: str, name: str, word: Any = significant, summed: bool = False) -> None:
+        """Add the attribute `name` as a column, if the result has it."""
         values = getattr(result, name, None)
         if values is not None:
             values = np.cumsum(values) if summed else np.atleast_1d(values)
@@ -182,6 +193,7 @@ def component_columns(result: Any) -> dict[str, list[str]]:
 
 
 def _components(columns: Mapping[str, list[str]], count: int) -> Table:
+    """Return the columns as a table with a row for each component."""
     return Table(
         ["component", *columns],
         [[str(t + 1), *(column[t] for column in columns.values())] for t in range(count)],
@@ -189,7 +201,7 @@ def _components(columns: Mapping[str, list[str]], count: int) -> Table:
 
 
 def notes_of(result: Any) -> list[str]:
-    """What is left out of the tables, components that did not converge, and what bounds are of."""
+    """Return notes on what the tables leave out, on components that did not converge, and on bounds."""
     r = result._sides()[0].loadings.shape[1]
     notes = []
     if r > READ_COMPONENTS:
@@ -207,7 +219,9 @@ def notes_of(result: Any) -> list[str]:
 
 
 def _reached_once(result: Any) -> Mask:
-    """Of each component, whether one of at least three runs reached the best, and no proof is known."""
+    """Whether, for each component, just one of at least three runs reached the best value, and no proof is
+    known.
+    """
     ends, best = getattr(result, "n_ends", None), getattr(result, "n_best", None)
     if ends is None or best is None:
         return np.zeros(1, np.bool_)
@@ -217,6 +231,7 @@ def _reached_once(result: Any) -> Mask:
 
 
 def _of(side: Any) -> str:
+    """Return " of X" for a side with a mark, or nothing."""
     return f" of {side.mark}" if side.mark else ""
 
 
@@ -224,6 +239,7 @@ def _of(side: Any) -> str:
 
 
 def text_page(title: str, parts: Sequence[Part]) -> str:
+    """Return a title, tables and notes as plain text."""
     lines = [title]
     for part in parts:
         if isinstance(part, Table):
@@ -234,6 +250,7 @@ def text_page(title: str, parts: Sequence[Part]) -> str:
 
 
 def text_of(result: Any, n_variables: int) -> str:
+    """Return the summary of a result with loadings as plain text."""
     shown = min(result._sides()[0].loadings.shape[1], READ_COMPONENTS)
     parts: list[Part] = [_components(component_columns(result), shown), *notes_of(result)]
     for side in result._sides():
@@ -247,6 +264,7 @@ def text_of(result: Any, n_variables: int) -> str:
 
 
 def _contributions(v: AnyArray, names: Sequence[str] | None, n_variables: int) -> str:
+    """Return the variables of one component with their shares, the largest first."""
     index = np.flatnonzero(v)
     share = percentages(v[index, None])[:, 0]
     top = leading(share, n_variables)
@@ -266,14 +284,14 @@ class _Cell(str):
 
 
 def cell(text: str, kind: str = "", size: float | None = None) -> _Cell:
-    """A cell of a table, which is a bar of `size` percent of its width where that is given."""
+    """Return a cell of a table; with a size, it is also a bar of `size` percent of its width."""
     attributes = f' class="{kind}"' if kind else ""
     attributes += "" if size is None else f' style="--size:{size:.1f}%"'
     return _Cell(f"<td{attributes}>{escape(text)}</td>")
 
 
 def bars(share: float, dense: float | None, largest: float) -> _Cell:
-    """A share of the variance as a bar, above the share of an ordinary component."""
+    """Return a cell with a share of the variance as a bar, above the share of an ordinary component."""
     unit = 100 / largest if largest > 0 else 0.0
     drawn = f'<i style="width:{unit * max(share, 0):.1f}%"></i>'
     drawn += "" if dense is None else f'<i class="dense" style="width:{unit * max(dense, 0):.1f}%"></i>'
@@ -281,17 +299,20 @@ def bars(share: float, dense: float | None, largest: float) -> _Cell:
 
 
 def _loading_cell(value: float, largest: float) -> _Cell:
+    """Return a cell with a loading, as a bar relative to the largest of its component."""
     if value == 0:
         return cell("")
     return cell(significant(value), "above" if value > 0 else "below", 100 * abs(value) / largest)
 
 
 def html_page(title: str, parts: Sequence[Part]) -> str:
+    """Return a title, tables and notes as HTML."""
     inner = "".join(map(_html_part, parts))
     return f'<div class="spcacore"><style>{STYLE}</style><p><b>{escape(title)}</b></p>{inner}</div>'
 
 
 def _html_part(part: Part) -> str:
+    """Return a table or a note as HTML."""
     if isinstance(part, str):
         return f"<p>{escape(part)}</p>"
     head = "".join(f'<th scope="col">{escape(title)}</th>' for title in part.titles)
@@ -304,6 +325,7 @@ def _html_part(part: Part) -> str:
 
 
 def html_of(result: Any) -> str:
+    """Return the summary of a result with loadings as HTML."""
     sides = result._sides()
     r = min(sides[0].loadings.shape[1], READ_COMPONENTS)
     columns = component_columns(result)
@@ -326,7 +348,9 @@ def html_of(result: Any) -> str:
 def loadings_parts(
     V: AnyArray, titles: Sequence[str], named: Callable[[int], str], variable: str = "variable"
 ) -> list[Part]:
-    """Leading variables with their loadings as bars, and how many are left out; nothing where all are 0."""
+    """Return a table of leading variables with loadings as bars, and a note about the others; nothing if all
+    are 0.
+    """
     index = leading_of_all(V, READ_VARIABLES)
     if not index:
         return []

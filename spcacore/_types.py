@@ -1,4 +1,7 @@
-"""What public functions take, in types; `tests/house/test_signatures.py` compares the words with the code."""
+"""The types of arguments of public functions.
+
+`tests/house/test_signatures.py` compares their words with the values that the code takes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class SparseMatrix(Protocol):
-    """A matrix or an array of scipy.sparse, which is not imported for its name."""
+    """A matrix or array of scipy.sparse; the protocol spares the import of scipy.sparse."""
 
     @property
     def nnz(self) -> int: ...
@@ -18,7 +21,7 @@ class SparseMatrix(Protocol):
 
 
 class LinearOperator(Protocol):
-    """As scipy.sparse.linalg has it."""
+    """A `scipy.sparse.linalg.LinearOperator`."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -26,7 +29,7 @@ class LinearOperator(Protocol):
 
 
 class Blocks(Protocol):
-    """`RowBlocks`, and what makes one."""
+    """`RowBlocks`, or something that can be read as row blocks."""
 
     @property
     def shape(self) -> Any: ...
@@ -35,28 +38,28 @@ class Blocks(Protocol):
 
 
 class Estimator(Protocol):
-    """What has `components_` once it is fitted, as scikit-learn has them."""
+    """An estimator with `components_` once it is fitted, as in scikit-learn."""
 
     def fit(self, X: Any) -> Any: ...
 
 
-AnyArray = NDArray[Any]  # of either precision, or of integers
+AnyArray = NDArray[Any]  # float32, float64 or integers
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-DType: TypeAlias = np.dtype[Any]  # in which numbers are stored, or products computed
+DType: TypeAlias = np.dtype[Any]  # the type of stored numbers, or of products
 
 MatrixLike: TypeAlias = ArrayLike | SparseMatrix | Blocks
 OperatorLike: TypeAlias = MatrixLike | LinearOperator | Callable[[AnyArray], AnyArray]
 Switch: TypeAlias = bool | ArrayLike  # for all variables, or a value for each
 Weights: TypeAlias = ArrayLike | None
 Variables: TypeAlias = ArrayLike | None
-Names: TypeAlias = tuple[str, ...] | None  # of variables or samples, where they have some
+Names: TypeAlias = tuple[str, ...] | None  # names of variables or samples, if there are any
 Groups: TypeAlias = ArrayLike | Mapping[str, object] | None
 Counted: TypeAlias = Literal["groups", "variables"]
 StartLike: TypeAlias = str | ArrayLike | None
 RandomSource: TypeAlias = int | np.random.Generator | None
-RandomState: TypeAlias = RandomSource | np.random.RandomState  # as scikit-learn takes them
+RandomState: TypeAlias = RandomSource | np.random.RandomState  # what scikit-learn takes
 ModelLike: TypeAlias = Callable[..., object] | Estimator  # a partial is a callable, too
 Grid: TypeAlias = Sequence[float] | Sequence[Sequence[float]] | AnyArray | Mapping[str, ArrayLike]
 

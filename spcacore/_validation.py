@@ -1,4 +1,4 @@
-"""Validation: whatever the caller has becomes an aligned float32 or float64 array, or a clear error."""
+"""Validation: what the caller gives becomes an aligned float32 or float64 array, or a clear error."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ _EXACT = 2**53  # up to it every integer is a double
 TAKES_MISSING = "NaN is missing for sparse_pca ('tpower', 'pmd'), spca, sca and ppca, of dense data"
 
 
-# scipy.sparse takes as long to import as all of this package, and before that X is neither of the two.
+# scipy.sparse takes as long to import as all of this package. Before anybody has imported it, X cannot be one
+# of its objects, so it is not imported to find out.
 def _if_imported(module: str, name: str) -> Any:
-    """What a module holds, None before it is imported.
+    """Return what a module holds under a name, or None if it is not imported.
 
-    While another thread imports it, it is there without its names; then X cannot be one of its objects.
+    While another thread imports the module, it has no names yet; then, too, X cannot be one of its objects.
     """
     return getattr(sys.modules.get(module), name, None)
 
 
 def is_sparse(x: Any) -> bool:
+    """Whether x is a matrix or array of scipy.sparse."""
     issparse = _if_imported("scipy.sparse", "issparse")
     return issparse is not None and bool(issparse(x))
 
@@ -65,32 +67,37 @@ def is_row_blocks(x: Any) -> bool:
 
 
 def _is_distributed(x: Any) -> bool:
-    """Whether x is no array: made by `row_blocks`, or a dask collection."""
+    """Whether x was made by `row_blocks`, or is a dask collection."""
     if isinstance(x, np.ndarray) or not (hasattr(x, "__row_blocks__") or hasattr(x, "__dask_graph__")):
         return False
     return hasattr(x, "__row_blocks__") or x.__dask_graph__() is not None
 
 
 def _is_elsewhere(x: Any) -> bool:
-    """Whether x is a matrix that becomes no array: the same, but for what has one dimension and few numbers,
-    or several matrices."""
+    """Whether x is a matrix that must not become an array in memory.
+
+    It is in row blocks, or a list of matrices; but a dask collection of one dimension may become one.
+    """
     return len(_shape(x)) != 1 and (_is_distributed(x) or (isinstance(x, (list, tuple)) and _is_store(x)))
 
 
 def _is_store(x: Any) -> bool:
-    """Whether x is a matrix in a file, whose slices are read: of h5py, zarr, parquet or a backed AnnData; or
-    a list of matrices one below the other."""
+    """Whether x is a matrix in a file whose slices are read, or a list of matrices one below the other.
+
+    Files are those of h5py, zarr, parquet and a backed AnnData.
+    """
     if isinstance(x, (list, tuple)):
         return len(x) > 0 and all(len(_shape(part)) == 2 for part in x)
     if hasattr(x, "get_fragments") or hasattr(x, "read_row_group"):  # parquet, as pyarrow has it
         return True
     if isinstance(x, np.ndarray) or len(_shape(x)) != 2 or not hasattr(x, "dtype") or is_sparse(x):
         return False
-    in_file = getattr(x, "chunks", None) is not None or hasattr(x, "to_memory")  # of dask, or of anndata
+    in_file = getattr(x, "chunks", None) is not None or hasattr(x, "to_memory")  # dask or anndata
     return in_file or type(x).__module__.partition(".")[0] == "h5py"
 
 
 def _shape(x: Any) -> tuple[int, ...]:
+    """Return the shape of x, or () if it has none."""
     shape = getattr(x, "shape", ())
     return shape if isinstance(shape, tuple) else ()
 
@@ -144,7 +151,7 @@ def real_array(
 
 
 def _refuse_others(x: Any, name: str) -> None:
-    """Refuse what is a matrix, and yet no array in memory."""
+    """Raise TypeError for what is a matrix but no array in memory."""
     if not isinstance(x, np.ndarray):
         refuse_no_array(x, name)
     rows = x if isinstance(x, (list, tuple)) else ()
@@ -164,47 +171,49 @@ def _refuse_others(x: Any, name: str) -> None:
 
 
 def check_shape(a: Any, name: str, *needed: int | str) -> None:
-    """Refuse what has another shape; a word stands for any number."""
+    """Raise ValueError for another shape; a word among `needed` stands for any number."""
     if len(a.shape) != len(needed) or any(n not in (m, str(n)) for m, n in zip(a.shape, needed, strict=True)):
         raise ValueError(f"{name} has shape {a.shape} where ({', '.join(map(str, needed))}) is needed")
 
 
 def refuse_products(X: Any, name: str, needed: str = "entries") -> None:
-    """Refuse an operator."""
+    """Raise TypeError for an operator, which has no entries."""
     if has_only_products(X):
         raise TypeError(f"{name} must have {needed}; an operator offers only products")
 
 
 def require_memory(X: Any, what: str, name: str = "X", instead: str = "") -> None:
-    """Refuse blocks of rows."""
+    """Raise TypeError for row blocks, where the data are needed in memory."""
     if is_row_blocks(X):
         raise TypeError(f"{what} the data in memory, and {name} is in blocks of rows{instead}")
 
 
 def require_entries(problem: Any, what: str, instead: str = "") -> None:
-    """Refuse a problem of products alone for what needs the diagonal, which it has not."""
+    """Raise ValueError for a problem that only products are known of, where the diagonal is needed."""
     if problem.diagonal is None:
         raise ValueError(f"{what} needs the entries of X; an operator offers only products{instead}")
 
 
 def _may_be_number(entry: Any) -> bool:
+    """Whether an object becomes a real number by float()."""
     return (isinstance(entry, _NUMBERS) or hasattr(entry, "__float__")) and not isinstance(entry, _NO_NUMBERS)
 
 
 def _is_missing(entry: Any) -> bool:
-    """Whether it is None, or the NA of pandas."""
+    """Whether an entry is None, or the NA of pandas."""
     return entry is None or type(entry).__name__ == "NAType"
 
 
 def without_label(labels: Iterable[Any]) -> list[int]:
-    """Where labels are None, NaN, NaT or the NA of pandas."""
+    """Return where labels are None, NaN, NaT or the NA of pandas."""
     return [i for i, one in enumerate(labels) if _is_missing(one) or bool(one != one)]
 
 
 def _from_objects(x: Any, a: AnyArray, name: str) -> Array:
-    """Objects that are numbers, with NaN where an entry is missing."""
+    """Return objects that are numbers as floats, with NaN where an entry is missing."""
     if a.ndim == 0:
         raise TypeError(f"{name} is of type {type(x).__name__}; an array of numbers is needed")
+    # Entries that are no numbers, and not missing either
     odd = [i for i, entry in enumerate(a.flat) if not _may_be_number(entry)]
     strange = [i for i in odd if not _is_missing(a.flat[i])]
     if strange:
@@ -217,6 +226,7 @@ def _from_objects(x: Any, a: AnyArray, name: str) -> Array:
         if isinstance(a.flat[strange[0]], str) and _is_number(a.flat[strange[0]]):
             where += "; astype(float) makes them numbers, if it can"
         raise TypeError(f"{name} holds objects that are not numbers{where}")
+    # Conversion; integers that float64 would round are refused
     if odd:
         a = a.copy()
         a.flat[odd] = math.nan
@@ -234,7 +244,9 @@ def _from_objects(x: Any, a: AnyArray, name: str) -> Array:
 
 
 def as_floats(a: AnyArray, name: str) -> AnyArray:
-    """Numbers in the type that they are computed in, aligned; integers that it would round are refused."""
+    """Return numbers in the type that they are computed in, aligned; integers that it would round are
+    refused.
+    """
     dtype = float_type(a.dtype)
     if a.dtype == dtype and a.flags.aligned:
         return a
@@ -244,12 +256,12 @@ def as_floats(a: AnyArray, name: str) -> AnyArray:
         some = a[far]
         spare = np.maximum(np.frexp(some.astype(np.float64))[1] - 53, 0).astype(a.dtype)  # bits beyond 53
         _refuse_rounded(np.argwhere(far)[(some >> spare) << spare != some], a, name)
-    with np.errstate(over="ignore", under="ignore"):  # of long doubles
+    with np.errstate(over="ignore", under="ignore"):  # long doubles may exceed the range
         return np.require(a, dtype, ["A"])
 
 
 def _refuse_rounded(where: Index, a: AnyArray, name: str) -> None:
-    """Refuse the integers of an array that no double is equal to."""
+    """Raise ValueError for the integers at these positions, which no double equals."""
     if len(where):
         at = tuple(map(int, where[0]))
         raise ValueError(
@@ -266,7 +278,7 @@ def _is_number(word: str) -> bool:
 
 
 def _uneven(x: Any) -> str:
-    """Which row of nested lists is of another length than the first, or nothing."""
+    """Return words for the first row of nested lists that is longer or shorter than the first; or nothing."""
     if not isinstance(x, (list, tuple)) or not all(isinstance(row, (list, tuple, np.ndarray)) for row in x):
         return ""
     shapes = [row.shape if isinstance(row, np.ndarray) else (len(row),) for row in x]
@@ -275,16 +287,16 @@ def _uneven(x: Any) -> str:
 
 
 def column_names(X: Any) -> Names:
-    """The column names of any dataframe, as strings; a warning where two are the same."""
+    """Return the column names of a dataframe as strings, with a warning if two are the same."""
     names = columns_of(X)
     warn_repeated(names)
     return names
 
 
 def aligned(X: Any, names: Names, name: str = "X") -> Any:
-    """X, its columns in the order of `names`, those of the fit; as it is where either has no names."""
+    """Return X with its columns in the order of `names`, those of the fit; as it is if either has none."""
     given = columns_of(X)
-    if given is None or names is None or given == names:  # names that occur twice were told at the fit
+    if given is None or names is None or given == names:  # the fit has warned of repeated names
         return X
     warn_repeated(given)
     wrong = wrong_labels(given, names)
@@ -298,9 +310,9 @@ def aligned(X: Any, names: Names, name: str = "X") -> Any:
 
 
 def framed(X: Any, values: Any, names: Sequence[str] | None = None) -> Any:
-    """`values`, one row for each of X, as a dataframe where X is one of pandas, with its index, or polars.
+    """Return `values`, one row for each row of X, as a dataframe if X is one of pandas or polars.
 
-    The columns are `names`, or component_1, component_2, ...
+    A dataframe of pandas gets the index of X. The columns are `names`, or component_1, component_2, ...
     """
     for kind in type(X).__mro__:
         library = kind.__module__.partition(".")[0]
@@ -316,13 +328,15 @@ def framed(X: Any, values: Any, names: Sequence[str] | None = None) -> Any:
 
 
 def float_type(dtype: DType) -> DType:
-    """What numbers of this dtype are computed in, whatever their byte order."""
+    """Return the type in which numbers of this type are computed, in native byte order."""
     return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64)
 
 
 def refuse_not_finite(a: AnyArray, name: str) -> None:
-    """Raise if an entry is NaN or infinite, and say how many are and where the first is; some rows at a
-    time, so that large arrays need no mask."""
+    """Raise ValueError if an entry is NaN or infinite; the error says how many are, and where the first is.
+
+    A few rows are checked at a time, so that large arrays need no large mask.
+    """
     count, first = 0, None
     for part in slices(len(a), a.size // max(1, len(a)), CHUNK):
         finite = np.isfinite(a[part])
@@ -341,14 +355,14 @@ def refuse_not_finite(a: AnyArray, name: str) -> None:
 
 
 def is_flag(value: object) -> bool:
-    """Whether a value is True or False, of Python or NumPy, which pass for numbers."""
+    """Whether a value is True or False, of Python or NumPy; these would pass for numbers."""
     return isinstance(value, (bool, np.bool_))
 
 
 def integer(
     value: Any, name: str, low: int, high: int | None = None, why: str | Callable[[], str] = ""
 ) -> int:
-    """A whole number in [low, high]; booleans and floats are refused. `why` says what limits it."""
+    """Return a whole number in [low, high]; booleans and floats are refused. `why` says what limits it."""
     if is_flag(value):
         raise TypeError(f"{name} must be an integer, not {value!r}")
     try:
@@ -363,7 +377,7 @@ def integer(
 
 
 def number(value: Any, name: str, low: float, high: float = math.inf) -> float:
-    """A real number in [low, high]; NaN is refused."""
+    """Return a real number in [low, high]; NaN is refused."""
     if is_flag(value) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, not {value!r}")
     try:
@@ -378,7 +392,7 @@ def number(value: Any, name: str, low: float, high: float = math.inf) -> float:
 
 
 def positive(value: Any, name: str, high: float = math.inf, *, closed: bool = False) -> float:
-    """A finite number above zero, and below `high`, or at most that."""
+    """Return a finite number above zero and below `high`; with `closed`, it may also equal `high`."""
     result = number(value, name, -math.inf) if value == value else math.nan
     if not (0 < result < high or (closed and result == high)):
         rest = "finite" if high == math.inf else f"{'at most' if closed else 'below'} {high:g}"
@@ -389,23 +403,26 @@ def positive(value: Any, name: str, high: float = math.inf, *, closed: bool = Fa
 def iteration_limits(
     max_iter: Any, tol: Any, usual: float | None = None, least: int = 1, most: int | None = None
 ) -> tuple[int, float]:
-    """How many iterations there may be, and their tolerance, by default the usual one."""
+    """Return the largest number of iterations, and their tolerance, by default the usual one."""
     return integer(max_iter, "max_iter", least, most), number(usual if tol is None else tol, "tol", 0)
 
 
 def check_l1_bound(value: Any, name: str, size: int) -> float:
-    """Of a unit vector of so many entries, in [1, sqrt(size)]; what exceeds that by rounding is the root."""
+    """Return a bound on the l1 norm of a unit vector with `size` entries, in [1, sqrt(size)].
+
+    A number that exceeds the square root only by rounding becomes the square root.
+    """
     root = math.sqrt(size)
     return min(number(value, name, 1.0, root * (1 + 1e-12)), root)
 
 
 def is_sequence(x: Any) -> bool:
-    """Whether x may be a sequence of numbers or names, rather than one."""
+    """Whether x may be a sequence of numbers or names, rather than a single one."""
     return np.iterable(x) and not isinstance(x, (str, bytes, dict))
 
 
 def several(values: Any, name: str, what: str = "numbers", why: str = "") -> list[Any]:
-    """The members of a sequence, at least one."""
+    """Return the members of a sequence; there must be at least one."""
     if not is_sequence(values):
         raise TypeError(f"{name} must be a sequence of {what}, not {values!r}")
     if len(found := list(values)) == 0:
@@ -414,17 +431,17 @@ def several(values: Any, name: str, what: str = "numbers", why: str = "") -> lis
 
 
 def as_share(value: float, high: float) -> str:
-    """A clause on a number of percent where a share is needed."""
+    """Return a clause about a percentage that was given where a share is needed, or nothing."""
     return f"; {value:g} % is {value / 100:g}" if high == 1 < value <= 100 else ""
 
 
 def default_cardinality(p: int) -> int:
-    """Nonzeros where no number is given: the root of the number of variables, rounded up."""
+    """Return the usual number of nonzeros: the square root of the number of variables, rounded up."""
     return math.isqrt(p - 1) + 1
 
 
 def check_choice(value: Any, name: str, allowed: Any) -> str:
-    """One of the allowed words, which may be those of a type."""
+    """Return one of the allowed words; these may be given as a Literal type."""
     allowed = getattr(allowed, "__args__", allowed)
     if not isinstance(value, str) or value not in allowed:
         words = ", ".join(map(repr, allowed))
@@ -436,7 +453,10 @@ AFTER_ERRORS: list[Callable[[], None]] = []  # what must not wait until the trac
 
 
 class Hook:
-    """The caller's callback, or none, for one call: True ever after, once it raised StopIteration."""
+    """The caller's callback for one call, or none.
+
+    A call of the hook returns True as soon as the callback has raised StopIteration, and from then on.
+    """
 
     def __init__(self, callback: Callable[..., object] | None):
         self.callback: Callable[..., object] | None = callback
@@ -449,6 +469,7 @@ class Hook:
             except StopIteration:
                 self.ended = True
             except BaseException:
+                # Called before an error leaves, as its traceback keeps objects alive
                 for release in AFTER_ERRORS:
                     release()
                 raise
@@ -456,7 +477,7 @@ class Hook:
 
 
 def as_seed(rng: Any, name: str = "rng") -> int:
-    """A number that fixes every random choice of a call; None means 0, so results repeat by default."""
+    """Return a number that fixes every random choice of a call; None means 0, so that results repeat."""
     if rng is None:
         return 0
     if is_flag(rng):
@@ -470,14 +491,14 @@ def as_seed(rng: Any, name: str = "rng") -> int:
 
 
 def check_bool(value: Any, name: str) -> bool:
-    """True or False, and nothing that merely looks like it."""
+    """Return True or False; nothing else passes for one of them."""
     if not is_flag(value):
         raise TypeError(f"{name} must be True or False, not {value!r}")
     return bool(value)
 
 
 def check_flag_or_vector(value: Any, name: str) -> bool | Array:
-    """True, False, or one finite number for each variable; those of `scale` are positive."""
+    """Return True, False, or one finite number for each variable; numbers of `scale` are positive."""
     if is_flag(value):
         return bool(value)
     if not is_sequence(value):
@@ -490,7 +511,7 @@ def check_flag_or_vector(value: Any, name: str) -> bool | Array:
 
 
 def check_weights(value: Any, n: int) -> Array | None:
-    """Weights of n rows, which may be some of all, or None."""
+    """Return the weights of n rows, or None."""
     if value is None:
         return None
     weight = real_array(value, "sample_weight", ndim=1).astype(np.float64)
@@ -503,7 +524,7 @@ def check_weights(value: Any, n: int) -> Array | None:
 
 
 def check_sample_weight(value: Any, n: int) -> Array | None:
-    """How many samples each of n rows stands for, or None."""
+    """Return how many samples each of n rows stands for, or None."""
     weight = check_weights(value, n)
     if weight is None:
         return None
@@ -522,7 +543,7 @@ def check_sample_weight(value: Any, n: int) -> Array | None:
 def per_component(
     value: Any, name: str, n_components: int, check: Callable[[Any, str], Any]
 ) -> tuple[Any, ...]:
-    """One value per component, each checked, from a number or a sequence."""
+    """Return one checked value for each component, given a single value or a sequence."""
     if isinstance(value, (str, bytes, dict)) or value is None:
         raise TypeError(f"{name} must be a number or one number per component, not {value!r}")
     if not hasattr(value, "__getitem__") or getattr(value, "ndim", 1) == 0:
@@ -536,7 +557,7 @@ def per_component(
 
 
 def group_labels(groups: Any, names: Names, p: int, name: str = "groups") -> list[Hashable]:
-    """The label of each variable."""
+    """Return the group of each variable, given a sequence of labels or a mapping of names."""
     if isinstance(groups, Mapping):
         variables = [f"x{j + 1}" for j in range(p)] if names is None else names
         lacking = [one for one in variables if one not in groups]
@@ -554,13 +575,14 @@ def group_labels(groups: Any, names: Names, p: int, name: str = "groups") -> lis
 
 
 def group_places(groups: Any, names: Names, p: int) -> tuple[Index, list[Hashable]]:
-    """Of each variable the place of its group, and the groups in the order in which they first appear."""
+    """Return the position of the group of each variable, and the groups in the order of first appearance."""
     place: dict[Hashable, int] = {}
     index = [place.setdefault(label, len(place)) for label in group_labels(groups, names, p)]
     return np.array(index, np.intp), list(place)
 
 
 def _whole(labels: list[Hashable], name: str) -> list[Hashable]:
+    """Return the labels; raise ValueError if one is missing."""
     bad = without_label(labels)
     if bad:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What a callback receives, and a progress bar: of tqdm or rich where they are installed, else a line."""
+"""What a callback receives, and a progress bar: of tqdm or rich if one is installed, else a line of text."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ SelectionCallback: TypeAlias = Callable[[SelectionProgress], object] | Literal[T
 
 
 def check_callback(callback: Callback | SelectionCallback | Hook | None) -> Hook:
-    """A callback that may end the search by StopIteration, a bar for True, or what says nothing."""
+    """Return the hook for a callback: True stands for a progress bar, None for no callback."""
     if isinstance(callback, Hook):
         return callback
     if not (callback is None or callback is True or callable(callback)):
@@ -106,7 +106,7 @@ def check_callback(callback: Callback | SelectionCallback | Hook | None) -> Hook
 
 @dataclass(eq=False)
 class ProgressCounter:
-    """Calls the hook with the number of searches done."""
+    """Counts finished searches, and tells the hook their number."""
 
     hook: Hook
     total: int
@@ -122,17 +122,18 @@ class ProgressCounter:
 
 
 def refuse_ended(done: int, what: str, least: int = 2) -> None:
-    """Raise where the callback has ended a choice before there was enough to choose by."""
+    """Raise RuntimeError if the callback has ended a selection before there was enough to choose by."""
     if done < least:
         raise RuntimeError(f"the callback ended the selection before two {what} were done: nothing is chosen")
 
 
 class _Line:
-    """A line that is written again; what other bars do instead."""
+    """A line of text that is written again and again."""
 
     _width = 0
 
     def show(self, done: int, total: int, text: str) -> None:
+        """Show how many of all are done, and a text."""
         line = f"{done}/{total}, {text}" if done else text
         print(f"\r{line:{self._width}}", end="", file=sys.stderr, flush=True)
         self._width = len(line)
@@ -142,6 +143,8 @@ class _Line:
 
 
 class _Tqdm(_Line):
+    """The same by tqdm."""
+
     def __init__(self, **options: Any):
         from tqdm.auto import tqdm
 
@@ -158,6 +161,8 @@ class _Tqdm(_Line):
 
 
 class _Rich(_Line):
+    """The same by rich."""
+
     def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import Progress as RichProgress

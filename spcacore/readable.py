@@ -1,4 +1,4 @@
-"""How every result is read: as a line, a summary, a page of a notebook, a table of pandas."""
+"""How every result is shown: as a line, as a summary, in a notebook, and as a table of pandas."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _unwritable(value: Any) -> Any:
-    """A view of an array; of a tuple of arrays, views of each."""
+    """Return a view of an array that cannot be written to; for a tuple of arrays, views of each."""
     if type(value) is tuple and any(isinstance(one, np.ndarray) for one in value):
         return tuple(map(_unwritable, value))
     if not isinstance(value, np.ndarray):
@@ -31,7 +31,7 @@ def _unwritable(value: Any) -> Any:
 
 
 class WhenAsked:
-    """An attribute of a result that may be given as a function, which is called at the first look."""
+    """An attribute of a result that may be given as a function, which is called when it is first read."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -47,14 +47,14 @@ class WhenAsked:
 
 
 def when_asked() -> Any:
-    """The default of such an attribute, of any type."""
+    """Return the default of such an attribute, of any type."""
     return WhenAsked()
 
 
 class Result:
-    """What every public function returns.
+    """The base of what every public function returns.
 
-    A subclass says its `_facts`, and the `_parts` of its summary.
+    A subclass defines `_facts`, and `_parts` if its summary has more than a line.
     """
 
     def __post_init__(self) -> None:
@@ -64,25 +64,28 @@ class Result:
         return {name: getattr(self, name) for name in self.__dict__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Nothing of a result can be changed: it has views of its arrays that cannot be written to."""
+        """Set the fields, with views of arrays that cannot be written to, as nothing of a result can be
+        changed.
+        """
         self.__dict__.update({name: _unwritable(value) for name, value in state.items()})
 
     def _facts(self) -> Iterable[str]:
-        """What the line says, each bounded in length."""
+        """Return what the line says, each fact bounded in length."""
         raise NotImplementedError
 
     def _title(self) -> str:
+        """Return the first line of the summary."""
         return f"{type(self).__name__}: {', '.join(self._facts())}"
 
     def _parts(self) -> list[Part]:
-        """Tables and notes below the title."""
+        """Return the tables and notes below the title."""
         return []
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join([*self._facts(), *self._notes()])})"
 
     def _notes(self) -> list[str]:
-        """What was done to the data without being asked for."""
+        """Return notes about what was done to the data that the caller may not know."""
         missing = getattr(self, "missing_entries", 0)
         return [counted(missing, "missing entry")] if missing else []
 
@@ -112,7 +115,7 @@ class Result:
         return _rendering.text_page(self._title(), self._parts())
 
     def _repr_html_(self) -> str:
-        """The same for notebooks."""
+        """The summary in HTML, for notebooks."""
         from . import _rendering
 
         return _rendering.html_page(self._title(), self._parts())
@@ -160,7 +163,7 @@ class Judged(Result):
 
 
 class Listing(NamedTuple):
-    """A table: what its rows are, the name of each row, and columns by name."""
+    """A table: what a row is, the name of each row, and the columns by name."""
 
     of: str
     rows: Sequence[Any]
@@ -172,6 +175,7 @@ class Tabular(Result):
     """A result that is one table."""
 
     def _table(self) -> Listing:
+        """Return the table."""
         raise NotImplementedError
 
     def _parts(self) -> list[Part]:
@@ -203,14 +207,14 @@ class Tabular(Result):
 
 
 class Side(NamedTuple):
-    """Loadings of one set of variables, (p, r); the mark says which, if there are two."""
+    """The loadings of one set of variables, (p, r); `mark` says which set, if there are two."""
 
     mark: str
     loadings: AnyArray
     names: Names
 
     def frame(self) -> Any:
-        """As a pandas DataFrame."""
+        """Return the loadings as a pandas DataFrame."""
         return component_frame(self.loadings, labels(self.names, len(self.loadings)), "variable")
 
 
@@ -218,6 +222,7 @@ class HasLoadings(Result):
     """A result with loadings of one set of variables, or of two."""
 
     def _sides(self) -> list[Side]:
+        """Return the loadings of each set."""
         raise NotImplementedError
 
     def _title(self) -> str:
@@ -261,7 +266,7 @@ class HasLoadings(Result):
         return _rendering.text_of(self, integer(n_variables, "n_variables", 0, LARGEST))
 
     def _repr_html_(self) -> str:
-        """The same for notebooks, with loadings as a table."""
+        """The summary in HTML for notebooks, with a table of loadings."""
         from . import _rendering
 
         return _rendering.html_of(self)
@@ -277,7 +282,7 @@ class Named(HasLoadings):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """An error that says where it is, of what a user of another package may look for."""
+            """Raise AttributeError; for a name of another package it says where to look."""
             plain = name[:-1] if name.endswith("_") and not name.startswith("_") else ""
             here = plain in getattr(type(self), "__dataclass_fields__", {}) or hasattr(type(self), plain)
             known = plain if plain and here else None
@@ -294,6 +299,7 @@ class Named(HasLoadings):
         return self.loadings.shape[1]
 
     def _sizes(self, noun: str = "component") -> list[str]:
+        """Return facts about sizes: p, the number of components, and their cardinalities."""
         p, r = self.loadings.shape
         sizes = few(np.count_nonzero(self.loadings, axis=0))
         return [f"p={p}", counted(r, noun), f"cardinality={sizes}"]
@@ -383,7 +389,7 @@ class Named(HasLoadings):
 
 @dataclass
 class _Fitted:
-    """What a fitted estimator of another package says."""
+    """What is read from a fitted estimator of another package."""
 
     loadings: Any
     names: Names
@@ -393,12 +399,12 @@ class _Fitted:
 
 
 def is_table(x: Any) -> bool:
-    """An array or a dataframe, whose attributes may be its columns."""
+    """Whether x is an array or a dataframe, whose attributes may be its columns."""
     return isinstance(x, np.ndarray) or hasattr(x, "iloc")
 
 
 def as_result(x: Any) -> Any:
-    """What holds the loadings: of an estimator or a choice its result; anything else as it is.
+    """Return what holds the loadings: the result of an estimator or a selection; anything else unchanged.
 
     An estimator of another package has `components_`, of shape (r, p), and perhaps `mean_`,
     `explained_variance_ratio_` and `feature_names_in_`, as scikit-learn calls them.
@@ -426,7 +432,7 @@ def as_result(x: Any) -> Any:
 
 
 def loadings_in(x: Any) -> Any:
-    """The loadings of a result; what is none is taken as loadings itself."""
+    """Return the loadings of a result; something that is no result is taken as loadings itself."""
     for name in () if is_table(x) else ("loadings", "loading"):
         if (V := getattr(x, name, None)) is not None:
             if isinstance(x, Result) and isinstance(V, tuple):
@@ -442,12 +448,12 @@ def loadings_in(x: Any) -> Any:
 
 
 def labels(names: Sequence[str] | None, count: int, letter: str = "x") -> list[str]:
-    """The names of `count` variables, x1, x2, ... where they have none."""
+    """Return the names of `count` variables, or x1, x2, ... if they have none."""
     return [f"{letter}{j + 1}" for j in range(count)] if names is None else list(names)
 
 
 def names_of_sides(result: HasLoadings) -> list[str]:
-    """Of all variables; x1, x2, ... and y1, y2, ... where a set has no names."""
+    """Return the names of all variables of a result; x1, x2, ... and y1, y2, ... where a set has none."""
     return [
         name
         for mark, loadings, own in result._sides()
@@ -456,12 +462,12 @@ def names_of_sides(result: HasLoadings) -> list[str]:
 
 
 def component_frame(V: AnyArray, index: Sequence[Any], index_name: str) -> Any:
-    """A column for each component as a pandas DataFrame."""
+    """Return a pandas DataFrame with a column for each component."""
     return frame({f"component_{t + 1}": v for t, v in enumerate(V.T)}, index, index_name)
 
 
 def frame(columns: dict[str, Any], index: Sequence[Any], index_name: str) -> Any:
-    """A pandas DataFrame."""
+    """Return a pandas DataFrame; raise ImportError if pandas is not installed."""
     try:
         import pandas
     except ImportError:

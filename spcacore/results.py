@@ -1,4 +1,4 @@
-"""What the solvers return: frozen, picklable, made of arrays, numbers and names alone."""
+"""The results of solvers: frozen, picklable, and made of arrays, numbers and names alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __dir__: Callable[[], list[str]] = __all__.copy
 
 
 def check_names(names: Any, p: int) -> tuple[str, ...]:
-    """Names of p variables from any sequence."""
+    """Return names of p variables, given any sequence."""
     if isinstance(names, (str, bytes)) or not hasattr(names, "__len__"):
         raise TypeError(f"names must be a sequence of {p} strings, not {names!r}")
     if len(names) != p:
@@ -35,7 +35,7 @@ def check_names(names: Any, p: int) -> tuple[str, ...]:
 
 
 def check_scores(scores: Any, n_components: int, names: Sequence[str] = ()) -> AnyArray:
-    """Scores as an array with a column for each component, in the order of their names."""
+    """Return scores as an array with a column for each component, in the order of the components' names."""
     scores = same_columns(scores, tuple(names) or tuple(f"component_{t + 1}" for t in range(n_components)))
     S = real_array(scores, "scores", ndim=2, empty=n_components == 0)
     if S.shape[1] != n_components:
@@ -46,7 +46,7 @@ def check_scores(scores: Any, n_components: int, names: Sequence[str] = ()) -> A
 
 
 def to_data_units(X: AnyArray, mean: Any, scale: Any) -> AnyArray:
-    """X * scale + mean, in place: the inverse of centering and scaling."""
+    """Return X * scale + mean, computed in place: the inverse of centering and scaling."""
     if scale is not None:
         X *= scale
     if mean is not None:
@@ -55,7 +55,7 @@ def to_data_units(X: AnyArray, mean: Any, scale: Any) -> AnyArray:
 
 
 class LoadingsResult(Named):
-    """What any result with loadings, and the mean and scale of its data, can do."""
+    """The base of results that have loadings, and the mean and scale of their data."""
 
     mean: AnyArray | None
     scale: AnyArray | None
@@ -135,11 +135,11 @@ class LoadingsResult(Named):
         return self.reconstruct(scores)
 
     def _row_weight(self, X: Any) -> AnyArray | None:
-        """What multiplies each row of X before it is centered."""
+        """Return what multiplies each row of X before it is centered, or None."""
         return None
 
     def _rows_of_scores(self) -> AnyArray:
-        """A centered and scaled row for a score of 1 of each component, of shape (r, p)."""
+        """Return the rows that scores of 1 stand for, one for each component, centered and scaled: (r, p)."""
         return np.linalg.pinv(self.loadings)
 
 

@@ -47,11 +47,11 @@ from .threads import settle
 
 
 def interruptible(call: Callable[[], Any]) -> Any:
-    """The result of a call that cannot be interrupted, made by another thread while this one listens.
+    """Return the result of a call that cannot be interrupted; another thread makes it while this one waits.
 
-    Python delivers signals to its main thread between two instructions, hence after LAPACK returns; but it
+    Python delivers signals to its main thread between two instructions, so only after LAPACK returns; but it
     wakes a main thread that waits. The call is then left to itself, so it must not write to what the caller
-    keeps; the end of the process waits for it, as LAPACK's buffers must outlive it.
+    keeps. The end of the process waits for it, because LAPACK's buffers must outlive it.
     """
     if threading.current_thread() is not threading.main_thread():
         return call()
@@ -66,16 +66,16 @@ def interruptible(call: Callable[[], Any]) -> Any:
 
 
 def all_eigenpairs(G: Array) -> tuple[Array, Array]:
-    """All eigenvalues of a symmetric matrix, ascending, and their vectors; Ctrl-C need not wait for many."""
+    """Return all eigenvalues of a symmetric matrix, ascending, and their vectors; Ctrl-C need not wait."""
     return upper_eigenpairs(np.array(G, order="C"), len(G))
 
 
 def upper_eigenpairs(A: AnyArray, r: int) -> tuple[AnyArray, AnyArray]:
-    """The r largest eigenvalues of a symmetric matrix, ascending, and their vectors.
+    """Return the r largest eigenvalues of a symmetric matrix, ascending, and their vectors.
 
-    The lower triangle is read, and A overwritten.
-    Where BLAS would have threads, LAPACK solves a tridiagonal problem alone, which asks nothing of BLAS that
-    is long enough for them.
+    The lower triangle is read, and A overwritten. Where BLAS would use threads, LAPACK only solves a
+    tridiagonal problem, in which no call of BLAS is long enough for threads. So the bits do not depend on
+    their number.
     """
     from scipy.linalg import eigh_tridiagonal
 
@@ -86,6 +86,7 @@ def upper_eigenpairs(A: AnyArray, r: int) -> tuple[AnyArray, AnyArray]:
     asked: dict[str, Any] = {"select": "i", "select_range": (n - r, n - 1)}
     if r == n:  # dividing and conquering, SciPy's choice, multiplies matrices by BLAS
         asked = {"lapack_driver": "stemr"}
+    # A tridiagonal form by the loops of this package, its eigenvectors by LAPACK, and back
     shift = exponent_above(largest_magnitude(A))
     T = np.ascontiguousarray(A)
     np.ldexp(T, -shift, out=T)
@@ -99,10 +100,10 @@ def upper_eigenpairs(A: AnyArray, r: int) -> tuple[AnyArray, AnyArray]:
 def leading_eigenpairs(
     A: AnyArray, r: int, products: Any = None, **options: Any
 ) -> tuple[Array, Array, bool]:
-    """The r largest eigenvalues of a symmetric matrix, their vectors, and whether ARPACK found them.
+    """Return the r largest eigenvalues of a symmetric matrix, their vectors, and whether ARPACK found them.
 
-    It is asked if `products` (the matrix, or a `LinearOperator`) is given, with its options; if not, or if
-    `maxiter` restarts do not suffice, the lower triangle is decomposed, and A overwritten.
+    ARPACK is asked if `products` (the matrix, or a `LinearOperator`) is given, with the options. If not, or
+    if `maxiter` restarts do not suffice, the lower triangle is decomposed, and A overwritten.
     """
     if products is not None:
         from scipy.sparse.linalg import ArpackNoConvergence
@@ -113,11 +114,14 @@ def leading_eigenpairs(
 
 
 def _descending(values: AnyArray, vectors: AnyArray) -> tuple[Array, Array]:
+    """Return eigenpairs in descending order, as float64."""
     return values[::-1].astype(np.float64), vectors[:, ::-1].astype(np.float64)
 
 
 def leading_eigenvectors(op: _core.Operator, r: int) -> tuple[Array, Array]:
-    """The r largest eigenvalues of an operator, and their vectors: of its matrix where that is small."""
+    """Return the r largest eigenvalues of an operator, descending, and their vectors; of its matrix if it is
+    small.
+    """
     if op.p <= ALL_VECTORS_ORDER or r >= op.p - 1:
         return _descending(*upper_eigenpairs(op.submatrix(np.arange(op.p)).astype(np.float64), min(r, op.p)))
     start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
@@ -126,7 +130,7 @@ def leading_eigenvectors(op: _core.Operator, r: int) -> tuple[Array, Array]:
 
 
 def products_of(op: Any) -> Any:
-    """The operator as a `LinearOperator` of SciPy."""
+    """Return the operator as a `LinearOperator` of SciPy."""
     from scipy.sparse.linalg import LinearOperator
 
     return LinearOperator(
@@ -136,10 +140,10 @@ def products_of(op: Any) -> Any:
 
 
 def largest_eigenpairs(A: Any, r: int, **options: Any) -> tuple[AnyArray, AnyArray]:
-    """The r largest eigenvalues, ascending, and their vectors by ARPACK, the same at each call.
+    """Return the r largest eigenvalues, ascending, and their vectors by ARPACK, the same at each call.
 
-    SciPy would restart at random. The options are those of `scipy.sparse.linalg.eigsh`: start, tolerance,
-    number of restarts; `ArpackNoConvergence` is raised after these.
+    SciPy alone would restart at random. The options are those of `scipy.sparse.linalg.eigsh`: start,
+    tolerance, number of restarts. If these do not suffice, `ArpackNoConvergence` is raised.
     """
     from scipy.sparse.linalg import eigsh
 
@@ -150,6 +154,7 @@ def largest_eigenpairs(A: Any, r: int, **options: Any) -> tuple[AnyArray, AnyArr
 
 @cache
 def _restarts_by_rng() -> bool:
+    """Whether this SciPy takes a source of random numbers for restarts."""
     from scipy.sparse.linalg import eigsh
 
     return "rng" in inspect.signature(eigsh).parameters
@@ -158,17 +163,17 @@ def _restarts_by_rng() -> bool:
 # ---- eigenvectors of a pencil within the span of directions whose products are kept (Rayleigh and Ritz) -
 
 
-SPAN_SIZE = 24  # directions; of so many half are kept. Twice as many save a tenth of the iterations
-LEAST_LEFT = 1e-6  # of a direction, of which its products keep their digits
-PATIENCE = 6  # iterations for a vector, beyond which they are counted
+SPAN_SIZE = 24  # directions; a restart keeps half. Twice as many would save a tenth of the iterations
+LEAST_LEFT = 1e-6  # share of a direction that must be left for its products to keep their digits
+PATIENCE = 6  # iterations for a vector; any more count as waiting
 ORDER_OF_STEP = 100  # a decomposition takes as long as (order / this)^2 iterations
 
 
 @dataclass
 class RitzSpan:
-    """Orthonormal directions v with G v and L v, to find eigenvectors of (G, a I + L) for any a.
+    """A span of orthonormal directions v with G v and L v, to find eigenvectors of (G, a I + L) for any a.
 
-    Of a full span the leading half is kept: a thick restart (Wu and Simon 2000).
+    When the span is full, its leading half is kept: a thick restart (Wu and Simon 2000).
     """
 
     p: int
@@ -186,12 +191,13 @@ class RitzSpan:
 
     @property
     def full(self) -> bool:
-        return self.size + 1 >= self.parts.shape[1] < self.parts.shape[2]  # not of all that there are
+        """Whether there is no room for another direction, but the span is not the whole space."""
+        return self.size + 1 >= self.parts.shape[1] < self.parts.shape[2]  # the whole space needs no restart
 
     def append(self, d: Array) -> bool:
-        """Add a direction, alone or with its products, if it is more than rounding; whether it was added.
+        """Add a direction, alone or with its products; return whether it was more than rounding.
 
-        Where little is left of it, its products are found anew.
+        If little of it is left beside the span, its products are computed again.
         """
         before = float(np.linalg.norm(d[0]))
         for _ in range(2 if self.size else 0):
@@ -205,7 +211,10 @@ class RitzSpan:
         return True
 
     def eigenvectors(self) -> Callable[[float], tuple[Array, float, float]]:
-        """Of a: weights of eigenvectors z, of length 1 in a I + L, ascending; z'G z and z'L z of the last."""
+        """Return a function of a that gives the eigenvectors z in the span.
+
+        It returns their weights, ascending and with z'(a I + L)z = 1, and z'G z and z'L z of the last one.
+        """
         V, G, L = self.filled
         values, turn = np.linalg.eigh(V @ L.T)
         H, values = turn.T @ (V @ G.T) @ turn, np.maximum(values, 0)
@@ -219,7 +228,7 @@ class RitzSpan:
         return of
 
     def keep_leading(self, weights: Array) -> None:
-        """Keep the span of the last half of these combinations, at least one."""
+        """Keep the span of the last half of these combinations, or one at least."""
         half = weights[:, ::-1][:, : max(1, self.parts.shape[1] // 2)]
         turn = np.linalg.qr(half)[0]
         self.size, kept = turn.shape[1], turn.T @ self.filled
@@ -228,12 +237,12 @@ class RitzSpan:
 
 @dataclass
 class ShiftedInverse:
-    """Steps from Ritz vectors x of (G, K_a), K_a = a I + L, G = YY', by the inverse of G - t K_b, b near a.
+    """Steps from Ritz vectors x of (G, K_a) by the inverse of G - t K_b, where b is near a.
 
-    Orthogonal to Q and to K_a x, with the Ritz value t of x there, that is the step of Jacobi and Davidson
-    (Sleijpen and van der Vorst 1996), exact for a = b. By eigenvectors W of Y'K_b^-1 Y, the inverse is
-    `K_b^-1 (Y W (diag(values) - t)^-1 W'Y'K_b^-1 - 1)/t`. They are found for one a, b, once there were so
-    many further iterations that these took as long.
+    K_a = a I + L and G = YY'. Orthogonal to Q and to K_a x, with the Ritz value t of x, this is the step of
+    Jacobi and Davidson (Sleijpen and van der Vorst 1996), exact for a = b. With the eigenvectors W of
+    Y'K_b^-1 Y, the inverse is `K_b^-1 (Y W (diag(values) - t)^-1 W'Y'K_b^-1 - 1)/t`. The eigenvectors are
+    computed for one b, once so many iterations were made that these took as long.
     """
 
     order: int
@@ -247,13 +256,14 @@ class ShiftedInverse:
         return self.b < math.inf
 
     def _decompose(self, b: float) -> None:
+        """Compute the eigenvectors for b, the present a."""
         Y = self.factor()
         self.values, W = all_eigenpairs(inner_products(Y, self.solve(b, Y)))
         self.b, self.waited, self.YW = b, 0, Y @ W
         self.Q, self.FQ, self.QKQ = Y[:, :0], np.zeros((len(self.values), 0)), np.zeros((0, 0))
 
     def _border(self, Q: Array) -> None:
-        """Products of Q with the parts of the inverse."""
+        """Add new columns of Q: their products with the parts of the inverse."""
         more = Q[:, self.Q.shape[1] :]
         if more.shape[1]:
             solved = self.solve(self.b, more)
@@ -262,13 +272,14 @@ class ShiftedInverse:
 
     @below_range()
     def step(self, a: float, x: Array, Gx: Array, Lx: Array, Q: Array, steps: int) -> Array | None:
-        """The step after so many iterations, where the inverse is known by then."""
+        """Return the step after `steps` iterations; None if the inverse is not known by then."""
         self.waited += steps >= PATIENCE
         if self.waited > (self.order / ORDER_OF_STEP) ** 2 and a != self.b:
             self._decompose(a)
         if not self.known:
             return None
         self._border(Q)
+        # The inverse of G - t K_b, applied to K_a x and the residual
         Kx, gain = a * x + Lx, float(x @ Gx)
         t = gain / float(x @ (self.b * x + Lx))
         sides = np.stack([Kx, Gx - gain / float(x @ Kx) * Kx], axis=1)
@@ -276,6 +287,7 @@ class ShiftedInverse:
         within, across = np.hstack([self.FQ, self.YW.T @ solved]), Q.T @ solved
         gaps = self.values - t
         weighted = within / np.where(gaps == 0, EPS * t, gaps)[:, None]
+        # Weights that make the step orthogonal to Q and K_a x
         inner = np.block([[self.QKQ, across], [across[:, :1].T, sides[:, :1].T @ solved]])
         inner -= within[:, :-1].T @ weighted
         try:
@@ -287,9 +299,10 @@ class ShiftedInverse:
 
 
 def root_beyond(f: Callable[[float], float], t: float, gain: float, most: float) -> tuple[float, float]:
-    """A root of f, to three digits of f(t), where f(t) points from t if f falls; or a step towards it.
+    """Return a root of f, to three digits of f(t), or a step toward it; and a better `gain`.
 
-    About `gain` times f(t) from t, and `most` away; what the gain should have been is returned, too.
+    f(t) points from t to the root if f falls. The first step is `gain` times f(t), and no step goes beyond
+    `most`. The gain returned is what the first step should have been over f(t).
     """
     from scipy.optimize import brentq
 
@@ -319,9 +332,9 @@ _DEFINITE = 1e-3  # the least root of a pivot over the largest, of a matrix far 
 
 @record
 class PencilBasis:
-    """W with W'BW = I and W'AW = diag(eigenvalues), descending.
+    """W with W'BW = I and W'AW = diag(eigenvalues), the eigenvalues descending.
 
-    `in_null_space` marks the variables that can be made zero by adding what B maps to zero.
+    `in_null_space` marks variables whose entry can be made zero by adding a direction that B maps to zero.
     """
 
     eigenvalues: Array
@@ -330,23 +343,24 @@ class PencilBasis:
 
     @classmethod
     def of(cls, A: Array, mu: Array, U: Array, kept: Mask) -> PencilBasis:
-        """Of A and B = U diag(mu) U', of which the directions `kept` count."""
+        """Return the basis for A and B = U diag(mu) U', in the directions `kept`."""
         return cls._of(A, whitening(mu, U, kept), (U[:, ~kept] ** 2).sum(axis=1) > NULL_WEIGHT)
 
     @classmethod
     def _of(cls, A: Array, T: Array, null: Mask) -> PencilBasis:
+        """Return the basis in the span of the columns of T, where T'BT = I."""
         basis = cls.ordinary(T.T @ A @ T)
         return cls(basis.eigenvalues, np.asfortranarray(T @ basis.W), null)
 
     @classmethod
     def ordinary(cls, A: AnyArray) -> PencilBasis:
-        """Of A alone, B = I."""
+        """Return the basis for A alone, with B = I."""
         eigenvalues, W = all_eigenpairs(symmetrized(A))
         return cls(eigenvalues[::-1].copy(), np.asfortranarray(W[:, ::-1]), np.zeros(len(A), bool))
 
     @classmethod
     def definite(cls, A: Array, B: Array) -> PencilBasis | None:
-        """By Cholesky's factorization; None where B may be singular."""
+        """Return the basis by Cholesky's factorization of B; None if B may be singular."""
         try:
             L = np.linalg.cholesky(B)
         except np.linalg.LinAlgError:
@@ -358,11 +372,11 @@ class PencilBasis:
 
     @classmethod
     def empty(cls, k: int) -> PencilBasis:
-        """Of k variables along none of which B is positive."""
+        """Return the basis for k variables along none of which B is positive."""
         return cls(np.zeros(0), np.zeros((k, 0), order="F"), np.ones(k, bool))
 
     def without_each(self) -> Array:
-        """The largest eigenvalue that is left without each variable in turn; 0 where there is none."""
+        """Return the largest eigenvalue that is left without each variable in turn; 0 if there is none."""
         if len(self.eigenvalues) == 0:
             return np.zeros(len(self.W))
         value = _core.deleted_eigenvalues(self.eigenvalues, self.W)
@@ -371,12 +385,12 @@ class PencilBasis:
 
 
 def whitening(mu: Array, U: Array, kept: Mask) -> Array:
-    """T = U diag(mu)^(-1/2) on the directions `kept`, so that T'BT = I for B = U diag(mu) U'."""
+    """Return T = U diag(mu)^(-1/2) in the directions `kept`, so that T'BT = I for B = U diag(mu) U'."""
     return U[:, kept] / np.sqrt(mu[kept])
 
 
 def largest_value(A: Array, T: Array) -> float:
-    """The largest eigenvalue of T'AT, of which no number of threads changes a bit."""
+    """Return the largest eigenvalue of T'AT; its bits do not depend on the number of threads."""
     G = inner_products(T, inner_products(A, T))
     return float(upper_eigenpairs(symmetrized(G), 1)[0][0])
 
@@ -384,11 +398,12 @@ def largest_value(A: Array, T: Array) -> float:
 def border(
     basis: PencilBasis, A: Array, B: Array, a: Array, b: Array, least: Array | float
 ) -> tuple[Array, Array, Array, Mask]:
-    """What borders diag(eigenvalues) with a variable more: e, corner, d; where it adds more than rounding.
+    """Return what borders diag(eigenvalues) when a variable joins, e, corner and d, and which ones can join.
 
-    With the columns A_Sj and B_Sj of candidates, and a_jj and b_jj: d = W'B_Sj, sigma = b_jj - d'd,
-    e = (W'A_Sj - lambda d)/sqrt(sigma), corner = (a_jj - 2 d'W'A_Sj + sum lambda d^2)/sigma. Where sigma is
-    at most `least`, neither is divided.
+    The columns A_Sj and B_Sj of candidates are given, and a_jj and b_jj. With d = W'B_Sj and sigma = b_jj -
+    d'd, e = (W'A_Sj - lambda d)/sqrt(sigma) and corner = (a_jj - 2 d'W'A_Sj + sum lambda d^2)/sigma. Where
+    sigma is at most `least`, a candidate adds nothing but rounding: it cannot join, and its e and corner are
+    not divided.
     """
     lam = basis.eigenvalues
     e, d = basis.W.T @ A, basis.W.T @ B
@@ -401,7 +416,9 @@ def border(
 
 
 def bordered_values(basis: PencilBasis, e: Array, corner: Array, usable: Mask) -> Array:
-    """The largest eigenvalues with what `border` says of each variable; as before where it adds nothing."""
+    """Return the largest eigenvalue with each variable that joins, by `border`; as before where it adds
+    nothing.
+    """
     lam = basis.eigenvalues
     if len(lam) == 0:
         return np.where(usable, corner, -np.inf)
@@ -413,7 +430,7 @@ def bordered_values(basis: PencilBasis, e: Array, corner: Array, usable: Mask) -
 
 
 def ties(value: Array, tolerance: float = TIE.double) -> Index:
-    """Where the largest value is, to rounding."""
+    """Return where the largest value is, up to rounding."""
     largest = value.max()
     return np.flatnonzero(value >= largest - tolerance * abs(largest))
 
@@ -422,15 +439,21 @@ def ties(value: Array, tolerance: float = TIE.double) -> Index:
 
 
 def signed_vector(G: Array, signs: AnyArray, begin: Array | None = None) -> tuple[Array, float]:
-    """A maximizer of x'Gx over unit vectors of these signs, and that: of few variables the best one, of many
-    a fixed point of x <- (G x)_+/||.||, from `begin` too (signed.c)."""
+    """Return a maximizer of x'Gx over unit vectors with these signs, and the maximum.
+
+    For few variables it is the best one. For many it is a fixed point of x <- (G x)_+/||.||, from several
+    starts and from `begin` (signed.c).
+    """
     start = None if begin is None else np.ascontiguousarray(begin)
     return _core.signed_vector(np.ascontiguousarray(G), np.ascontiguousarray(signs, np.int8), start)
 
 
 def signed_ratio(M: Array, G: Array, signs: AnyArray, begin: Array) -> tuple[Array, float]:
-    """A maximizer of x'Mx/x'Gx over x of these signs: `begin`, which maximizes it without them, if it has
-    them, or what `raised_ratio` finds."""
+    """Return a maximizer of x'Mx/x'Gx over x with these signs, and the ratio.
+
+    `begin` maximizes the ratio without signs. It is returned if it has them; else the result is by
+    `raised_ratio`.
+    """
     for x in (begin, -begin):
         x = x / np.linalg.norm(x)
         if (x * signs).min() >= -1e-12:
@@ -442,8 +465,10 @@ def signed_ratio(M: Array, G: Array, signs: AnyArray, begin: Array) -> tuple[Arr
 def raised_ratio(
     M: Array, G: Array, signs: AnyArray, x: Array, ratio: float, rise: float = RISE, least: float = 0.0
 ) -> tuple[Array, float]:
-    """x'Mx/x'Gx raised by maximizers of x'(M - ratio G)x of these signs (Dinkelbach 1967), where x'Gx is
-    more than the least."""
+    """Raise the ratio x'Mx/x'Gx by maximizers of x'(M - ratio G)x with these signs (Dinkelbach 1967).
+
+    Only x with x'Gx above `least` count.
+    """
     for _ in range(SIGNED_RATIOS):
         new, gain = signed_vector(M - ratio * G, signs, x)
         size = float(new @ G @ new)

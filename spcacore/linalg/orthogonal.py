@@ -1,8 +1,8 @@
 """Orthonormal bases, polar factors and signs.
 
-Gram-Schmidt is made twice, which suffices for a basis that is orthonormal to rounding (Giraud, Langou and
-Rozloznik 2005). Two forms: `orthogonal_part` by one vector of the basis after the other (a list, of which
-none need be stacked), `project_out` by matrix products (columns of Q, and several vectors at a time).
+Gram-Schmidt is made twice, which suffices for a basis that is orthonormal up to rounding (Giraud, Langou and
+Rozloznik 2005). `orthogonal_part` takes one vector of the basis after another, from a list that need not be
+stacked. `project_out` makes matrix products with the columns of Q, also for several vectors at a time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .scaling import below_range, beyond_range, divisor, eps_of
 
 
 def symmetrized(A: AnyArray) -> AnyArray:
-    """A symmetric matrix without what rounding has made of it."""
+    """Return a matrix that should be symmetric without the asymmetry of rounding."""
     return (A + A.T) / 2
 
 
@@ -26,19 +26,24 @@ def symmetrized(A: AnyArray) -> AnyArray:
 
 
 def _first_largest(value: AnyArray) -> tuple[np.intp, float]:
-    """The entry of largest magnitude, the first of those that tie to rounding, and that magnitude."""
+    """Return where the entry of largest magnitude is, the first of those that tie up to rounding, and the
+    magnitude.
+    """
     size = np.abs(value)
     largest = size.max()
     return np.argmax(size >= (1 - TIE.of(value.dtype)) * largest), largest
 
 
 def sign_of(value: AnyArray) -> float:
-    """The sign of the entry of largest magnitude, the first of those that tie to rounding."""
+    """Return the sign of the entry of largest magnitude, the first of those that tie up to rounding."""
     return -1.0 if value[_first_largest(value)[0]] < 0 else 1.0
 
 
 def fix_sign(value: AnyArray) -> AnyArray:
-    """The entry of largest magnitude becomes positive: the first of those that tie, then the largest."""
+    """Return the vector with the sign that makes its entry of largest magnitude positive.
+
+    Of entries that tie up to rounding the first counts, and it becomes the largest.
+    """
     first, largest = _first_largest(value)
     value = -value if value[first] < 0 else value.copy()
     value[first] = largest
@@ -46,7 +51,7 @@ def fix_sign(value: AnyArray) -> AnyArray:
 
 
 def fix_signs(U: AnyArray) -> AnyArray:
-    """The same of each column."""
+    """Apply `fix_sign` to each column."""
     return np.stack([fix_sign(u) for u in U.T], axis=1)
 
 
@@ -54,7 +59,7 @@ def fix_signs(U: AnyArray) -> AnyArray:
 
 
 def unit(x: AnyArray) -> AnyArray | None:
-    """x over its norm, at any scale; None for the zero vector."""
+    """Return x over its norm, at any scale; None for the zero vector."""
     largest = np.abs(x).max(initial=0)
     if largest == 0:
         return None
@@ -63,20 +68,20 @@ def unit(x: AnyArray) -> AnyArray | None:
 
 
 def columns_near_one(B: Array) -> Array:
-    """Each column times the power of two that brings its largest entry near 1; a zero column stays."""
-    with below_range():  # of entries far below the largest
+    """Multiply each column by the power of two that brings its largest entry near 1; a zero column stays."""
+    with below_range():  # entries far below the largest may become 0
         return np.ldexp(B, -np.frexp(np.abs(B).max(axis=0))[1])
 
 
 def unit_columns(B: Array) -> Array:
-    """Each column over its norm, at any scale; a zero column stays."""
+    """Divide each column by its norm, at any scale; a zero column stays."""
     B = columns_near_one(B)
     norm = np.linalg.norm(B, axis=0)
     return B / divisor(norm)
 
 
 def orthogonal_part(x: AnyArray, basis: Iterable[AnyArray]) -> AnyArray | None:
-    """The normalized part of x orthogonal to an orthonormal basis; None if that is only rounding."""
+    """Return the normalized part of x orthogonal to an orthonormal basis; None if that is rounding."""
     q, basis = unit(x), list(basis)
     if q is None:
         return None
@@ -91,7 +96,7 @@ def orthogonal_part(x: AnyArray, basis: Iterable[AnyArray]) -> AnyArray | None:
 
 
 def orthonormal_basis(vectors: Iterable[AnyArray]) -> list[Array]:
-    """Of the orthogonal part of each vector that has one, in order."""
+    """Return an orthonormal basis of the span: the orthogonal part of each vector that has one, in order."""
     out: list[Array] = []
     for v in vectors:
         q = orthogonal_part(v, out)
@@ -101,17 +106,17 @@ def orthonormal_basis(vectors: Iterable[AnyArray]) -> list[Array]:
 
 
 def orthonormal(V: AnyArray, rounding: float | None = None) -> Array:
-    """Gram-Schmidt in order; a column in the span of the earlier ones becomes zero.
+    """Apply Gram-Schmidt to the columns in order; a column in the span of the earlier ones becomes zero.
 
-    It is in the span where rounding of its entries, by the share `rounding` or that of the type of V, may be
-    all that keeps it out.
+    It is in the span if rounding of its entries may be all that keeps it out. `rounding` is the relative size
+    of that; default: the precision of V.
     """
     share = eps_of(V.dtype) if rounding is None else rounding
     return _core.orthogonal_parts(np.ascontiguousarray(V.T, np.float64), share).T
 
 
 def project_out(v: Array, Q: Array) -> Array:
-    """(I - QQ') v of one vector or several, for Q with orthonormal columns."""
+    """Return (I - QQ') v for one vector or several; Q has orthonormal columns."""
     if Q.shape[1] == 0:
         return v
     for _ in range(2):
@@ -120,19 +125,23 @@ def project_out(v: Array, Q: Array) -> Array:
 
 
 def column_span(M: Array) -> Array:
-    """An orthonormal basis of the span of columns that are orthonormal, or rows of such: by an SVD."""
+    """Return an orthonormal basis of the span of the columns of M, by an SVD.
+
+    M has orthonormal columns, or some rows of such a matrix, so that its singular values are at most 1.
+    """
     U, s, _ = np.linalg.svd(M, full_matrices=False)
     return U[:, s > SPAN]
 
 
 # ---- products of matrices -----------------------------------------------------------------------
 #
-# By the loops of the package, which round alike for any number of threads, and whose threads sleep when they
-# are done. Those of BLAS stay awake for some ms after a product, on the cores that read the data next.
+# Products use the loops of the package, which round alike for any number of threads, and whose threads sleep
+# when they are done. The threads of BLAS stay awake for some ms after a product, on the cores that read the
+# data next.
 
 
 def matrix_product(A: AnyArray, B: AnyArray | None = None) -> AnyArray:
-    """A B', or A A', in the precision of A."""
+    """Return A B', or A A', in the precision of A."""
     out = np.empty((len(A), len(A if B is None else B)), A.dtype)
     other = None if B is None else np.ascontiguousarray(B, A.dtype)
     _core.matrix_product(np.ascontiguousarray(A), other, 1.0, out)
@@ -140,12 +149,15 @@ def matrix_product(A: AnyArray, B: AnyArray | None = None) -> AnyArray:
 
 
 def inner_products(A: Array, B: Array | None = None) -> Array:
-    """A'B, or A'A."""
+    """Return A'B, or A'A."""
     return matrix_product(A.T.astype(np.float64, copy=False), None if B is None else B.T)
 
 
 def tall_product(M: AnyArray, R: AnyArray, transposed: bool = False) -> AnyArray:
-    """M R, or M'R, of finite numbers in the precision of M, of one vector or several; in Fortran order."""
+    """Return M R, or M'R, in the precision of M and Fortran order, for one vector or several.
+
+    All entries must be finite.
+    """
     op = _core.dense(M, False)
     out = (op.backward_block if transposed else op.forward_block)(R.reshape(len(R), -1))
     return out if R.ndim > 1 else out[:, 0]
@@ -155,10 +167,10 @@ def tall_product(M: AnyArray, R: AnyArray, transposed: bool = False) -> AnyArray
 
 
 def polar_factor(M: Array, factor: Array | None = None) -> Array:
-    """The nearest matrix with orthonormal columns to M, or to M times `factor`, in Fortran order.
+    """Return the matrix with orthonormal columns nearest to M, or to M times `factor`, in Fortran order.
 
-    UV' of the SVD M = U diag(s) V'; of a large M, M (M'M)^(-1/2), which loses the digits of
-    (s_1/s_r)^2, where that is little.
+    It is UV' with the SVD M = U diag(s) V'. For a large M it is M (M'M)^(-1/2), if that loses few digits: it
+    loses those of (s_1/s_r)^2.
     """
     if M.size > POLAR_ENTRIES:
         with beyond_range():
@@ -175,10 +187,10 @@ def polar_factor(M: Array, factor: Array | None = None) -> Array:
 
 
 def procrustes(M: Array, near: Array) -> tuple[Array, float]:
-    """V with V'V = I that maximizes Tr(V'M), close to `near` where M leaves it open; and the maximum.
+    """Return the V with V'V = I that maximizes Tr(V'M), and the maximum, the nuclear norm of M.
 
-    By the SVD of R in M = QR. Where M has rank r < k, V = U_r W_r' + (polar factor of (I - U_r U_r') near
-    W_0) W_0', W_0 the right singular vectors of zero; the maximum is the nuclear norm of M.
+    It comes from the SVD of R in M = QR. If M has rank r < k, V is not unique: V = U_r W_r' + (polar factor
+    of (I - U_r U_r') near W_0) W_0', where W_0 has the right singular vectors for zero, is close to `near`.
     """
     Q, R = np.linalg.qr(M)
     U, size, Wt = np.linalg.svd(R)
@@ -192,7 +204,7 @@ def procrustes(M: Array, near: Array) -> tuple[Array, float]:
 
 
 def inverse_root(G: Array) -> Array:
-    """G^(-1/2) of a symmetric semidefinite matrix, 0 where it is singular."""
+    """Return G^(-1/2) for a symmetric semidefinite matrix, 0 in directions in which it is singular."""
     values, vectors = np.linalg.eigh(symmetrized(G))
     kept = values > NULL_DIRECTION * max(values[-1], 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):

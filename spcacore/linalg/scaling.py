@@ -14,12 +14,12 @@ TINY = float(np.finfo(np.float64).tiny)  # the least number with all digits
 
 
 def eps_of(dtype: Any) -> float:
-    """The distance from 1 to the next number."""
+    """Return the distance from 1 to the next number of this type."""
     return float(np.finfo(dtype).eps)
 
 
 def descending(values: AnyArray, most: int | None = None) -> Index:
-    """Where the largest is, then the others or so many; those that tie in the order that they have."""
+    """Return positions in descending order of the values, the first `most` of them; ties keep their order."""
     if most is None or len(values) <= 4 * most:
         return np.argsort(-values, kind="stable")[:most]
     leading = np.flatnonzero(values >= np.partition(values, -most)[-most])
@@ -40,58 +40,61 @@ def are_among(index: Index, known: Index) -> Mask:
 
 
 def roots(values: AnyArray) -> AnyArray:
-    """Square roots, of what rounding has made negative 0."""
+    """Return square roots, with 0 for numbers that rounding has made negative."""
     return np.sqrt(np.maximum(values, 0))
 
 
 def divisor(size: AnyArray) -> AnyArray:
-    """What is divided by: 1 in place of what is not positive."""
+    """Return the sizes to divide by, with 1 in place of those that are not positive."""
     return np.where(size > 0, size, 1)
 
 
 def with_entries(p: int, index: Index, entries: Any, dtype: Any = np.float64) -> AnyArray:
-    """A vector of p entries, by its nonzeros."""
+    """Return a vector with p entries that has these entries at `index`, and zeros elsewhere."""
     x = np.zeros(p, dtype)
     x[index] = entries
     return x
 
 
 def below_range() -> np.errstate:
-    """For numbers that may be rounded to 0."""
+    """A context in which numbers may be rounded to 0."""
     return np.errstate(under="ignore")
 
 
 def beyond_range() -> np.errstate:
-    """For numbers that may leave the number range: what becomes of them is seen to afterwards."""
+    """A context in which numbers may leave the number range; the code afterwards handles inf, NaN and 0."""
     return np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
 def power_of_two_scale(largest: float, dtype: Any = np.float64) -> float:
-    """The power of two whose square brings `largest` near 1, or as near as it can without overflow."""
+    """Return the power of two whose square brings `largest` near 1, or as near as it can without overflow."""
     most = np.finfo(dtype).maxexp // 2 - 1
     return 2.0 ** min(-(math.frexp(largest)[1] // 2), most) if largest > 0 else 1.0
 
 
 def power_of_two_scales(largest: AnyArray) -> Array:
-    """The same of each column, given its largest magnitude."""
+    """Return `power_of_two_scale` for each column, given its largest magnitude."""
     return np.array([power_of_two_scale(size) for size in largest])
 
 
 def exponent_of(range_: float) -> int:
-    """The logarithm of a power of two."""
+    """Return the logarithm of a power of two."""
     return math.frexp(range_)[1] - 1
 
 
 def exponent_above(largest: float) -> int:
-    """The e with 2^(e - 1) <= largest < 2^e; 0 for zero."""
+    """Return the e with 2^(e - 1) <= largest < 2^e; 0 for zero."""
     return math.frexp(largest)[1]
 
 
 def even_exponent(largest: float, dtype: Any = np.float64) -> int:
-    """An even e with `largest` 2^-e near 1, and 2^-e representable: that of the square of the scale above."""
+    """Return an even e such that `largest` 2^-e is near 1 and 2^-e is representable.
+
+    It belongs to the square of `power_of_two_scale`.
+    """
     return -2 * exponent_of(power_of_two_scale(largest, dtype))
 
 
 def largest_magnitude(a: Any) -> float:
-    """Of the entries of an array, without a copy; NaN where one is."""
+    """Return the largest magnitude of the entries of an array, without a copy; NaN if an entry is NaN."""
     return max(float(a.max(initial=0)), -float(a.min(initial=0)))

@@ -1,4 +1,7 @@
-"""Independent tasks by threads: the kernels release the GIL, so that threads suffice."""
+"""Threads: how many the loops over a matrix have, and independent tasks that run in threads.
+
+Threads suffice for the tasks, because the kernels release the GIL.
+"""
 
 from __future__ import annotations
 
@@ -107,6 +110,7 @@ def limit_threads(n_threads: int) -> Iterator[None]:
 
 
 def _check(n_threads: Any) -> int:
+    """Return a number of threads, checked."""
     n_threads = integer(n_threads, "n_threads", 1)
     if n_threads > MOST_THREADS:
         raise ValueError(f"n_threads must be at most {MOST_THREADS}, not {n_threads}")
@@ -138,7 +142,7 @@ def get_num_threads() -> int:
 
 
 def available_cores() -> int:
-    """Those that the process may use."""
+    """Return the number of cores that the process may use."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
@@ -147,7 +151,7 @@ def available_cores() -> int:
 
 
 def default_threads() -> int:
-    """As `get_num_threads` says."""
+    """Return the number of threads at import, see `get_num_threads`."""
     asked, ceiling = os.environ.get("SPCACORE_NUM_THREADS"), os.environ.get("OMP_NUM_THREADS", "")
     if not asked:
         threads = available_cores()
@@ -155,14 +159,17 @@ def default_threads() -> int:
         threads = int(asked)
     else:
         raise ValueError(f"SPCACORE_NUM_THREADS must be an integer of at least 1, not {asked!r}")
-    ceiling = ceiling.split(",")[0].strip()  # a list is of nested levels
+    ceiling = ceiling.split(",")[0].strip()  # a list has one number for each nested level
     if ceiling.isdecimal() and int(ceiling) > 0:
         threads = min(threads, int(ceiling))
     return min(threads, MOST_THREADS)
 
 
 def _group_limits() -> Iterator[int]:
-    """Cores of time that the control groups of the process allow, rounded up; of both versions."""
+    """Yield the numbers of cores that the control groups of the process allow, rounded up.
+
+    Both versions of control groups are read.
+    """
     for line in _read("/proc/self/cgroup").splitlines():
         _, controllers, path = line.rstrip("/").split(":", 2)
         if controllers and "cpu" not in controllers.split(","):
@@ -181,7 +188,7 @@ def _group_limits() -> Iterator[int]:
 
 
 def _read(path: str) -> str:
-    """The text of a file, or nothing."""
+    """Return the text of a file, or nothing if it cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
@@ -193,7 +200,9 @@ def _read(path: str) -> str:
 
 
 def _register(threadpoolctl: Any) -> None:
-    """Make `threadpool_limits` and `threadpool_info` know of the threads here, which they can since 3.3."""
+    """Make `threadpool_limits` and `threadpool_info` know the threads of this package; possible since
+    threadpoolctl 3.3.
+    """
     if not hasattr(threadpoolctl, "register"):
         return
     path = os.path.realpath(_core.__file__)
@@ -220,7 +229,9 @@ def _register(threadpoolctl: Any) -> None:
 
 
 class _OnImport:
-    """Registers the threads once threadpoolctl is imported, which takes as long as the package itself."""
+    """Calls `_register` once threadpoolctl is imported, because to import it takes as long as the package
+    itself.
+    """
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -258,9 +269,10 @@ class Stopped(Exception):
 
 
 class Report:
-    """What a task calls now and then: it raises `Stopped` once the other tasks are to end too.
+    """What a task calls now and then; it raises `Stopped` once the task is to end.
 
-    A message is passed to `on_message` in the thread of the caller.
+    A message is passed to `on_message` in the thread of the caller. If that returns True, the tasks end at
+    their next report.
     """
 
     def __init__(self, on_message: Callable[[Any], object] | None):
@@ -275,7 +287,7 @@ class Report:
 
 
 def check_jobs(n_jobs: Any) -> int:
-    """The number of threads that `n_jobs` stands for."""
+    """Return the number of threads that `n_jobs` stands for."""
     n_jobs = integer(n_jobs, "n_jobs", -1)
     if n_jobs == 0:
         raise ValueError("n_jobs must be at least 1, or -1, not 0")
@@ -288,13 +300,14 @@ def in_threads(
     threads: int,
     on_message: Callable[[Any], object] | None = None,
 ) -> list[Result]:
-    """`[task(item, report) for item in items]`; the first exception, or Ctrl-C, ends all of them.
+    """Return `[task(item, report) for item in items]`, computed by threads.
 
-    Loops inside of a task have no threads of their own: that would be more than there are cores. What the
-    caller has set for itself, as by `np.errstate` of NumPy 2, holds in each.
-    Where `on_message` returns True, the tasks before the one that it heard are completed; of that one and all
-    after it, those that are not done by then are left out.
+    The first exception, or Ctrl-C, ends all tasks. Loops inside a task have no threads of their own, because
+    that would be more threads than cores. What the caller has set in its context, such as `np.errstate` of
+    NumPy 2, holds in each task. If `on_message` returns True, the tasks before the one that sent the message
+    are completed; that one, and those after it, are left out unless they are done by then.
     """
+    # One thread
     threads = min(threads, len(items))
     if threads <= 1:
         report, results = Report(on_message), []
@@ -306,6 +319,7 @@ def in_threads(
             if report.stop.is_set():
                 break
         return results
+    # Several threads send messages, which this one passes on
     messages: SimpleQueue[tuple[int, Any]] = SimpleQueue()
     puts = [None if on_message is None else partial(_put, messages, place) for place in range(len(items))]
     reports = [Report(put) for put in puts]
@@ -341,7 +355,7 @@ def settle(future: Future[Result], call: Callable[[], Result]) -> None:
 
 
 def one_ahead(task: Callable[[Item], Result], items: Sequence[Item]) -> Generator[Result, None, None]:
-    """`task(item)` of each item in turn; the next is computed by a thread while the caller uses this one.
+    """Yield `task(item)` for each item in turn, while a thread computes the next one.
 
     An error of the next is raised in its turn. No thread is left once the iterator is closed or has failed.
     """
@@ -369,13 +383,16 @@ def one_ahead(task: Callable[[Item], Result], items: Sequence[Item]) -> Generato
 
 
 def _put(messages: SimpleQueue[tuple[int, Any]], place: int, message: Any) -> None:
+    """Send a message from the task at this place."""
     messages.put((place, message))
 
 
 def _end(reports: list[Report]) -> None:
+    """Ask tasks to end at their next report."""
     for report in reports:
         report.stop.set()
 
 
 def _left_out(future: Future[Any]) -> bool:
+    """Whether a task was cancelled or stopped."""
     return future.cancelled() or isinstance(future.exception(), Stopped)
