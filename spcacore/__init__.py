@@ -190,7 +190,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names.sp
 
 
 def _attribute(name: str) -> Any:
-    """What is imported when it is first asked for."""
+    """Import and return a name when it is first asked for."""
     if name == "__version__":
         from importlib.metadata import version
 

@@ -161,15 +161,15 @@ def sparse_pca(
 
 
 def _variables(loadings: AnyArray, names: Any) -> Any:
-    """A row for each loading that is not zero, by component and magnitude."""
+    """Return a table with a row for each nonzero loading, by component and magnitude."""
     of_each = [leading(v) for v in loadings.T]
     component, place = np.repeat(range(len(of_each)), [*map(len, of_each)]), np.concatenate(of_each)
     columns = {"component": component + 1, "variable": names[place], "loading": loadings[place, component]}
-    return type(names.to_frame())(columns)  # of pandas, which anndata has imported
+    return type(names.to_frame())(columns)  # the DataFrame of pandas, which anndata has imported
 
 
 class _Columns:
-    """Some columns of a matrix in a file, by rows."""
+    """Some columns of a matrix in a file, which can be sliced by rows."""
 
     def __init__(self, X: Any, kept: Mask):
         self.X, self.index = X, np.flatnonzero(kept)
@@ -180,7 +180,7 @@ class _Columns:
 
 
 def _mask(adata: Any, mask_var: Any) -> tuple[Mask | None, str | None]:
-    """The variables that may be used, and the name of the column that says so."""
+    """Return the variables that may be used, and the name of the column that says so."""
     if isinstance(mask_var, str) and mask_var == "auto":
         mask_var = "highly_variable" if "highly_variable" in adata.var else None
     if mask_var is None:

@@ -1,4 +1,4 @@
-"""Records of what is known of variables and loadings, and of how sparse components are to be."""
+"""Records of what the caller knows about variables and loadings, and of how sparse components are to be."""
 
 from __future__ import annotations
 

@@ -200,6 +200,7 @@ def load_help_topics() -> Samples:
 
 
 def _arrays(name: str) -> dict[str, AnyArray]:
+    """Return the arrays of an embedded file."""
     from importlib.resources import files
 
     with (files(__package__) / name).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
@@ -207,7 +208,7 @@ def _arrays(name: str) -> dict[str, AnyArray]:
 
 
 def _samples(name: str, unit: float, samples: str, source: str, license: str) -> Samples:
-    """In rows that have so many entries each."""
+    """Return embedded samples; the file has `counts`, the number of entries in each row."""
     from scipy.sparse import csr_array
 
     file = _arrays(name)

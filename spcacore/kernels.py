@@ -37,7 +37,7 @@ __dir__: Callable[[], list[str]] = __all__.copy
 
 
 class Status(IntEnum):
-    """What a kernel returns; where it is negative, there is no result."""
+    """What a kernel returns; a negative number means that there is no result."""
 
     OK = 0
     NOT_CONVERGED = 1
@@ -58,7 +58,7 @@ _OTHERS: dict[str, Any] = {"void *": ctypes.c_void_p, "int (*)(void *)": ctypes.
 
 
 def _pointer(scalar: Any, constant: bool) -> Any:
-    """The type of a pointer, as which an array of one type, or None, is taken."""
+    """Return the ctypes type of a pointer, which takes an array of one type, or None."""
     dtype = np.dtype(scalar)
 
     def from_param(cls: Any, value: Any) -> Any:
@@ -85,7 +85,7 @@ _POINTERS = {(name, const): _pointer(_SCALARS[name], const) for name in _SCALARS
 
 
 def _prototype(signature: str) -> Any:
-    """The type of a function, from its signature in C."""
+    """Return the type of a function, from its signature in C."""
     result, arguments = re.fullmatch(r"(\w+) \((.*)\)", signature).groups()  # type: ignore[union-attr]
     types = []
     for argument in arguments.split(", "):

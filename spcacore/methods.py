@@ -1,4 +1,4 @@
-"""Records of methods: how each searches, with its options."""
+"""Records of methods: how each method searches, with its options."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Every option once: what it means, and between which numbers it may be. The rest its type says.
+"""Every option once: what it means, and the numbers that it may be. Types say the rest.
 
-Records of options are checked by this table as they are made, and the command and the documentation read it.
+Records of options are checked by this table when they are made, and the command and the documentation read
+it.
 """
 
 from __future__ import annotations
@@ -29,14 +30,16 @@ from ._validation import LARGEST, check_bool, check_choice, integer, number
 
 @dataclass(frozen=True)
 class Option:
-    """One line of what it means, and the least and the largest number that it may be, unless X says that."""
+    """What an option means, in a line, and the least and largest number that it may be; `low` is None if X
+    decides.
+    """
 
     meaning: str
     low: float | None = 0
     high: float = math.inf
 
 
-# A name with a dot is that of one record or function, where it differs from the others.
+# A name with a dot belongs to one record or function, where the option differs from others of that name.
 OPTIONS: dict[str, Option] = {
     "n_components": Option("how many components", 1),
     "cardinality": Option("the number of nonzeros of each component", 1),
@@ -93,12 +96,12 @@ _Record = TypeVar("_Record")
 
 @dataclass_transform(eq_default=False, frozen_default=True, kw_only_default=True)
 def options_record(cls: type[_Record]) -> type[_Record]:
-    """A record of options, which are given by name."""
+    """Make a frozen record of options that are given by name."""
     return dataclass(frozen=True, eq=False, kw_only=True)(cls)
 
 
 class Checked:
-    """A frozen record whose fields are checked as it is made."""
+    """A frozen record that checks its fields when it is made."""
 
     def __post_init__(self) -> None:
         for one in _checks(type(self)):  # type: ignore[arg-type]
@@ -116,15 +119,15 @@ class Checked:
             raise AttributeError(f"{record!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
     def _refusals(self) -> Iterator[str]:
-        """What is wrong with these fields together, if anything is."""
+        """Yield a message for each combination of fields that is not possible."""
         return iter(())
 
 
 @dataclass(frozen=True)
 class Declared:
-    """An option of a function or a record: its row, the words or the type that it takes, and its default.
+    """An option as declared by a function or record: its row, the words or type that it takes, its default.
 
-    `kind` is "flag", "words", "whole", "number" or, for what only the function can check, "other".
+    `kind` is "flag", "words", "whole", "number" or, if only the function can check the value, "other".
     """
 
     name: str
@@ -135,7 +138,7 @@ class Declared:
     default: Any
 
     def check(self, value: object) -> None:
-        """Refuse what it may not be, as far as its type and its row say."""
+        """Raise an error for a value that neither type nor row allow."""
         low, high = self.option.low, self.option.high
         if low is None:
             return
@@ -150,7 +153,7 @@ class Declared:
 
 
 def declared(thing: Callable[..., object]) -> dict[str, Declared]:
-    """The options of a record or a function by name, in order; what has no row is data."""
+    """Return the options of a record or a function by name, in order; parameters without a row are data."""
     hints = get_type_hints(thing)
     owner = thing.__name__
     return {
@@ -161,6 +164,7 @@ def declared(thing: Callable[..., object]) -> dict[str, Declared]:
 
 
 def _declared(owner: str, parameter: Parameter, hint: Any) -> Declared:
+    """Return a parameter as an option of its owner."""
     name = parameter.name
     several = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kinds = [one for one in several if one is not NoneType]
@@ -176,4 +180,5 @@ def _declared(owner: str, parameter: Parameter, hint: Any) -> Declared:
 
 @cache
 def _checks(record: type) -> tuple[Declared, ...]:
+    """Return the options of a record that can be checked."""
     return tuple(one for one in declared(record).values() if one.kind != "other")

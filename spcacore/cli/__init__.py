@@ -48,25 +48,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _abandon_stdout()
         return 0
-    except OSError as error:  # files are dealt with where they are opened
+    except OSError as error:  # errors of files are handled where these are opened
         _abandon_stdout()
         if sys.platform == "win32" and error.errno == errno.EINVAL:  # a pipe that nobody reads
             return 0
         return _fail(f"cannot write to the standard output: {error.strerror}")
     except KeyboardInterrupt:
-        pass  # so that what was under way ends, and its bar
+        pass  # the search ends, and its progress bar
     if sys.stderr is not None and sys.stderr.isatty():
-        print(file=sys.stderr)  # the line has ^C, and what is left of a bar
+        print(file=sys.stderr)  # the line has ^C, and perhaps a part of a bar
     say("interrupted")
     return 130
 
 
 def _abandon_stdout() -> None:
-    """Let the interpreter, which flushes it once more at exit, do so in vain."""
+    """Redirect the standard output to nowhere, because the interpreter flushes it once more at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str) -> int:
+    """Write an error and return the exit status."""
     say(f"error: {message}")
     return 2

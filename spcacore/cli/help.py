@@ -339,7 +339,7 @@ PAGES = {name: f"\b\n{text}" for name, text in zip(_PARTS[::2], _PARTS[1::2], st
 
 
 def epilog(command: str) -> str:
-    """What follows the options of a command."""
+    """Return what follows the options in the help of a command."""
     whole = (
         ["formats", "json", "info.json"]
         if command == "info"

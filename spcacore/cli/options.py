@@ -1,6 +1,6 @@
-"""The flags of the command, and the call that they make.
+"""The flags of the command, and the call of the library that they stand for.
 
-Those of models come from the signatures of functions and records, the others from the table of their help.
+Flags of models follow from the signatures of functions and records, the others from the table in help.py.
 """
 
 from __future__ import annotations
@@ -36,38 +36,44 @@ _FUNCTIONS = {name: one for name, (one, _) in FITTING.items()} | {"ppca": ppca}
 FIT = (*METHODS, "spca", "sca", "sma", "ppca", "oppca", "soppca")
 RESAMPLED = (*METHODS, "spca", "sca", "soppca")
 SPARSITY = (*SPARSITY_WORDS, "explained", "total")
-_NO_FLAGS = re.compile(  # data, records, and arrays that no word stands for
+_NO_FLAGS = re.compile(  # data, records, and arrays for which no word stands
     "return|[XYy]|grid|model|kind|method|options|choice|prior|callback|sample_weight|start|mu|priors|covariance|"
     "precision"
 )
 
 
 class Option(NamedTuple):
-    """The argument in whose record it is, "" for one of the function; and its type."""
+    """The argument whose record has the option, "" for one of the function itself; and the type of the
+    option.
+    """
 
     place: str
     type: Any
 
 
 def options_of(source: Callable[..., object], place: str = "") -> dict[str, Option]:
-    """The parameters of a function or the fields of a record that may be flags."""
+    """Return the parameters of a function, or the fields of a record, that can be flags."""
     types = get_type_hints(source)
     return {name: Option(place, types[name]) for name in signature(source) if not _NO_FLAGS.fullmatch(name)}
 
 
 @cache
 def signature(source: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of a function or record."""
     return inspect.signature(source).parameters
 
 
 def _share(
     explained: float | None = None, explained_of: ShareOf = "variance", total: int | None = None
 ) -> Explained | Total:
+    """Return the record for --explained or --total."""
     return Total(total) if explained is None else Explained(explained, explained_of)  # type: ignore[arg-type]
 
 
 def _records(method: str) -> Mapping[str, Callable[..., Any]]:
-    """What has the options of a method: by the argument for which it stands, "" for the function itself."""
+    """Return what has the options of a method, by the argument it is given as; "" stands for the function
+    itself.
+    """
     function, record = _FUNCTIONS.get(method, sparse_pca), METHODS.get(method)
     share = _share if record and record.sparsity == "cardinality" else None
     known = {"prior": Prior, "choice": Choice, "method": record, "cardinality": share}
@@ -77,7 +83,7 @@ def _records(method: str) -> Mapping[str, Callable[..., Any]]:
 
 @cache
 def takes(method: str) -> Mapping[str, Option]:
-    """The options of a method."""
+    """Return the options that a method takes."""
     records = _records(method)
     found = {name: one for place, by in records.items() for name, one in options_of(by, place).items()}
     if method in METHODS and "cardinality" not in records:
@@ -88,8 +94,9 @@ def takes(method: str) -> Mapping[str, Option]:
 
 
 def call_of(args: Arguments) -> tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]:
-    """The function, its keywords by the options, and what becomes its choice of variables."""
+    """Return the function to call, its keywords, and the options that make its choice of variables."""
     records, known = _records(args.method), takes(args.method)
+    # Options by the record that they belong to
     parts: dict[str, dict[str, Any]] = {"": {"method": args.method} if "method" in records else {}}
     for name, value in args.of_model.items():
         if name not in known:
@@ -98,6 +105,7 @@ def call_of(args: Arguments) -> tuple[Callable[..., Any], dict[str, Any], dict[s
     several = [long_flag(name) for name in SPARSITY if name in args.of_model]
     if len(several) > 1:
         raise UserError(f"argument {several[1]}: not with {several[0]}")
+    # Records
     keywords, choice = parts.pop(""), parts.pop("choice", {})
     try:
         keywords |= {place: records[place](**part) for place, part in parts.items()}
@@ -113,7 +121,7 @@ def call_of(args: Arguments) -> tuple[Callable[..., Any], dict[str, Any], dict[s
 
 
 def refuse(args: Arguments, name: str) -> None:
-    """Raise for an option that the method does not take."""
+    """Raise UserError for an option that the method does not take."""
     others = [method for method in args.methods if name in takes(method)]
     instead = [long_flag(one) for one in SPARSITY if one in takes(args.method)] if name in SPARSITY else []
     which = f", which takes {listed(instead)}" if instead else ""
@@ -122,7 +130,7 @@ def refuse(args: Arguments, name: str) -> None:
 
 
 def refusal(args: Arguments, error: Exception) -> UserError:
-    """What the library says of an option or the data, in the words of the command."""
+    """Return an error of the library about an option or the data, in the words of the command."""
     file = str(args.source or args.file)
     said = re.sub(r"\bX\b", lambda _: file, in_flags(str(error)))
     word = re.split(r"\W", said, maxsplit=1)[0]
@@ -130,16 +138,18 @@ def refusal(args: Arguments, error: Exception) -> UserError:
     if name in vars(args):
         return UserError(f"argument {long_flag(name)}: {re.sub(rf'^(grid.*?|{word}) ', '', said)}")
     said = re.sub(r"at \((\d+), (\d+)\)", r"in row \1, column \2", said)
-    said = re.sub(r"\b(row|column|variable) (\d+)", lambda m: f"{m[1]} {int(m[2]) + 1}", said)  # not from 0
+    # The command counts from 1
+    said = re.sub(r"\b(row|column|variable) (\d+)", lambda m: f"{m[1]} {int(m[2]) + 1}", said)
     return UserError(said if said.startswith(file) else f"{file}: {said}")
 
 
 def long_flag(name: str) -> str:
+    """Return the flag of an option."""
     return f"--{name.replace('_', '-')}"
 
 
 def in_flags(text: str) -> str:
-    """What the library says of options, in the flags of the command."""
+    """Return a message of the library with the flags of the command in place of options."""
     text = re.sub(r"cardinality=(Explained|Total)\(\.\.\.\)", lambda m: f"--{m[1].lower()}", text)
     text = re.sub(r"\b\w+=\(?[A-Z]\w+\((\w+=[^()]*)\)", r"\1", text)
     text = text.replace("kind='covariance'", "covariance=True").replace("kind='data'", "--no-covariance")
@@ -153,12 +163,13 @@ def in_flags(text: str) -> str:
 
 
 def _value(text: str) -> Any:
-    """A number or a word, or several; what it may be is for the function to say."""
+    """Return a number or a word, or a list of them; whether it is allowed is for the function to say."""
     values = [_number(part.strip()) for part in text.split(",")]
     return values if len(values) > 1 else values[0]
 
 
 def _number(text: str) -> Any:
+    """Return a text as a number, if it is one."""
     for kind in (int, float):
         with contextlib.suppress(ValueError):
             return kind(text)
@@ -166,21 +177,23 @@ def _number(text: str) -> Any:
 
 
 def _mark(text: str) -> str:
+    """Return the mark that a word stands for."""
     return {"tab": "\t", "space": " "}.get(text, text)
 
 
 def _names(text: str) -> list[str]:
+    """Return the words of a text with commas."""
     return [name for name in map(str.strip, text.split(",")) if name]
 
 
 def grid(text: str) -> list[Any]:
-    """The values of A, A:B and A:B:S, joined by commas."""
+    """Return the values of a grid: A, A:B and A:B:S, joined by commas."""
     values: list[Any] = []
     for part in text.split(","):
         try:
             first, last, step = map(Decimal, (*part.split(":"), *(part, "1")[part.count(":") :]))
             count = int(min((last - first) / step, Decimal(COMMAND_GRID_VALUES))) + 1
-        except (ArithmeticError, ValueError):  # decimals, so that 0:1:0.1 holds 0.3
+        except (ArithmeticError, ValueError):  # Decimal, so that 0:1:0.1 holds 0.3
             count = 0
         if count < 1 or first < 0:
             raise click.BadParameter(f"{part!r} is neither a number nor a range of some, as 1:50 or 1:5:0.5")
@@ -200,7 +213,7 @@ _REQUIRES = re.compile(r"requires --([\w-]+)(?: ([^;]+))?;")  # what else is nee
 
 
 class _Row(NamedTuple):
-    """Of an option: the heading of its help, other flags, what stands for a value, and the text."""
+    """What the help says about an option: its heading, further flags, a word for its value, and the text."""
 
     heading: str = "options"
     flags: str = ""
@@ -209,6 +222,7 @@ class _Row(NamedTuple):
 
 
 def _rows() -> Iterator[tuple[str, _Row]]:
+    """Yield the options of the table in help.py."""
     heading, row = "", r"(?m)^(?:\[(.*)\]\n)?(\w\S*)((?: -\S+)*)(?: ([^\s-].*))?\n((?:  .*\n)*)"
     for title, name, flags, metavar, text in re.findall(row, help.OPTIONS):
         heading = title or heading
@@ -219,18 +233,20 @@ _ROWS = dict(_rows())
 
 
 def _row(name: str, command: str) -> _Row:
-    """Of an option of a command."""
+    """Return the row of an option, for this command if it has one of its own."""
     return _ROWS.get(f"{name}.{command}") or _ROWS.get(name, _Row())
 
 
 def _option(name: str, command: str, takers: dict[str, Any], methods: tuple[str, ...]) -> click.Option:
-    """A flag of a command; `takers` are the methods that take it, and its type there."""
+    """Return the flag of an option for a command; `takers` are the methods that take it, with its types."""
+    # The values that it may have
     row = _row(name, command)
     types = [one for hint in takers.values() for one in (hint, *get_args(hint))]
     words = [word for one in types if get_origin(one) is Literal for word in get_args(one)]
     choices = (
         methods if name == "method" else re.findall(r"[{|]([^}|]+)", row.metavar) or dict.fromkeys(words)
     )
+    # The flag and its help
     flag, text = long_flag(name), row.text or OPTIONS[name].meaning
     settings: dict[str, Any] = {"type": _READ.get(row.metavar, _value), "metavar": row.metavar or "N"}
     if bool in types or not (row.metavar or takers):
@@ -245,7 +261,7 @@ def _option(name: str, command: str, takers: dict[str, Any], methods: tuple[str,
 
 
 class _Command(click.Command):
-    """It takes the options of its methods, those of the function that runs them, and others by name."""
+    """A command, with the options of its methods, of the function that runs them, and `others` by name."""
 
     methods: tuple[str, ...]
     of_models: set[str]
@@ -275,7 +291,7 @@ class _Command(click.Command):
         )  # fmt: skip
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Under headings."""
+        """Write the options under their headings."""
         headings: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -286,6 +302,7 @@ class _Command(click.Command):
                 formatter.write_dl(records)
 
     def run(self, **given: Any) -> None:
+        """Run the function of this name in runs.py."""
         getattr(import_module(".runs", __package__), str(self.name))(arguments(self, given))
 
 
@@ -293,7 +310,10 @@ class _Command(click.Command):
 
 
 def arguments(command: _Command, given: dict[str, Any]) -> Arguments:
-    """With what follows from the command, and room for notes, which are printed only if all goes well."""
+    """Return the arguments of a command as its function takes them; refuse those that need another one.
+
+    `notes` collects notes, which are printed only if all goes well.
+    """
     args = Arguments(**given, command=command.name, methods=command.methods, notes=[])
     args.method, args.decimal = args.method or "tpower", args.decimal or "."
     args.loadings = [one for one in (args.loadings, *(args.others or ())) if one]
@@ -335,12 +355,13 @@ COMMANDS: dict[str, click.Command] = {
 @click.version_option(package_name="spcacore", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
+    """Run a command, or show what the package can do if there is none."""
     if ctx.invoked_subcommand is None:
         import_module(".runs", __package__).show_pitprops()
 
 
 def in_words(error: click.UsageError) -> str:
-    """What the user did wrong, as one line."""
+    """Return what the user did wrong, as one line."""
     message, context = error.format_message().rstrip("."), error.ctx
     if message.startswith("No such command"):
         message += "; to analyze a file: spcacore fit FILE"

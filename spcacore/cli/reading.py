@@ -47,11 +47,11 @@ _LAYOUT = f"--header and --row-names say what has names, --delimiter what separa
 
 
 def number(cell: str, decimal: str = ".", thousands: str | None = None) -> float | None:
-    """What the cell holds: a number, 1 for true, NaN if it is missing, and None if it holds words."""
+    """Return the number in a cell: 1 for true, NaN if it is missing, and None if the cell has words."""
     cell = re.sub("[\u00a0\u202f]", " ", cell).strip()
     if _MISSING.fullmatch(cell):
         return np.nan
-    if thousands:  # before three digits, and in India before two and three
+    if thousands:  # before three digits; in India before two and three
         mark = re.escape(thousands)
         cell = re.sub(rf"(?<=\d){mark}(?=(\d\d{mark})*\d{{3}}(?!\d))", "", cell)
     if decimal == ",":
@@ -63,14 +63,14 @@ def number(cell: str, decimal: str = ".", thousands: str | None = None) -> float
 
 
 def _numbers(cells: Sequence[str], args: Arguments) -> tuple[list[float | None], bool]:
-    """What the cells hold, and whether there is a number among them, however it is written."""
+    """Return the numbers in the cells, and whether there is a number among them, in any notation."""
     values = [number(cell, args.decimal, args.thousands) for cell in cells]
     known = any(value == value for value in values if value is not None)
     return values, known or any(map(_NUMERAL.fullmatch, cells))
 
 
 def _top(source: Source, args: Arguments) -> tuple[str, list[list[str]]]:
-    """What separates cells, and the cells of the first two lines that are not blank."""
+    """Return the mark that separates cells, and the cells of the first two lines that are not blank."""
     lines = (line.split(args.comment)[0] if args.comment else line for line in source.lines())
     first = next(filter(str.strip, lines), "")
     bare = re.sub('"[^"]*"', "", first)
@@ -80,7 +80,8 @@ def _top(source: Source, args: Arguments) -> tuple[str, list[list[str]]]:
 
 
 def _read_text(source: Source, args: Arguments) -> Table:
-    """What the arguments do not say of the layout is told from the first two lines."""
+    """Read a text; what the arguments do not say about its layout follows from the first two lines."""
+    # Layout
     delimiter, top = _top(source, args)
     if not top:
         raise UserError(f"{source} is empty")
@@ -91,6 +92,7 @@ def _read_text(source: Source, args: Arguments) -> Table:
         header = one_more or not titles[0].strip() or not _numbers(titles[1:] or titles, args)[1]
     if header and len(top) == 1:
         raise UserError(f"{source} has a header but no rows")
+    # Cells
     titles = [""] * (one_more and header) + titles
     try:
         with warnings.catch_warnings(action="error", category=pandas.errors.ParserWarning):
@@ -106,16 +108,20 @@ def _read_text(source: Source, args: Arguments) -> Table:
 
 
 def _table_of(frame: Any, names: list[str] | None, source: Source, args: Arguments) -> Table:
-    """Columns of numbers as a matrix. Those without any are left out, and a first one names the rows; others
-    must have nothing else."""
+    """Return the columns of numbers of a frame as a matrix.
+
+    Columns without any number are left out; if the first column is one, it names the rows. All other cells
+    must be numbers.
+    """
+    # Names of rows, and columns to leave out
     width, titles = frame.shape[1], None if names is None else [name.strip() for name in names]
     index = [place(source, one, titles, width, "index-column") for one in args.index_column or ()]
     guess = not index and args.row_names is None and width > 1
     if args.row_names or (guess and titles and not titles[0]):
         index = [0]
     left = {*index, *(place(source, one, titles, width, "drop") for one in args.drop or ())}
-    args.drop = None  # is done
-    kept, words = list[int](), list[str]()  # what is left out, with the first cell that is no number
+    args.drop = None  # done here
+    kept, words = list[int](), list[str]()  # words: columns left out, with their first cell that is no number
     for j in sorted({*range(width)} - left):
         if frame[j].dtype.kind not in "fiub":
             cells = _words(frame[j])
@@ -137,6 +143,7 @@ def _table_of(frame: Any, names: list[str] | None, source: Source, args: Argumen
         if not titles or titles[j] or frame[j].notna().any():
             kept.append(j)
     shown = first_of(words, INFO_NAMES)
+    # The result, with a note about columns that are left out
     if not kept:
         raise UserError(f"{source} has no column of numbers, but of words: {shown}; {_LAYOUT}")
     if words:
@@ -153,6 +160,7 @@ def _table_of(frame: Any, names: list[str] | None, source: Source, args: Argumen
 
 
 def _words(column: Any) -> list[str]:
+    """Return the cells of a column as strings, empty where they are missing."""
     return ["" if lacks else str(cell) for cell, lacks in zip(column, column.isna(), strict=True)]
 
 
@@ -166,8 +174,10 @@ def _read_npy(source: Source, args: Arguments) -> Table:
 
 
 def _read_npz(source: Source, args: Arguments) -> Table:
-    """A sparse matrix, or one of several arrays; the only array of words of the right length has names."""
-    zipfile.ZipFile(source.file()).close()  # or it is none
+    """Read a sparse matrix, or one of several arrays; the only array of strings with the right length has
+    names.
+    """
+    zipfile.ZipFile(source.file()).close()  # raises an error if it is no archive
     with np.load(source.file(), allow_pickle=False) as file:
         if {"format", "shape", "data"} <= {*file}:
             return Table(scipy.sparse.load_npz(source.file()))
@@ -179,7 +189,7 @@ def _read_npz(source: Source, args: Arguments) -> Table:
 
 
 def _chosen(source: Source, args: Arguments, known: dict[str, Any]) -> Any:
-    """The only matrix, the one called X, or the one that --array names."""
+    """Return the only matrix, or the one called X, or the one that --array names."""
     name = args.array or (next(iter(known)) if len(known) == 1 else "X")
     if name not in known:
         raise UserError(
@@ -189,15 +199,16 @@ def _chosen(source: Source, args: Arguments, known: dict[str, Any]) -> Any:
 
 
 def _read_mtx(source: Source, args: Arguments) -> Table:
+    """Read a matrix in the Matrix Market format."""
     text = source.bytes()
-    if b"\0" in text:  # at which mmread reads on beyond its memory, as without an end of the last line
+    if b"\0" in text:  # mmread would read on beyond its memory, as it does if the last line has no end
         raise ValueError("it has a NUL, which is not text")
-    with warnings.catch_warnings(action="ignore"):  # of sparse matrices in favor of arrays
+    with warnings.catch_warnings(action="ignore"):  # about sparse matrices in place of arrays
         return Table(scipy.io.mmread(io.BytesIO(text + b"\n")))
 
 
 def _read_parquet(source: Source, args: Arguments) -> Table:
-    """Columns of numbers; an index, or a first column of words, names the rows."""
+    """Read columns of numbers; an index, or a first column of words, names the rows."""
     frame = pandas.read_parquet(source.file(), engine="pyarrow")
     if not isinstance(frame.index, pandas.RangeIndex) and args.index_column is None:
         frame.insert(0, "", [*map(str, frame.index)])
@@ -206,7 +217,7 @@ def _read_parquet(source: Source, args: Arguments) -> Table:
 
 
 def _read_h5ad(source: Source, args: Arguments) -> Table:
-    """X, a layer, or the raw X of annotated data, with the names of the variables and observations."""
+    """Read X, a layer, or the raw X of annotated data, with the names of the variables and observations."""
     import anndata
 
     with warnings.catch_warnings(action="ignore"):
@@ -233,7 +244,7 @@ _READERS: dict[str, tuple[Callable[[Source, Arguments], Table], str]] = {
 
 
 def read(args: Arguments) -> Table:
-    """The matrix of the file, oriented, with whatever names there are."""
+    """Return the matrix of the file, oriented as asked for, with the names that are known."""
     with refusing(args.file):
         source = args.source = source_of(args.file, args.format)
         table = _reader(source, args)(source, args)
@@ -244,11 +255,11 @@ def read(args: Arguments) -> Table:
             )
         if X.dtype.kind not in "fiub":
             raise UserError(f"{source}: real numbers are needed, not dtype {X.dtype}")
-        if hasattr(X, "check_format"):  # whether indices point into it
+        if hasattr(X, "check_format"):  # whether its indices point into it
             X.check_format(full_check=True)
         if scipy.sparse.issparse(X) and X.format not in ("csr", "csc"):
             table = replaced(table, matrix=X.tocsr())
-    if args.drop:  # of what is no text
+    if args.drop:  # a text has done this already
         dropped = {place(source, one, table.variables(), X.shape[1], "drop") for one in args.drop}
         kept = [j for j in range(X.shape[1]) if j not in dropped]
         table = replaced(table, matrix=table.matrix[:, kept], names=picked(table.names, kept))
@@ -263,7 +274,7 @@ def read(args: Arguments) -> Table:
 
 
 def _notes(table: Table, args: Arguments) -> list[str]:
-    """What to know of the matrix; `info` says itself what is missing or symmetric."""
+    """Return notes about the matrix; `info` itself says what is missing or symmetric."""
     named = [name for name in map(str.strip, table.names or ()) if name]
     notes = [repeated(named)] if len({*named}) < len(named) else []
     if args.command == "info":
@@ -279,6 +290,7 @@ def _notes(table: Table, args: Arguments) -> list[str]:
 
 
 def _reader(source: Source, args: Arguments) -> Callable[[Source, Arguments], Table]:
+    """Return the function that reads this format; raise UserError for options that it does not use."""
     if source.kind not in _READERS:
         raise UserError(
             f"{source}: unknown extension; {listed(_READERS, 'and')} can be read, and --format says what a "
@@ -296,17 +308,20 @@ def _reader(source: Source, args: Arguments) -> Callable[[Source, Arguments], Ta
 
 
 def symmetric(matrix: Any) -> bool:
-    """Whether it equals its transpose to the rounding of single precision."""
+    """Whether the matrix equals its transpose up to the rounding of single precision."""
     if matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 1:
         return False
-    with np.errstate(invalid="ignore"):  # of infinite entries
+    with np.errstate(invalid="ignore"):  # entries may be infinite
         parts = matrix[:9, :9], matrix
         return not any((abs(1.0 * part - part.T) > 1e-5 * abs(part)).sum() for part in parts)
 
 
 def read_lines(args: Arguments, option: str, count: int) -> Any:
-    """A name, or a group, for each variable. Of several cells with tabs between them, as 10x Genomics writes
-    them, it is the second; the group belongs to the variable that the first names, before a tab or comma."""
+    """Return a name for each variable, or with `option` "groups" a group, from the lines of a file.
+
+    If cells are separated by tabs, as in files of 10x Genomics, the second cell of a line has the name. In a
+    file of groups, the first cell, which ends at a tab or comma, is the variable, and the second its group.
+    """
     path = getattr(args, option)
     with refusing(path):
         text = source_of(path).lines().read().rstrip()
@@ -327,8 +342,11 @@ _BESIDE = {"center": "mean", "scale": "scale", "kind": "kind"}  # columns of .cs
 
 
 def read_saved(path: str) -> Arguments:
-    """The fields of the file: loadings, a row for each variable; the kind of matrix that was fitted, nothing
-    where the file does not say; names, and what else a fit has written."""
+    """Return what a file of loadings holds: the loadings, and what else a fit has written.
+
+    Loadings have one row for each variable. `kind` says what matrix was fitted, empty if the file does not
+    say. `names` is None if there are none.
+    """
     refused = f"argument --loadings: {path}"
     with refusing(path):
         source = source_of(path)
@@ -354,7 +372,7 @@ def read_saved(path: str) -> Arguments:
 
 
 def adopt(args: Arguments, files: Sequence[Arguments]) -> None:
-    """Take the matrix as the loadings were fitted; refuse options that contradict that."""
+    """Read the matrix as the loadings were fitted; raise UserError for options that contradict that."""
     for name, field in (("center", "mean"), ("scale", "scale")):
         known = {getattr(one, field) is not None: one.path for one in files if one.kind}
         asked = getattr(args, name)
@@ -368,7 +386,7 @@ def adopt(args: Arguments, files: Sequence[Arguments]) -> None:
 
 
 def places(saved: Arguments, table: Table, source: object) -> list[int]:
-    """Where the variables of the loadings are in the table: by name or, where one has no names, in order."""
+    """Return where the variables of the loadings are in the table, by name or, without names, in order."""
     names, wanted = table.variables(), labels(saved.names, len(saved.loadings))
     nameless = not {*wanted} <= {*names} and (table.names is None or saved.names is None)
     if nameless and len(wanted) != len(names):
@@ -376,7 +394,7 @@ def places(saved: Arguments, table: Table, source: object) -> list[int]:
         raise UserError(
             f"{source} has {here}, {saved.path} has {there}, and they cannot be matched without names"
         )
-    if nameless or wanted == names:  # though some may be the same
+    if nameless or wanted == names:  # names may repeat then
         return [*range(len(names))]
     wrong = wrong_labels([name for name in names if name in {*wanted}], wanted)
     if wrong:

@@ -1,4 +1,4 @@
-"""Results as text on the screen, as JSON, and in files: one way for all commands."""
+"""Results as text on the screen, as JSON, and in files; all commands use it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .._types import AnyArray
 from ..readable import Result
 from .source import Arguments, UserError
 
-_SCHEMA = 5  # of --json; grows when a field changes its meaning or goes away
-_LARGE = {  # what a result has of every variable or sample
+_SCHEMA = 5  # the version of --json; it grows when a field changes its meaning or goes away
+_LARGE = {  # fields with an entry for every variable or sample
     "mean", "scale", "scores", "selection_frequency", "any_frequency", "stable", "loading_interval", "names",
 }  # fmt: skip
 _PLAIN = (type(None), np.ndarray, np.generic, str, int, float)
 Files = Mapping[str, Mapping[str, Any]]  # by option and extension: a table, arrays, or a page
-Draw = Callable[[Any, Any], object]  # with spcacore.plot, on a figure
+Draw = Callable[[Any, Any], object]  # draws with spcacore.plot on a figure
 _EXTENSIONS = {"output": (".csv", ".npz"), "scores": (".csv", ".npz"), "plot": (".png", ".pdf", ".svg")}
 
 
@@ -36,7 +36,7 @@ _EXTENSIONS = {"output": (".csv", ".npz"), "scores": (".csv", ".npz"), "plot": (
 
 
 def text_of(result: Any) -> str:
-    """The result's own summary, with the loadings of what is chosen as a table where that fits."""
+    """Return the summary of a result, with a table of the loadings if they are few."""
     if result.n_components == 0:
         return "no component: the variables do not vary"
     chosen = result.loadings.any(axis=1)
@@ -52,14 +52,16 @@ def text_of(result: Any) -> str:
 
 
 def print_json(document: Mapping[str, Any], names: Sequence[str] = ()) -> None:
-    """One line; numbers read back exactly, and what is unknown or not finite is null."""
+    """Print a document as one line; numbers read back exactly, and what is unknown or not finite is null."""
     document = {"spcacore": version("spcacore"), "schema": _SCHEMA, **document}
     text = json.dumps(document, default=partial(_plain, names=names))
     print(json.dumps(json.loads(text, parse_constant=lambda _: None)))
 
 
 def _plain(value: Any, names: Sequence[str]) -> Any:
-    """Of dictionaries, lists and what JSON has; of a result, what is not of every variable."""
+    """Return a value in terms of dictionaries and lists; a result without fields that are as long as the
+    data.
+    """
     if isinstance(value, Result):
         fields = fields_of(value)
         if "loadings" not in fields:
@@ -72,12 +74,12 @@ def _plain(value: Any, names: Sequence[str]) -> Any:
 
 
 def entries(v: AnyArray, names: Sequence[str]) -> list[dict[str, Any]]:
-    """What is not zero of a loading."""
+    """Return the nonzeros of a loading, each with its variable."""
     return [{"index": j, "variable": names[j], "loading": v[j]} for j in np.flatnonzero(v).tolist()]
 
 
 def fields_of(result: Any) -> dict[str, Any]:
-    """The arrays, numbers and words of a result, by the names of its attributes."""
+    """Return the arrays, numbers and words of a result, by the names of its attributes."""
     state = result.__getstate__().items()
     return {name: value for name, value in state if isinstance(value, _PLAIN) or name == "names"}
 
@@ -86,7 +88,7 @@ def fields_of(result: Any) -> dict[str, Any]:
 
 
 def check_outputs(args: Arguments) -> None:
-    """Refuse before the work what could not be written after it."""
+    """Refuse paths that could not be written, before the work is done."""
     allowed = _EXTENSIONS | ({"output": (".csv", ".html")} if args.command == "compare" else {})
     named = [os.path.realpath(one) for one in (args.file, *args.loadings, args.names, args.groups) if one]
     for path, extensions in [(getattr(args, name), allowed[name]) for name in allowed]:
@@ -106,7 +108,7 @@ def check_outputs(args: Arguments) -> None:
 
 
 def write_all(args: Arguments, files: Files, draw: Draw | None, width: float) -> list[str]:
-    """Write what is asked for; the paths."""
+    """Write the files that are asked for, and return their paths."""
     for option, forms in files.items():
         if path := getattr(args, option):
             form = Path(path).suffix.lower()
@@ -117,14 +119,14 @@ def write_all(args: Arguments, files: Files, draw: Draw | None, width: float) ->
         from .. import plot
 
         figure = Figure(figsize=(width, 5), layout="constrained")
-        with warnings.catch_warnings(action="ignore"):  # of letters that the font lacks
+        with warnings.catch_warnings(action="ignore"):  # the font may lack letters
             draw(plot, figure)
             write(args.plot, partial(figure.savefig, dpi=150))
     return [path for path in (args.output, args.scores, args.plot) if path]
 
 
 def write(path: str, how: Callable[[str], object]) -> None:
-    """The whole file or none: it is written under another name beside its place, and then renamed."""
+    """Write a file as a whole or not at all: under another name beside its place, which is then changed."""
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
     part = os.path.join(folder, f".{os.getpid()}.{name}")
@@ -143,6 +145,7 @@ def write(path: str, how: Callable[[str], object]) -> None:
 
 
 def _save(arrays: Mapping[str, Any], part: str) -> None:
+    """Write arrays as .npz."""
     with open(part, "wb") as file:
         np.savez(file, **{name: value for name, value in arrays.items() if value is not None})
 

@@ -1,4 +1,4 @@
-"""What the commands do with a file that was read: each ends in a report."""
+"""What the commands do with a file once it is read; each ends in a report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .source import Arguments, Table, UserError, say
 
 
 class Task:
-    """A file that was read, and what is to be done with it."""
+    """A file that was read, and what to do with it."""
 
     args: Arguments
     table: Table
@@ -62,30 +62,37 @@ class Task:
         self.args, self.table = args, read(args)
         self.names, self.matrix = self.table.variables(), self.table.matrix
         self.n, self.p = self.matrix.shape
-        kind = "covariance" if args.covariance else "data"  # how all functions are to take the matrix
+        kind = "covariance" if args.covariance else "data"  # how all functions read the matrix
         self.treatment: dict[str, Any] = {"kind": kind, "center": args.center, "scale": args.scale}
         watched = sys.stderr is not None and sys.stderr.isatty()
-        self.callback: Any = True if watched and not args.quiet else None  # a bar for who sits there
+        self.callback: Any = True if watched and not args.quiet else None  # a bar, if somebody watches
 
     def choice(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What is known of the variables, by their places, as an argument."""
+        """Return what the options say about the variables, by position, as an argument."""
         groups = {"groups": read_lines(self.args, "groups", self.p)} if "groups" in given else {}
         known = by_place({**given, **groups}, tuple(self.names), self.p)
         return {"choice": Choice(**known)} if known else {}
 
     def run(self, default: int, runs: Any = None, *more: Any, **options: Any) -> Any:
-        """The result of the model, or of what runs it."""
+        """Return the result of the model, or of the function `runs` that takes the model.
+
+        `default` is the number of components if no option says it.
+        """
         with self.work():
             model = self.model(default)
             call = partial(runs, self.matrix, model, *more) if runs else partial(model, self.matrix)
             return self.named(call(callback=self.callback, **options))
 
     def named(self, result: Any) -> Any:
-        """The result with the names of the variables, if it has room for them."""
+        """Return the result with the names of the variables, if it can have names."""
         return replaced(result, names=tuple(self.names)) if hasattr(result, "names") else result
 
     def model(self, default: int) -> Any:
-        """The function with its options; how many components, else as many as numbers say how sparse."""
+        """Return the function of the method with its options.
+
+        The number of components is that of the numbers that say how sparse, if there are several; else
+        `default`.
+        """
         function, keywords, known = self.call
         several = [v for name in SPARSITY if isinstance(v := self.args.of_model.get(name), list)]
         r = len(several[0]) if several else min(default, self.n, self.p)
@@ -93,7 +100,9 @@ class Task:
 
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:
-        """Keep what it warns of, and turn what is wrong with matrix or options into one line."""
+        """Keep warnings to print them as lines, and turn an error about the matrix or an option into one
+        line.
+        """
         try:
             with warnings.catch_warnings(record=True) as log:
                 warnings.simplefilter("ignore")
@@ -122,6 +131,7 @@ class Task:
             print(text, end="")
 
     def _matrix(self) -> str:
+        """Return words for the size and the treatment of the matrix."""
         args, variables = self.args, counted(self.p, "variable")
         if args.covariance:
             return f"{variables}, {'correlation' if args.scale else 'covariance'} matrix"
@@ -129,6 +139,7 @@ class Task:
         return f"{counted(self.n, 'sample')}, {variables}, {treatment}"
 
     def _document(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the document for --json."""
         args = self.args
         return {
             "command": args.command, "file": args.file, "samples": self.n, "variables": self.p,
@@ -138,7 +149,7 @@ class Task:
 
 
 def _reworded(message: str) -> str:
-    """A warning of the library, which counts components from 0, in the words of the command."""
+    """Return a warning of the library in the words of the command, which counts components from 1."""
     missed = re.fullmatch(r"(components? [\d, ]+ )?(not converged in .*?)(iterations?)?", message)
     if missed is None:
         return in_flags(message)
@@ -147,6 +158,7 @@ def _reworded(message: str) -> str:
 
 
 def show_pitprops() -> None:
+    """Print what the command can do, for the data that the package has."""
     pitprops = datasets.load_pitprops()
     result = sparse_pca(pitprops.correlation, 6, [7, 4, 4, 1, 1, 1], kind="covariance")
     print(
@@ -158,6 +170,7 @@ def show_pitprops() -> None:
 
 
 def fit(args: Arguments) -> None:
+    """Run `spcacore fit`."""
     given = args.of_model
     if given.get("certify") and "time_limit" in given and "time_limit" not in takes(args.method):
         given["certify"] = given.pop("time_limit") or "bounds"
@@ -166,7 +179,7 @@ def fit(args: Arguments) -> None:
     if args.plot and result.n_components == 0:
         raise UserError(f"cannot write {args.plot}: there is no component to draw")
     table = result.to_frame()
-    if hasattr(result, "kind"):  # then .csv says what the fit did to its data, too
+    if hasattr(result, "kind"):  # .csv also says what the fit did to its data
         done = {"center": result.mean, "scale": result.scale, "kind": result.kind}
         table = table.assign(**{name: value for name, value in done.items() if value is not None})
     files = {"output": {".csv": table, ".npz": _arrays(result)}}
@@ -182,26 +195,28 @@ def fit(args: Arguments) -> None:
 
 
 def _arrays(result: Any) -> dict[str, Any]:
-    """What an .npz of a fit holds; scores have a file of their own."""
+    """Return the arrays of a fit for .npz; scores have a file of their own."""
     fields = fields_of(result) | {"gap": getattr(result, "gap", None)}
-    if type(result).transform is not LoadingsResult.transform:  # then a unit row of data has the weights
+    # The weights are then the transform of a unit matrix
+    if type(result).transform is not LoadingsResult.transform:
         eye = scipy.sparse.csr_array(scipy.sparse.identity(len(result.loadings), format="csr"))
         fields["weights"] = replaced(result, mean=None, scale=None).transform(eye)
     return fields | {"scores": None}
 
 
 def _scores(values: Any, samples: list[str]) -> dict[str, Any]:
-    """As a table, and as arrays."""
+    """Return scores as a table and as arrays."""
     arrays = {"scores": values, "names": np.array(samples, np.str_)}
     return {".csv": component_frame(values, samples, "sample"), ".npz": arrays}
 
 
 def path(args: Arguments) -> None:
+    """Run `spcacore path`."""
     asked, choosing = args.of_model, args.of_function
     grids = {name: asked.pop(name) for name in SPARSITY_WORDS if name in asked}
     args.grid_of = next(iter(grids), "cardinality")
     if args.criterion is None and "rng" in takes(args.method):
-        asked |= choosing  # of which only the seed goes without a criterion
+        asked |= choosing  # without a criterion only the seed is used
     task = Task(args)
     if args.criterion is None:
         curve = path = task.run(1, sparsity_path, grids or None)
@@ -222,6 +237,7 @@ def path(args: Arguments) -> None:
 
 
 def stability(args: Arguments) -> None:
+    """Run `spcacore stability`."""
     task = Task(args)
     found = task.run(2, chosen_again, **args.of_function)
     table, r = found.to_frame(), found.n_components
@@ -236,12 +252,13 @@ def stability(args: Arguments) -> None:
 
 
 def transform(args: Arguments) -> None:
+    """Run `spcacore transform`."""
     task = Task(args)
     (saved,) = task.saved
     X = task.matrix[:, places(saved, task.table, args.source)]
     with task.work():
         mean, scale = saved.mean, saved.scale
-        if not saved.kind:  # then the moments of the samples themselves
+        if not saved.kind:  # the file does not say, so the samples' own moments are used
             problem = as_problem(X, center=args.center, scale=args.scale)
             mean, scale = problem.mean, problem.scale
         V = saved.loadings if saved.weights is None else saved.weights
@@ -253,6 +270,7 @@ def transform(args: Arguments) -> None:
 
 
 def compare(args: Arguments) -> None:
+    """Run `spcacore compare`."""
     paths = args.loadings
     reference = 1 if args.reference is None else args.reference
     if not 1 <= reference <= len(paths):
@@ -276,7 +294,9 @@ def compare(args: Arguments) -> None:
 
 
 def certify(args: Arguments) -> None:
-    """How much variance a component of each cardinality can have, and how much the best one found has."""
+    """Run `spcacore certify`: upper bounds at each cardinality, and the best component that truncated power
+    finds.
+    """
     task, rows = Task(args), []
     relaxed = task.p <= COMMAND_RELAXATION_ORDER if args.relaxation is None else args.relaxation
     given = {name: value for name, value in args.of_model.items() if name in signature(Choice)}
@@ -298,6 +318,7 @@ def certify(args: Arguments) -> None:
 
 
 def info(args: Arguments) -> None:
+    """Run `spcacore info`: what to know about a file before a fit."""
     facts = {"file": args.file} | facts_of(read(args))
     facts["notes"] = [*args.notes, *_notes(facts)]
     if args.json:
@@ -309,6 +330,7 @@ def info(args: Arguments) -> None:
 
 
 def facts_of(table: Table) -> dict[str, Any]:
+    """Return facts about a table."""
     X, names = table.matrix, table.variables()
     n, p = X.shape
     sparse = scipy.sparse.issparse(X)
@@ -332,6 +354,7 @@ def facts_of(table: Table) -> dict[str, Any]:
 
 
 def _notes(facts: dict[str, Any]) -> list[str]:
+    """Return advice that follows from the facts."""
     median = facts["median_variance"]
     ratio = facts["largest_variance"] / median if median else 0
     known = {
@@ -348,7 +371,7 @@ def _notes(facts: dict[str, Any]) -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    """As a word, or the first few and their number; notes are lines."""
+    """Return a fact as a word, a list as its first entries and their number, and notes as lines."""
     if isinstance(value, float):
         return significant(value)
     if not isinstance(value, list):

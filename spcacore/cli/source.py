@@ -1,4 +1,6 @@
-"""Where the numbers come from, a file or what can be read only once, and as what they are taken: a table."""
+"""Where the numbers of the command come from: a file, a pipe or the standard input; and the table that they
+make.
+"""
 
 from __future__ import annotations
 
@@ -25,27 +27,29 @@ _UNPACK: dict[str, Any] = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz"
 
 
 def say(message: str) -> None:
-    """One line on stderr, whatever is in the message; nothing without a stderr."""
+    """Write a message as one line on stderr; nothing if there is no stderr."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
             print(f"spcacore: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
 
 
 class Arguments(SimpleNamespace):
-    """What was given; an option that a command does not have was not."""
+    """The options of a call; an option that a command does not have is None."""
 
     def __getattr__(self, name: str) -> Any:
         return None
 
 
 class UserError(Exception):
-    """Something the user can put right; the message is one line."""
+    """An error that the user can put right; the message is one line."""
 
 
 @record
 class Source:
-    """A file on disk, or what one holds that is packed or can be read only once; its name in messages, and
-    its format, as an extension."""
+    """A file to read: its name in messages, its path, and its format as an extension.
+
+    `content` has the bytes of a file that is packed or can be read only once, else None.
+    """
 
     name: str
     path: str
@@ -56,21 +60,26 @@ class Source:
         return self.name
 
     def file(self) -> Any:
-        """What a library may open."""
+        """Return what a library can open."""
         return self.path if self.content is None else io.BytesIO(self.content)
 
     def bytes(self) -> bytes:
+        """Return the content."""
         return Path(self.path).read_bytes() if self.content is None else self.content
 
     def lines(self) -> io.TextIOWrapper:
-        """Its lines, with their ends; a byte order mark says which encoding, else it is UTF-8."""
+        """Return the lines with their ends; a byte order mark says which encoding they have, else it is
+        UTF-8.
+        """
         content = self.bytes()
         wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
         return io.TextIOWrapper(io.BytesIO(content), "utf-16" if wide else "utf-8-sig", newline="")
 
 
 def source_of(path: str, kind: str | None = None) -> Source:
-    """What an option names: pipes, the standard input (`-`) and what is packed are read here, once."""
+    """Return the source that an argument names; pipes, the standard input (`-`) and packed files are read
+    here, once.
+    """
     name, content, suffixes = path, None, Path(path.lower()).suffixes
     unpack = _UNPACK.get(suffixes[-1]) if suffixes else None
     if path == STDIN:
@@ -87,7 +96,7 @@ def source_of(path: str, kind: str | None = None) -> Source:
 
 @contextlib.contextmanager
 def refusing(source: object) -> Iterator[None]:
-    """What goes wrong with a file, as one line that names it."""
+    """Turn what goes wrong while a file is read into one line that names it."""
     try:
         yield
     except (UserError, MemoryError):
@@ -99,7 +108,7 @@ def refusing(source: object) -> Iterator[None]:
         raise UserError(f"{source}: reading such files needs {package}; pip install {package}") from None
     except OSError as error:
         raise UserError(f"cannot read {source}: {error.strerror or error}") from None
-    except Exception as error:  # of a damaged file, whatever the library that reads it comes upon
+    except Exception as error:  # whatever the library that reads a damaged file raises
         raise UserError(f"cannot read {source}: {error!s:.{ERROR_LETTERS}}") from None
 
 
@@ -108,7 +117,7 @@ def refusing(source: object) -> Iterator[None]:
 
 @record
 class Table:
-    """A matrix with the names of its columns and rows, where known."""
+    """A matrix with the names of its columns and rows, where these are known."""
 
     matrix: Any
     names: Names = None
@@ -118,22 +127,22 @@ class Table:
         return replaced(self, matrix=self.matrix.T, names=self.row_names, row_names=self.names)
 
     def variables(self, letter: str = "x") -> list[str]:
-        """A name for each column."""
+        """Return a name for each column."""
         plain = labels(None, self.matrix.shape[1], letter)
         return [own.strip() or name for own, name in zip(self.names or plain, plain, strict=True)]
 
     def samples(self) -> list[str]:
-        """A name for each row."""
+        """Return a name for each row."""
         return self.transposed().variables("")
 
 
 def picked(names: Names, index: Iterable[int]) -> Names:
-    """Some of the names, if there are any."""
+    """Return the names at these positions, if there are any names."""
     return names and tuple(names[j] for j in index)
 
 
 def place(source: object, wanted: str, names: Sequence[str] | None, width: int, option: str) -> int:
-    """Of a column, by its name or its number."""
+    """Return the position of a column, given its name or its number from 1."""
     if names and wanted in names:
         return list(names).index(wanted)
     if wanted.isdecimal() and 1 <= int(wanted) <= width:

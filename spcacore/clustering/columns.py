@@ -1,4 +1,4 @@
-"""Data in memory, centered: some variables at a time, or as points for K-means."""
+"""Data in memory, centered, for clustering: a few variables at a time, or as points for K-means."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from ..operators.statistics import Statistics
 from ..readable import Listing, Tabular, labels
 
 Labels = Index
-Search = Generator[tuple[str, Any], Any, Any]  # yields queries about points, receives the answers
-Weighted = tuple[Array, Search]  # a search, and the weights of its points
+Search = Generator[tuple[str, Any], Any, Any]  # yields queries about points, and receives answers
+Weighted = tuple[Array, Search]  # the weights of the points, and the search
 PAIRS = "X must have at least two rows: there are no pairs of samples"
 
 
@@ -69,14 +69,15 @@ class Samples:
 
     @property
     def mass(self) -> Array:
-        """How many samples each row stands for."""
+        """How many samples each row stands for, 1 if there are no weights."""
         return np.ones(self.n) if self.weight is None else self.weight
 
     def run_searches(self, searches: list[Weighted]) -> list[Any]:
-        """The result of each search."""
+        """Run the searches, each with the weights of its points; return their results."""
         results: list[Any] = [None] * len(searches)
         weights, runs = [w for w, _ in searches], [search for _, search in searches]
         for first in range(0, len(searches), self.together):
+            # Each search runs to its first query; answers take it to the next, until it returns
             queries = {i: next(runs[i]) for i in range(len(searches))[first : first + self.together]}
             while queries:
                 self.poll()
@@ -89,27 +90,32 @@ class Samples:
         return results
 
     def _answers(self, queries: dict[int, tuple[str, Any]], weights: Sequence[Array]) -> dict[int, Any]:
-        """The answers to queries about points, if not to all then to some."""
+        """Answer the queries about points, or at least one of them."""
         raise NotImplementedError
 
     def centers(self, partition: Any, n_clusters: int) -> AnyArray:
-        """Means of the clusters, in the caller's units."""
+        """Return the means of the clusters, in the caller's units."""
         ((sums, counts),) = self._sums([partition], n_clusters)
         return (self.mean + np.ldexp(sums / counts[:, None], self.exponent)).astype(self.dtype)
 
     def sums_between(self, partitions: list[Any], n_clusters: int) -> Array:
-        """Sums of squares between clusters, a row for each partition; the means of all samples are 0."""
+        """Return the sum of squares between clusters of each variable, one row for each partition.
+
+        The means of all samples are 0, so it is the sum over clusters of |sum of points|^2/weight.
+        """
         rows = [np.sum(s**2 / counts[:, None], axis=0) for s, counts in self._sums(partitions, n_clusters)]
         return np.array(rows).reshape(len(partitions), self.p)
 
     def _sums(self, partitions: list[Any], n_clusters: int) -> Iterable[tuple[Array, Array]]:
-        """Of each partition the sums of the points of each cluster, of all variables, and their weights."""
+        """Return for each partition the sums of the points in each cluster, over all variables, and the
+        weights of the clusters.
+        """
         raise NotImplementedError
 
 
 @record
 class Columns(Samples):
-    """Data in memory, an array or CSC matrix, one block of variables at a time."""
+    """Data in memory, as an array or CSC matrix, read a block of variables at a time."""
 
     source: AnyArray
     mean: Array
@@ -126,13 +132,15 @@ class Columns(Samples):
         self.last: tuple[Array, Points] | None = None  # weights, and the points with these
 
     def blocks(self, index: Labels | None = None) -> Iterator[tuple[Any, AnyArray]]:
-        """Some variables, and their entries as the rows of a C-ordered matrix."""
+        """Yield parts of the variables, and their entries as the rows of a C-ordered matrix, centered and
+        scaled.
+        """
         for part in self._parts(CLUSTERING_ENTRIES, index):
             self.poll()
             yield part, self._block(part)
 
     def each_block(self, task: Callable[[Any, AnyArray], object]) -> None:
-        """`task` of each of the blocks of all variables, by threads: it writes to places of its own."""
+        """Call `task` for each block of all variables, by threads; it must write to places of its own."""
 
         def one(part: Any, report: Report) -> None:
             report()
@@ -142,26 +150,29 @@ class Columns(Samples):
         in_threads(one, self._parts(THREAD_ENTRIES), _core.shares_loops())
 
     def _parts(self, entries: int, index: Labels | None = None) -> list[Any]:
+        """Return the variables in parts of at most so many entries."""
         parts = slices(self.p if index is None else len(index), self.n, entries)
         return [part if index is None else index[part] for part in parts]
 
     def _block(self, part: Any) -> AnyArray:
+        """Return some variables as rows, centered and scaled."""
         mean = self.mean[part, None]
         T = np.empty((len(mean), self.n), self.dtype)
         columns: Any = self.source[:, part].T
         np.subtract(as_dense(columns), mean, out=T, casting="same_kind")
         T *= self.dtype.type(math.ldexp(1.0, -self.exponent))
+        # What rounding of the mean has left
         T -= np.average(T, axis=1, weights=self.weight)[:, None].astype(T.dtype)
         return T
 
     def weighted_rows(self, w: Array) -> AnyArray:
-        """sqrt(w_j) x_j for the variables of nonzero weight, as rows."""
+        """Return sqrt(w_j) x_j for the variables of nonzero weight, as rows."""
         index = np.flatnonzero(w)
         rows = [T * np.sqrt(w[part, None]).astype(T.dtype) for part, T in self.blocks(index)]
         return np.concatenate(rows)
 
     def weighted_gram(self, w: Array) -> AnyArray:
-        """G = X diag(w) X'."""
+        """Return G = X diag(w) X'."""
         G = np.zeros((self.n, self.n), self.dtype)
         for part, T in self.blocks(np.flatnonzero(w)):
             T = T * np.sqrt(w[part, None]).astype(T.dtype)
@@ -169,7 +180,7 @@ class Columns(Samples):
         return G
 
     def points(self, w: Array) -> Array:
-        """(n, m) with the distances of the rows of X diag(sqrt(w)), m at most n."""
+        """Return points, (n, m), with the distances of the rows of X diag(sqrt(w)); m is at most n."""
         if np.count_nonzero(w) <= self.n:
             return np.ascontiguousarray(self.weighted_rows(w).T, np.float64)
         G = self.weighted_gram(w).astype(np.float64)
@@ -180,6 +191,7 @@ class Columns(Samples):
         return {i: self._answer(weights[i], *query) for i, query in queries.items()}
 
     def _answer(self, w: Array, kind: str, given: Any) -> Any:
+        """Answer one query about the points with weights w."""
         if self.last is None or w is not self.last[0]:
             self.last = w, Points(self.points(w), self.mass)
         points = self.last[1]
@@ -195,15 +207,15 @@ class Columns(Samples):
         return points.step_to(*given)  # "nearest"
 
     def labels(self, partition: Labels) -> Labels:
-        """Of each sample."""
+        """Return the cluster of each sample."""
         return partition
 
     def key(self, partition: Labels) -> Any:
-        """What partitions have in common that differ in the numbers of their clusters alone."""
+        """Return a key of the partition that does not depend on how its clusters are numbered."""
         return renumbered(partition)[0].tobytes()
 
     def moved(self, partition: Labels, moves: dict[int, tuple[int, int]]) -> Labels:
-        """The partition after points have moved from one cluster to another."""
+        """Return the partition after points have moved from one cluster to another."""
         partition = partition.copy()
         for i, (_, to) in moves.items():
             partition[i] = to
@@ -222,18 +234,20 @@ class Columns(Samples):
         return zip(sums.reshape(len(partitions), n_clusters, self.p), (w for _, w in each), strict=True)
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Columns:
-        """A copy with the entries of each variable in random order."""
+        """Return a copy with the entries of each variable in random order."""
         return replace(self, source=permuted_columns(self.source, generator), poll=poll)
 
 
 def membership(labels: Labels, n_clusters: int, weight: Array) -> tuple[Array, Array]:
-    """The (n, n_clusters) matrix of zeros and weights, and the weights of the clusters."""
+    """Return the (n, n_clusters) matrix with the weight of each row at its cluster, and the weights of the
+    clusters.
+    """
     member = (labels[:, None] == np.arange(n_clusters)) * weight[:, None]
     return member, np.bincount(labels, weight, n_clusters)
 
 
 def renumbered(labels: Labels) -> tuple[Labels, Labels]:
-    """Labels in the order in which clusters first occur, and that order."""
+    """Return labels numbered in the order in which clusters first occur, and that order."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     order = np.argsort(first)
     return np.argsort(order)[inverse], order
@@ -267,9 +281,9 @@ class Step(NamedTuple):
 
 @record
 class Points:
-    """Rows of Z - 1 shift', with their weights; Z may be sparse, and a shift of None is 0.
+    """Points as the rows of Z - 1 shift', with weights; Z may be sparse, and the shift None stands for 0.
 
-    They are those from the row `first` of a whole, by whose numbers they are told.
+    They are a part of all points, from the number `first` on.
     """
 
     Z: Any
@@ -282,20 +296,20 @@ class Points:
         return int(self.Z.shape[0])
 
     def times(self, M: Array) -> Array:
-        """(Z - 1 shift') M."""
+        """Return (Z - 1 shift') M."""
         product = np.asarray(self.Z @ M)
         return product if self.shift is None else product - self.shift @ M
 
     @cached_property
     def squares(self) -> Array:
-        """Of each point, its squared norm."""
+        """The squared norm of each point."""
         own = squared_norms(self.Z, 1)
         if self.shift is None:
             return own
         return own - 2 * (self.Z @ self.shift) + self.shift @ self.shift
 
     def step(self, labels: Labels, k: int) -> Step:
-        """What a search needs to know of the partition with these labels."""
+        """Return the partition with these labels as a step."""
         member, counts = membership(labels, k, self.weight)
         sums = np.asarray(member.T @ self.Z)
         if self.shift is not None:
@@ -304,11 +318,15 @@ class Points:
         return Step(labels, sums, counts, np.bincount(labels, minlength=k), total)
 
     def apart(self, centers: Array) -> Array:
-        """Squared distances from the centers, less the squared norm of each point."""
+        """Return the squared distances from the centers, less the squared norm of each point."""
         return squared_norms(centers, 1) - 2 * self.times(centers.T)
 
     def step_to(self, centers: Array, before: tuple[Array, Labels], enough: float) -> Step:
-        """The partition by the nearest centers; where it does not gain enough, also points that may move."""
+        """Return the step to the nearest centers.
+
+        If a cluster is empty, or the sum of squares between clusters is not above `enough`, the step also has
+        points that may move. `before` has the weights and sizes of the clusters before.
+        """
         apart, k = self.apart(centers), len(centers)
         labels = apart.argmin(axis=1)
         step = self.step(labels, k)
@@ -319,10 +337,10 @@ class Points:
         return step._replace(far=far, gains=self._moves(distance, labels, before))
 
     def _moves(self, distance: Array, labels: Labels, before: tuple[Array, Labels]) -> Array:
-        """The points whose move to another cluster lowers the sum of squares most (Hartigan 1975).
+        """Return the points whose move lowers the sum of squares within clusters most (Hartigan 1975).
 
-        A point of mass m at the distance d from a cluster of mass M adds d^2 m M/(M + m), and had M/(M - m).
-        The masses and numbers of the clusters are those before.
+        A point of mass m at the distance d from a cluster of mass M would add d^2 m M/(M + m) there. In its
+        own cluster it has d^2 m M/(M - m). The masses and sizes of the clusters are those before.
         """
         (counts, sizes), mass = before, self.weight
         rows, own, others = np.arange(self.n), counts[labels], sizes[labels] > 1
@@ -332,37 +350,42 @@ class Points:
         return self._largest(saving - cost.min(axis=1), labels, HARTIGAN_MOVES)
 
     def _largest(self, value: Array, labels: Labels, count: int) -> Array:
+        """Return at most `count` points with the largest values: number, cluster and value."""
         rows = np.arange(self.first, self.first + self.n, dtype=np.float64)
         return largest(np.stack([rows, labels, value], axis=1), count)
 
     def drawn(self, distance: Array, key: int) -> tuple[int, float]:
-        """A point, by its weight times this distance, and how it compares with those of other rows."""
+        """Return a row at random, with probability proportional to weight times distance, and its score.
+
+        The row with the largest score among all parts of the rows is the one drawn from all.
+        """
         score = self.weight * distance / exponential(key, self.first, self.n)
         best = int(np.argmax(score))
         return self.first + best, float(score[best])
 
 
 def sums_of_squares(step: Step) -> float:
-    """Between clusters that are not empty."""
+    """Return the sum of squares between clusters, none of which may be empty."""
     return float(squared_norms(step.sums, 1) @ (1 / step.counts))
 
 
 def largest(points: Array, count: int) -> Array:
-    """So many (point, cluster, value) of the largest values, from the largest down."""
+    """Return at most `count` points (number, cluster, value) with the largest values, in descending order."""
     return points[descending(points[:, 2], count)]
 
 
 def exponential(key: int, first: int, n: int) -> Array:
-    """Exponential variates of the rows from `first`, each the same however the rows are divided.
+    """Return exponential variates for n rows from the row `first` on.
 
-    The row of largest a_i / e_i is drawn with a probability proportional to a_i.
+    They do not depend on how rows are divided. The row with the largest a_i / e_i is drawn with probability
+    proportional to a_i.
     """
     raw = np.random.PCG64(key).advance(first).random_raw(n)
     return -np.log(((raw >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 
 def as_columns(X: Any, sample_weight: Any = None) -> Columns:
-    """The checked variables of data in memory, of rows of positive weight."""
+    """Return the variables of data in memory, checked, without rows of weight 0."""
     names, a = column_names(X), as_finite(X, form="csc")
     weight, kept = split_weight(sample_weight, a.shape[0])
     a = a if kept is None else a[kept]
@@ -370,7 +393,9 @@ def as_columns(X: Any, sample_weight: Any = None) -> Columns:
 
 
 def centering(found: Statistics | None, n: int) -> tuple[Array, int]:
-    """Means of n rows, exact where a variable is constant, and the exponent of the deviations."""
+    """Return the means of the variables, exact where a variable is constant, and the exponent of the
+    deviations.
+    """
     if found is None or n < 2:
         raise ValueError(PAIRS)
     with below_range():
@@ -381,7 +406,7 @@ def centering(found: Statistics | None, n: int) -> tuple[Array, int]:
 
 
 def split_weight(sample_weight: Any, n: int) -> tuple[Array | None, Labels | None]:
-    """The weights that are positive and, where others are not, whose they are."""
+    """Return the positive weights and, if others are 0, the rows that have positive ones."""
     weight = check_sample_weight(sample_weight, n)
     if weight is None or weight.all():
         return weight, None
@@ -390,7 +415,7 @@ def split_weight(sample_weight: Any, n: int) -> tuple[Array | None, Labels | Non
 
 
 def check_number_range(columns: Any, power: int, bound: float) -> None:
-    """Raise where a sum of differences to this power would over- or underflow."""
+    """Raise ValueError if a sum of differences to this power would over- or underflow."""
     limits = np.finfo(columns.dtype)
     high = power * (columns.exponent + 1) + math.log2(columns.n * bound)
     if not (high < limits.maxexp and power * (columns.exponent - 1) > limits.minexp):
@@ -426,6 +451,7 @@ class WeightedResult(Tabular):
         return leading(self.weights)
 
     def _chosen(self) -> str:
+        """Return words for how many variables have nonzero weights."""
         return f"{self.cardinality} of {counted(len(self.weights), 'variable')}"
 
     def _table(self) -> Listing:
@@ -437,7 +463,7 @@ class WeightedResult(Tabular):
 
 @dataclass
 class Fit:
-    """The end of one search: weights, the objective at each iteration and, of K-means, the partition."""
+    """The end of one search: weights, the objective after each iteration and, for K-means, the partition."""
 
     weights: Array
     trace: list[float]
@@ -446,14 +472,14 @@ class Fit:
 
 
 def l1_threshold(a: Array, bound: float) -> Array:
-    """The w that maximizes a'w subject to w >= 0, ||w||_2 <= 1 and ||w||_1 <= bound."""
+    """Return the w that maximizes a'w subject to w >= 0, ||w||_2 <= 1 and ||w||_1 <= bound."""
     w = np.empty_like(a)
     _core.l1_threshold(a, bound, 2, w)
     return w
 
 
 def check_l1_bounds(values: Any, p: int) -> list[float]:
-    """Several bounds in ascending order; by default ten in geometric progression."""
+    """Return several bounds, checked and ascending; by default ten in geometric progression."""
     if values is None:
         last = max(0.7 * math.sqrt(p), min(1.2, math.sqrt(p)))
         return np.unique(np.geomspace(min(1.2, last), last, 10)).tolist()

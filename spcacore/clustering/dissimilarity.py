@@ -1,22 +1,25 @@
 """Sparse dissimilarities: weights of the variables for hierarchical clustering.
 
-Let D hold, for every pair of samples (a row) and every variable (a column), how much the two differ in it,
-d(x, y) = (x - y)^2 or |x - y|. A dissimilarity is D w, and the weights are those that make it largest:
+Let D have a row for each pair of samples and a column for each variable, with the difference of the two
+samples in that variable, d(x, y) = (x - y)^2 or |x - y|. A dissimilarity is D w, and the weights are those
+that make it largest:
 
     maximize ||D w||   subject to   w >= 0, ||w||_2 <= 1, ||w||_1 <= c                               (1)
 
-which equals max u'Dw over w and unit u: alternate u = Dw/||Dw|| and w = the soft threshold of D'u, each the
-best given the other. With the symmetric M = D'D this is w <- threshold(M w), with objective sqrt(w'M w), and
-D, of n^2 rows, is not formed. For centered columns and squared differences, over all n^2 ordered pairs,
+This equals max u'Dw over w and unit u, so two steps alternate: u = Dw/||Dw||, and w = the soft threshold of
+D'u; each is the best given the other. With the symmetric M = D'D this is w <- threshold(M w), with objective
+sqrt(w'M w), and D, which has n^2 rows, is not formed. For centered columns and squared differences, over all
+n^2 ordered pairs,
 
     M_jk = 2 [n sum_i x_ij^2 x_ik^2 + ||x_j||^2 ||x_k||^2 + 2 (x_j'x_k)^2]
 
-(expand the square; odd moments vanish), all terms nonnegative, so that nothing cancels. Hence
+(expand the square; odd moments vanish). All terms are nonnegative, so nothing cancels. Hence
 
-    (M w)_j = 2 [n sum_i x_ij^2 s_i + (sum s) ||x_j||^2 + 2 x_j'G x_j],   G = X diag(w) X',  s = diag G,
+    (M w)_j = 2 [n sum_i x_ij^2 s_i + (sum s) ||x_j||^2 + 2 x_j'G x_j],   G = X diag(w) X',  s = diag G.
 
-matrix products of n x p with n x min(n, number of nonzero weights). Absolute differences have no such form;
-their sums over pairs are computed again for each product (distances.c). Of other differences D is kept.
+These are matrix products of n x p with n x min(n, number of nonzero weights). Absolute differences have no
+such form; their sums over pairs are computed again for each product (distances.c). For differences that the
+caller gives, D is kept.
 """
 
 from __future__ import annotations
@@ -189,21 +192,21 @@ def sparse_dissimilarity(
 
 
 def check_iterations(max_iter: Any, tol: Any) -> tuple[int, float | None]:
-    """The options of the iteration, checked."""
+    """Return the options of the iteration, checked."""
     return integer(max_iter, "max_iter", 1), None if tol is None else number(tol, "tol", 0)
 
 
 def best_weights(
     differences: AnyDifferences, bound: float, starts: list[Array], max_iter: int, tol: float | None
 ) -> Fit:
-    """The best over the starts, each a vector whose soft threshold is the first w."""
+    """Return the best fit over the starts; the soft threshold of each start is the first w."""
     tol = CLUSTERING_TOL.of(differences.dtype) if tol is None else tol
     fits = [_alternate(differences, bound, start, max_iter, tol) for start in starts]
     return max(fits, key=lambda fit: fit.trace[-1])
 
 
 def _alternate(differences: AnyDifferences, bound: float, start: Array, max_iter: int, tol: float) -> Fit:
-    """w <- threshold(M w) until w stays."""
+    """Iterate w <- threshold(M w) until w stays."""
     fit = Fit(l1_threshold(start, bound), [], False)
     while True:
         a = differences.products(fit.weights)
@@ -217,7 +220,7 @@ def _alternate(differences: AnyDifferences, bound: float, start: Array, max_iter
 
 @record
 class OfColumns:
-    """The differences of entries, squared or absolute."""
+    """Squared or absolute differences of the entries of columns."""
 
     columns: Columns
     metric: str
@@ -230,15 +233,15 @@ class OfColumns:
         self.exponent: int = METRICS[self.metric] * columns.exponent
 
     def check_sums(self, bound: float) -> None:
-        """Raise where sums with weights of this l1 norm would leave the number range."""
+        """Raise ValueError if sums with weights of this l1 norm would leave the number range."""
         check_number_range(self.columns, METRICS[self.metric], bound)
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> OfColumns:
-        """Of columns in random orders."""
+        """Return the differences of columns whose entries are in random order."""
         return OfColumns(self.columns.permuted(generator, poll), self.metric)
 
     def norms(self) -> Array:
-        """Of the columns of D, in one unit."""
+        """Return the norms of the columns of D, up to a common factor."""
         columns, squares = self.columns, np.empty(self.p)
         for part, T in columns.blocks():
             square = T * T
@@ -249,13 +252,15 @@ class OfColumns:
         return np.sqrt(squares)
 
     def products(self, w: Array) -> Array:
-        """M w."""
+        """Return M w."""
         columns, out = self.columns, np.empty(self.p)
+        # Absolute differences: D'(D w), from sums over pairs
         if self.metric == "absolute":
             pairs = self.weighted(w).astype(columns.dtype, copy=False)
             for part, T in columns.blocks():
                 out[part] = _core.absolute_products(T, pairs)
             return 2 * out
+        # Squared differences: the formula above, with G or a factor of G, whichever is smaller
         few = np.count_nonzero(w) <= columns.n
         root = columns.weighted_rows(w) if few else columns.weighted_gram(w)
         s = np.einsum("ij,ij->j", root, root) if few else root.diagonal()
@@ -271,7 +276,7 @@ class OfColumns:
         return out
 
     def weighted(self, w: AnyArray) -> Array:
-        """D w over the pairs i < i'."""
+        """Return D w over the pairs i < i'."""
         pairs = np.zeros(self.columns.n * (self.columns.n - 1) // 2)
         for part, T in self.columns.blocks(np.flatnonzero(w)):
             _core.add_distances(T, w[part].astype(T.dtype, copy=False), self.metric == "sqeuclidean", pairs)
@@ -280,7 +285,7 @@ class OfColumns:
 
 @record
 class Given:
-    """D itself, over the pairs i < i'."""
+    """Differences that the caller gives: D, over the pairs i < i'."""
 
     D: AnyArray
     exponent: int
@@ -295,7 +300,7 @@ class Given:
         check_number_range(self, 1, bound)
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Given:
-        """With samples in another random order for each column."""
+        """Return D with the samples in another random order for each column."""
         D = np.empty_like(self.D)
         for j, d in enumerate(self.D.T):
             poll()
@@ -320,13 +325,13 @@ AnyDifferences = OfColumns | Given
 
 
 def starting_vectors(differences: AnyDifferences) -> list[Array]:
-    """M w for equal weights, and sqrt(diag M), the norms of the columns of D."""
+    """Return two starts: M w for equal weights, and sqrt(diag M), the norms of the columns of D."""
     p = differences.p
     return [differences.products(np.full(p, p**-0.5)), differences.norms()]
 
 
 def as_differences(X: Any, metric: Any) -> AnyDifferences:
-    """The differences of X, checked."""
+    """Return the differences of X, checked."""
     require_memory(X, "all pairs of rows are compared, which needs")
     if isinstance(metric, str) and metric == "precomputed":
         return _given(X)
@@ -335,6 +340,7 @@ def as_differences(X: Any, metric: Any) -> AnyDifferences:
 
 
 def _given(X: Any) -> Given:
+    """Return X as D, checked."""
     names, D = column_names(X), real_array(as_dense(X), "X", ndim=2)
     if D.min() < 0:
         raise ValueError(f"differences must be at least 0, and one is {D.min():.3g}")

@@ -245,6 +245,11 @@ class _Permutations:
         solve: Callable[[Any, np.random.Generator], list[Fit]],
         max_iter: int,
     ) -> GapStatistic:
+        """Return the gap statistic: log objective less its mean over permutations, for each bound.
+
+        `solve` fits all bounds. Objectives times 2**exponent are in the caller's units.
+        """
+
         def permuted(i: int, report: Report) -> list[float]:
             report()
             generator = np.random.default_rng([self.seed, i])

@@ -2,10 +2,12 @@
 
     maximize sum_j w_j b_j   subject to   w >= 0, ||w||_2 <= 1, ||w||_1 <= c
 
-over w and partitions, b_j the sum of squares between clusters of variable j: by turns w = the soft threshold
-of b, and K-means on the columns sqrt(w_j) x_j. A K-means search is a generator that yields queries about its
-points ("sums", "nearest", "rows", "drawn"), which data in memory and in blocks of rows answer each in their
-way. A partition is labels in memory, and of blocks what labels come from.
+over w and partitions, where b_j is the sum of squares between clusters of variable j. Two steps alternate: w
+= the soft threshold of b, and K-means on the columns sqrt(w_j) x_j.
+
+A K-means search is a generator that yields queries about its points ("sums", "nearest", "rows", "drawn").
+Data in memory (`columns`) and in row blocks (`kmeans_blocks`) answer them, each in their way. A partition is
+an array of labels in memory; for row blocks it is what labels are computed from.
 """
 
 from __future__ import annotations
@@ -200,21 +202,22 @@ def sparse_kmeans(
 
 
 def nearest_clusters(X: Any, centers: AnyArray, weights: AnyArray) -> Index:
-    """The cluster of the center nearest to each row, in the weighted variables."""
+    """Return the cluster of the center nearest to each row, in the weighted variables."""
     centers = centers.astype(np.float64)
     middle = centers.mean(axis=0)
-    between = weights[:, None] * (centers - middle).T  # the distance less what all share, halved
+    # Half the squared distance, less what all centers share
+    between = weights[:, None] * (centers - middle).T
     nearness = scores(X, between, middle, None) - 0.5 * np.sum(between * (centers - middle).T, axis=0)
     return np.asarray(np.argmax(nearness, axis=1))
 
 
 def as_kmeans_input(X: Any, sample_weight: Any = None) -> AnyColumns:
-    """Dense data by variables; sparse data and row blocks by blocks of rows."""
+    """Return dense data by variables, and sparse data and row blocks by blocks of rows."""
     if not (is_sparse(X) or is_row_blocks(X)):
         return as_columns(X, sample_weight)
     blocks = WholeRows(X) if is_sparse(X) else row_blocks(X).held()
     if isinstance(blocks, SlicedRows) and blocks.n_blocks == 1 and not is_sparse(X):
-        rows = blocks.whole()  # which memory holds in each pass anyway
+        rows = blocks.whole()  # memory holds it in each pass anyway
         if not is_sparse(rows):
             return replaced(as_columns(rows, sample_weight), names=blocks.names)
     return BlockColumns(blocks, sample_weight=sample_weight)
@@ -223,9 +226,10 @@ def as_kmeans_input(X: Any, sample_weight: Any = None) -> AnyColumns:
 def first_partitions(
     columns: AnyColumns, n_clusters: int, n_init: int, generator: np.random.Generator
 ) -> list[Any]:
-    """Partitions by K-means on all variables, equally weighted, and as many each on a single one.
+    """Return partitions from K-means on all variables with equal weights, and on single variables.
 
-    Where clusters differ in one or two variables, all variables together may hide them from each start.
+    About half of the starts use a single variable. Where clusters differ in only one or two variables, the
+    noise of all the others may hide them from every start.
     """
     single = np.resize(generator.permutation(columns.p), n_init // 2)
     everything = np.full(columns.p, columns.p**-0.5)
@@ -243,12 +247,12 @@ def best_partition(
     generator: np.random.Generator,
     tell: Callable[[], bool] = lambda: False,
 ) -> Fit:
-    """The best result from some partitions, improved by new K-means starts with its weights.
+    """Return the best fit from some partitions, improved by new K-means starts with its weights.
 
-    `tell` hears of each change of the weights, and says whether the search is to end.
+    `tell` is called at each change of the weights; True from it ends the search.
     """
     best = _from_partitions(columns, n_clusters, bound, starts, max_iter, tell)
-    least = max(1e-9, 8 * eps_of(columns.dtype))  # what is no gain but rounding
+    least = max(1e-9, 8 * eps_of(columns.dtype))  # a smaller gain may be rounding
     while best.converged:
         runs = _kmeans_runs(columns, [best.weights] * len(starts), n_clusters, generator)
         partition, value = max(runs, key=lambda run: run[1])
@@ -269,23 +273,26 @@ def _from_partitions(
     max_iter: int,
     tell: Callable[[], bool],
 ) -> Fit:
-    """The best result over all starts, which advance together, so that they share the passes over the data.
+    """Return the best fit over all starts.
 
-    Starts that reach the same partition continue as one.
+    The starts advance together, so that they share the passes over the data. Starts that reach the same
+    partition continue as one.
     """
     finished: list[Fit] = []
-    seen: dict[Any, Fit] = {}  # the first run with each partition
+    seen: dict[Any, Fit] = {}  # the first run that reached each partition
     active = [Fit(np.empty(0), [], False, partition) for partition in starts]
     for n_iter in range(1, max_iter + 1):
         active = [run for run in active if seen.setdefault(columns.key(run.partition), run) is run]
+        # w, given the partitions
         sums = columns.sums_between([run.partition for run in active], n_clusters)
         for run, between in zip(active, sums, strict=True):
             run.weights = l1_threshold(between, bound)
             run.trace.append(float(run.weights @ between))
         last = tell() or n_iter == max_iter
+        # Partitions, given w
         searches = [(run.weights, lloyd(columns, run.partition, n_clusters)) for run in active]
         for run, (new, _) in zip(active, columns.run_searches(searches), strict=True):
-            run.converged = columns.key(new) == columns.key(run.partition)  # which fixes the weights, too
+            run.converged = columns.key(new) == columns.key(run.partition)  # the weights would stay, too
             if not last:
                 run.partition = new
         finished += [run for run in active if run.converged or last]
@@ -301,7 +308,9 @@ def _kmeans_runs(
     n_clusters: int,
     generator: np.random.Generator,
 ) -> list[tuple[Any, float]]:
-    """K-means from a start with each of the weights: partitions, and their sums of squares between."""
+    """Run K-means once with each of the weights, from random centers; return partitions and sums of squares
+    between.
+    """
 
     def run(first: int, keys: list[int]) -> Search:
         step = yield from _kmeans_plus_plus(columns, first, keys)
@@ -316,19 +325,21 @@ def _kmeans_runs(
 
 
 def lloyd(columns: AnyColumns, begin: Any, n_clusters: int) -> Search:
-    """Lloyd's steps and, where they end, moves of single points, until neither helps (Hartigan 1975).
+    """Make Lloyd's steps and, where these end, moves of single points (Hartigan 1975), until neither helps.
 
-    They begin with a partition, or with a step. Returns the partition and its sum of squares between
-    clusters, which grows with every step.
+    `begin` is a partition or a step. Returns the partition and its sum of squares between clusters, which
+    grows with each step.
     """
     at: Step = begin if isinstance(begin, Step) else (yield "sums", (begin, n_clusters))
     least, value = 1e-11 * at.total, sums_of_squares(at)
     for _ in range(LLOYD_STEPS):
         columns.poll()
+        # Lloyd's step: each point goes to the nearest center
         new = yield "nearest", (at.sums / at.counts[:, None], (at.counts, at.sizes), value + least)
         new = yield from _without_empty_clusters(columns, new)
         new_value = sums_of_squares(new)
         if not new_value > value + least:
+            # Hartigan's moves
             candidates = new.gains[new.gains[:, 2] > least]
             if len(candidates) == 0:
                 break
@@ -342,7 +353,7 @@ def lloyd(columns: AnyColumns, begin: Any, n_clusters: int) -> Search:
 
 
 def _hartigan_moves(columns: AnyColumns, step: Step, candidates: Array, points: Array, least: float) -> Step:
-    """The step after the candidates moved, each if that still gains, in turn."""
+    """Return the step after the candidates have moved, one after another, each if that still gains."""
     for (i, own), point in zip(candidates[:, :2].astype(np.intp).tolist(), points, strict=True):
         m, counts = columns.mass[i], step.counts
         distance = ((point - step.sums / counts[:, None]) ** 2).sum(axis=1)
@@ -355,7 +366,7 @@ def _hartigan_moves(columns: AnyColumns, step: Step, candidates: Array, points: 
 
 
 def _moved(columns: AnyColumns, step: Step, moves: dict[int, tuple[int, int]], points: Array) -> Step:
-    """The step after points have moved from one cluster to another."""
+    """Return the step after points have moved from one cluster to another."""
     sums, counts, sizes = step.sums.copy(), step.counts.copy(), step.sizes.copy()
     for (i, (own, to)), point in zip(moves.items(), points, strict=True):
         for cluster, sign in ((own, -1), (to, 1)):
@@ -367,7 +378,7 @@ def _moved(columns: AnyColumns, step: Step, moves: dict[int, tuple[int, int]], p
 
 
 def _without_empty_clusters(columns: AnyColumns, step: Step) -> Search:
-    """The step with the point farthest from its center in every empty cluster."""
+    """Return the step with the points that are farthest from their centers moved into empty clusters."""
     sizes, left = step.sizes.copy(), step.far[:, :2].astype(np.intp).tolist()
     moves: dict[int, tuple[int, int]] = {}
     for empty in np.flatnonzero(sizes == 0).tolist():
@@ -383,7 +394,10 @@ def _without_empty_clusters(columns: AnyColumns, step: Step) -> Search:
 
 
 def _kmeans_plus_plus(columns: AnyColumns, first: int, keys: list[int]) -> Search:
-    """The step from random centers far apart (k-means++: Arthur and Vassilvitskii 2007, SODA, 1027-1035)."""
+    """Return the step from random centers that are far apart (k-means++).
+
+    `keys` are seeds, one for each further center. See Arthur and Vassilvitskii (2007), SODA, 1027-1035.
+    """
     centers = yield "rows", [first]
     near, i = None, first
     for key in keys:

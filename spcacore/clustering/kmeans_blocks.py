@@ -1,10 +1,10 @@
-"""K-means of data that are read by blocks of rows: files, distributed arrays and sparse matrices.
+"""K-means for data that are read by blocks of rows: files, distributed arrays and sparse matrices.
 
 A search yields queries about all points. One pass over the rows answers the queries of all searches, so that
-many starts need few passes. Points are `sqrt(w_j) (x_j - mean_j)` of the variables of nonzero weight, which
-are computed for some rows at a time. A partition is told by centers, to the nearest of which each point
-belongs, but for some points that have moved. So a block answers with sums for each cluster and with a few
-points, and labels travel once, at the end.
+many starts need few passes. Points are `sqrt(w_j) (x_j - mean_j)` for the variables of nonzero weight; they
+are computed for a few rows at a time. A partition is described by centers: each point belongs to the nearest
+one, except for points that have moved. So a block answers with sums for each cluster and with a few points,
+and labels travel once, at the end.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ..operators.sparse import permuted_columns
 from ..operators.statistics import Statistics, merged
 from .columns import Columns, Labels, Points, Samples, Step, centering, largest, split_weight
 
-_KEY = 7  # of the numbers of rows, by whose sums partitions are compared
+_KEY = 7  # seed of random numbers of the rows; their sums tell partitions apart
 
 
 class Assigned(NamedTuple):
-    """A partition: the center nearest to each point, with these weights, but for points that have moved.
+    """A partition: each point belongs to the nearest center, by these weights, unless it has moved.
 
-    `keys` are sums of random numbers of the rows of each cluster, modulo 2^64.
+    `keys` has for each cluster the sum of random numbers of its rows, modulo 2^64.
     """
 
     weights: Array
@@ -43,7 +43,7 @@ class Assigned(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """What is asked of the points by some weights of the variables, and how many numbers are the answer."""
+    """A question about the points with these weights, and the number of entries of its answer."""
 
     task: Callable[..., Any]
     weights: Array
@@ -52,7 +52,9 @@ class _Question(NamedTuple):
 
 
 class BlockColumns(Samples):
-    """Variables centered and scaled to about 1 by a power of two, as `Columns`, in blocks of rows."""
+    """Data in blocks of rows, with variables centered and scaled to about 1 by a power of two, like
+    `Columns`.
+    """
 
     n: int
     p: int
@@ -82,18 +84,18 @@ class BlockColumns(Samples):
         self.mean, self.exponent = centering(found, self.n)
         self.unit: float = math.ldexp(1.0, -self.exponent)
         rows = max(map(len, blocks.split(np.empty(self.n))))
-        self.together: int = max(1, KMEANS_ENTRIES // (8 * rows))  # as memory allows
+        self.together: int = max(1, KMEANS_ENTRIES // (8 * rows))  # as many as memory allows
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> BlockColumns:
-        """A copy of a sparse matrix with the entries of each variable in random order."""
+        """Return a copy of a sparse matrix with the entries of each variable in random order."""
         source: Any = self.source
         X = permuted_columns(source.source, generator)
         return BlockColumns(WholeRows(X), poll)
 
     def _answers(self, queries: dict[int, tuple[str, Any]], weights: Sequence[Array]) -> dict[int, Any]:
-        """The answers to queries for points, which are read alone; else to all others, in one pass."""
+        """Answer the queries for single rows if there are any, else all queries in one pass."""
         asked = [i for i, (kind, _) in queries.items() if kind == "rows"]
-        if asked:  # first, so that all searches then share a pass
+        if asked:  # these first, so that all searches share the next pass
             rows = self._rows([weights[i] for i in asked], [queries[i][1] for i in asked])
             return dict(zip(asked, rows, strict=True))
         each = [self._question(weights[i], *query) for i, query in queries.items()]
@@ -101,7 +103,9 @@ class BlockColumns(Samples):
         return {i: finish(own) for i, (_, finish), own in zip(queries, each, found, strict=True)}
 
     def _question(self, w: Array, kind: str, given: Any) -> tuple[_Question, Callable[[Any], Any]]:
-        """What the blocks are asked, and the answer from theirs."""
+        """Return the question for the blocks, and a function that makes the answer to the query from their
+        answer.
+        """
         if kind == "nearest":
             centers, before, _ = given
             return (
@@ -119,7 +123,7 @@ class BlockColumns(Samples):
         return _Question(_draw, w, (*near, key)), lambda best: (near, best[0])
 
     def _ask(self, questions: list[_Question]) -> list[Any]:
-        """The answers to several questions, in one pass."""
+        """Return the answers to several questions, from one pass."""
         if not questions:
             return []
         combine = partial(_combined, [_COMBINE[question.task] for question in questions])
@@ -133,16 +137,16 @@ class BlockColumns(Samples):
         return ((step.sums, step.counts) for step in steps)
 
     def labels(self, partition: Assigned) -> Labels:
-        """Of each sample."""
+        """Return the cluster of each sample."""
         (labels,) = self._ask([_Question(_labels, partition.weights, (partition,))])
         return np.asarray(labels)
 
     def key(self, partition: Assigned) -> Any:
-        """What partitions have in common that differ in the numbers of their clusters alone."""
+        """Return a key of the partition that does not depend on how its clusters are numbered."""
         return tuple(sorted(partition.keys.tolist()))
 
     def moved(self, partition: Assigned, moves: dict[int, tuple[int, int]]) -> Assigned:
-        """The partition after points have moved from one cluster to another."""
+        """Return the partition after points have moved from one cluster to another."""
         keys = partition.keys.copy()
         for i, (own, to) in moves.items():
             keys[own : own + 1] -= _row_keys(i, 1)  # as arrays, which wrap around
@@ -150,7 +154,7 @@ class BlockColumns(Samples):
         return partition._replace(moves=partition.moves | moves, keys=keys)
 
     def _rows(self, weights: list[Array], chosen: list[list[int]]) -> list[Array]:
-        """Some points."""
+        """Return the points with these numbers, for each search."""
         index = np.concatenate(chosen)
         rows = self.source.rows(index if self.kept is None else self.kept[index])
         rows = (rows.astype(np.float64) - self.mean) * self.unit
@@ -164,9 +168,9 @@ AnyColumns = Columns | BlockColumns
 
 
 class _Rows(NamedTuple):
-    """Some rows unit (x - mean) of a block, the number of the first of them, and their weights.
+    """A few rows of a block, centered and scaled, `unit (x - mean)`; a sparse X is kept as it is.
 
-    A sparse X is kept as it is.
+    `first` is the number of the first row, `weight` has the weights of the rows.
     """
 
     X: Any
@@ -176,7 +180,7 @@ class _Rows(NamedTuple):
     unit: float
 
     def points(self, w: Array) -> Points:
-        """Times sqrt(w_j), of the variables of nonzero weight."""
+        """Return the points: rows times sqrt(w_j), for the variables of nonzero weight."""
         used = np.flatnonzero(w)
         scale, few = np.sqrt(w[used]), len(used) < len(w)
         if not is_sparse(self.X):
@@ -190,7 +194,7 @@ class _Rows(NamedTuple):
 def _each_of(
     block: Any, own: tuple[int, Array | None], mean: AnyArray, unit: float, questions: list[_Question]
 ) -> list[Any]:
-    """The answers of a block to some questions."""
+    """Return the answers of a block to the questions."""
     X, (start, weight) = as_kernel_input(block), own
     weight = np.ones(X.shape[0]) if weight is None else weight
     if is_sparse(X):
@@ -203,6 +207,7 @@ def _each_of(
 
 
 def _answered(rows: _Rows, questions: list[_Question]) -> Iterator[Any]:
+    """Yield the answers of a few rows; questions with the same weights share the points."""
     points, last = None, None
     for task, w, given, _ in questions:
         if points is None or w is not last:
@@ -211,16 +216,17 @@ def _answered(rows: _Rows, questions: list[_Question]) -> Iterator[Any]:
 
 
 def _combined(combine: list[Callable[[list[Any]], Any]], parts: Iterable[Any]) -> list[Any]:
+    """Combine the answers of parts of the rows, question by question."""
     return [one(list(own)) for one, own in zip(combine, zip(*parts, strict=True), strict=True)]
 
 
 def _row_keys(first: int, n: int) -> NDArray[np.uint64]:
-    """Random numbers of the rows from `first`."""
+    """Return random numbers for n rows, from the row `first` on."""
     return np.asarray(np.random.PCG64(_KEY).advance(first).random_raw(n))
 
 
 def _nearest(rows: _Rows, points: Points, centers: Array, before: tuple[Array, Labels]) -> Step:
-    """The step to the nearest centers, with the keys of the clusters in place of labels."""
+    """Return the step to the nearest centers, with the keys of the clusters in place of labels."""
     step = points.step_to(centers, before, np.inf)
     row_keys = _row_keys(points.first, points.n)
     keys = [row_keys[step.partition == c].sum() for c in range(len(centers))]
@@ -228,7 +234,7 @@ def _nearest(rows: _Rows, points: Points, centers: Array, before: tuple[Array, L
 
 
 def _labels(rows: _Rows, points: Points, partition: Assigned) -> Labels:
-    """The labels of points by the weights of the partition."""
+    """Return the labels of the points, by the weights of the partition."""
     labels = points.apart(partition.centers).argmin(axis=1)
     for i, (_, to) in partition.moves.items():
         if points.first <= i < points.first + points.n:
@@ -237,20 +243,24 @@ def _labels(rows: _Rows, points: Points, partition: Assigned) -> Labels:
 
 
 def _sums(rows: _Rows, points: Points, partition: Assigned, k: int) -> Step:
-    """A partition as a step."""
+    """Return a partition as a step."""
     labels = _labels(rows, rows.points(partition.weights), partition)
     return points.step(labels, k)._replace(partition=np.zeros(k, np.uint64))
 
 
 def _draw(rows: _Rows, points: Points, chosen: list[int], centers: Array, key: int) -> tuple[int, float]:
-    """A point, by its weight times the squared distance from the chosen ones."""
+    """Return a row at random, with probability proportional to weight times squared distance.
+
+    The distance is that from the nearest of the chosen rows. Also returns a number by which the rows drawn in
+    other blocks are compared with this one.
+    """
     distance = points.apart(centers).min(axis=1) + points.squares
     distance[[i - points.first for i in chosen if points.first <= i < points.first + points.n]] = 0
     return points.drawn(np.maximum(distance, 0), key)
 
 
 def _one_step(parts: list[Step]) -> Step:
-    """Of all rows, from those of parts of them in order."""
+    """Combine the steps of parts of the rows into one step."""
     *summed, total, far, gains = zip(*parts, strict=True)
     keys, sums, counts, sizes = (np.sum(each, axis=0) for each in summed)
     distant, moves = largest(np.concatenate(far), 2 * len(counts)), np.concatenate(gains)

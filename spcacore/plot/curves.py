@@ -227,6 +227,7 @@ def comparison(
 
 
 def _known_shares(dense: Any) -> Array:
+    """Return shares of ordinary components, checked."""
     shares = real_array(dense, "dense", ndim=1).astype(np.float64)
     if shares.min() < 0 or shares.sum() > 1 + 1e-6:
         raise ValueError("dense must be shares of the variance: numbers in [0, 1] that add up to at most 1")
@@ -343,12 +344,12 @@ def path(
 
 
 def _place(values: AnyArray, value: float) -> int:
-    """Which of the values this is."""
+    """Return the position of a value among the values."""
     return int(np.flatnonzero(values == value)[0])
 
 
 def _circle(ax: Any, x: float, y: float, color: str, label: str = "_") -> None:
-    """Around the point that is chosen."""
+    """Draw a circle around the point that is chosen."""
     ax.plot(
         x, y, "o", markersize=11, markerfacecolor="none", markeredgecolor=color, markeredgewidth=1.8,
         linestyle="none", zorder=4, label=label,
@@ -356,6 +357,7 @@ def _circle(ax: Any, x: float, y: float, color: str, label: str = "_") -> None:
 
 
 def _draw_path(ax: Any, source: Any, values: AnyArray) -> Array:
+    """Draw the share of the variance along a path, of each component and of all; return the latter."""
     shares = 100 * source.explained_variance_ratio
     total, r = shares.sum(axis=1), shares.shape[1]
     right = int(np.argmax(values))
@@ -380,11 +382,12 @@ def _draw_path(ax: Any, source: Any, values: AnyArray) -> Array:
 
 
 def _dashed(ax: Any, level: float, label: str) -> None:
-    """A level to compare with."""
+    """Draw a level to compare with."""
     ax.axhline(level, color=DENSE, linewidth=1.2, linestyle="--", zorder=1, label=label)
 
 
 def _draw_selection(ax: Any, source: Any, values: AnyArray) -> Array:
+    """Draw the score of each value with its standard error, and mark the choices; return the scores."""
     score, error = source.score, source.standard_error
     ax.plot(values, score, "o-", color=SPARSE, markersize=4.5, label="score")
     best = _place(values, source.best)
@@ -408,7 +411,7 @@ def _draw_selection(ax: Any, source: Any, values: AnyArray) -> Array:
 
 
 def _draw_steps(ax: Any, steps: list[SparsitySelection]) -> Array:
-    """The scores of components with grids of their own, and what is chosen for each."""
+    """Draw the scores and the choice of components that have grids of their own; return the scores."""
     for t, step in enumerate(steps):
         color, i = COLORS[t % len(COLORS)], _place(step.values, step.chosen)
         ax.errorbar(
@@ -421,7 +424,7 @@ def _draw_steps(ax: Any, steps: list[SparsitySelection]) -> Array:
 
 
 def _value_axis(ax: Any, values: AnyArray) -> None:
-    """Logarithmic where the values span decades; ticks that read as numbers."""
+    """Set the axis of values: logarithmic if they span decades, with ticks that read as numbers."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     if values.min() > 0 and values.max() / values.min() > LOG_SPAN:

@@ -23,7 +23,7 @@ ABOVE, BELOW = "#b2182b", "#2166ac"
 SPARSE, DENSE, ORDINARY, CHOSEN = "#0072b2", "#7d7d7d", "#c4c4c4", "#d55e00"
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c564b", "#4d4d4d")
 VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}  # a name may contain $ and _
-LETTER_WIDTH = 0.6  # of its height
+LETTER_WIDTH = 0.6  # of a letter, over its height
 NO_LOADINGS = "all loadings are zero"
 PARAGRAPHS = {
     "result": """\
@@ -53,13 +53,13 @@ Examples
 
 
 def inches_of(ax: Axes) -> tuple[float, float]:
-    """Width and height, before labels take their part."""
+    """Return the width and height of the Axes, before labels take a part of it."""
     box, dpi = ax.get_window_extent(), ax.figure.dpi
     return box.width / dpi, box.height / dpi
 
 
 def given_or_new_axes(ax: Axes | None, size: tuple[float, float]) -> Any:
-    """The Axes to draw into."""
+    """Return the Axes to draw into: the given one or, with a new figure of this size, a new one."""
     try:
         from matplotlib.axes import Axes
     except ImportError:
@@ -79,7 +79,7 @@ def given_or_new_axes(ax: Axes | None, size: tuple[float, float]) -> Any:
 
 
 def with_loadings(result: Any) -> tuple[Any, Array]:
-    """What holds the loadings, and these: of two sets of variables, those of the second below the others."""
+    """Return what holds the loadings, and these; loadings of two sets of variables are stacked."""
     result = as_result(result)
     sides = result._sides() if isinstance(result, HasLoadings) else ()
     V = np.vstack([side.loadings for side in sides]) if len(sides) else loadings_in(result)
@@ -88,6 +88,7 @@ def with_loadings(result: Any) -> tuple[Any, Array]:
 
 
 def chosen_components(components: Any, r: int) -> list[int]:
+    """Return the components to draw, checked; all if None."""
     if components is None:
         return list(range(r))
     if isinstance(components, (str, bytes)) or not hasattr(components, "__len__"):
@@ -98,6 +99,7 @@ def chosen_components(components: Any, r: int) -> list[int]:
 
 
 def variable_names(result: Any, names: Any, p: int) -> list[str]:
+    """Return a name for each variable."""
     if names is not None:
         return list(check_names(names, p))
     if not isinstance(result, HasLoadings):
@@ -106,7 +108,7 @@ def variable_names(result: Any, names: Any, p: int) -> list[str]:
 
 
 def variance_shares(result: Any, chosen: Sequence[int] | None = None) -> Array | None:
-    """Of the variance, for each component; None where the result does not say."""
+    """Return the share of the variance of each component, or of the chosen ones; None if it is not known."""
     shares = getattr(result, "explained_variance_ratio", None)
     if shares is None:
         return None
@@ -119,15 +121,15 @@ def percent(share: float) -> str:
 
 
 def points_per_row(ax: Any, m: int) -> float:
-    """Points that each of m rows has."""
+    """Return the height of each of m rows, in points."""
     return inches_of(ax)[1] * 72 / max(m, 1)
 
 
 def label_rows(ax: Any, names: list[str], weight: AnyArray | None = None) -> int:
-    """Names beside the rows, in letters that fit; how many.
+    """Write names beside the rows, in letters that fit; return how many.
 
-    Where letters for all would be too small to read, rows of large weight have names, as many as there is
-    room for.
+    If letters for all rows would be too small to read, the rows of largest weight get names, as many as there
+    is room for.
     """
     from matplotlib.font_manager import FontProperties
 
@@ -148,20 +150,23 @@ def label_rows(ax: Any, names: list[str], weight: AnyArray | None = None) -> int
 
 
 def text_color() -> str:
-    """What the style in use writes in: dark styles are light here."""
+    """Return the color of text in the style in use; it is light in dark styles."""
     import matplotlib
 
     return matplotlib.rcParams["text.color"]
 
 
 def is_dark(ax: Any) -> bool:
+    """Whether the background is dark."""
     from matplotlib.colors import to_rgb
 
     return sum(to_rgb(ax.get_facecolor())) < 1.5
 
 
 def diverging(ax: Any) -> Any:
-    """From blue to red by way of a color near the background, so that small loadings are faint."""
+    """Return colors from blue to red with a color near the background in between, so that small loadings are
+    faint.
+    """
     from matplotlib.colors import LinearSegmentedColormap
 
     bright = ("#a6d3f2", BELOW, "#303030", ABOVE, "#f9b8a0")
@@ -169,22 +174,24 @@ def diverging(ax: Any) -> Any:
 
 
 def faint(alpha: float) -> dict[str, Any]:
-    """A line behind or around, in any style: the color of the text, nearly transparent."""
+    """Return options for a line in the background, in any style: the color of text, nearly transparent."""
     return {"color": text_color(), "alpha": alpha}
 
 
 def add_grid(ax: Any, axis: str, *spines: str) -> None:
-    """Lines behind the picture, across one axis, in place of the frame."""
+    """Draw lines across one axis behind the picture, in place of the frame."""
     ax.grid(True, axis=axis, linewidth=0.8, **faint(0.1))
     ax.set_axisbelow(True)
     ax.spines[["top", "right", *spines]].set_visible(False)
 
 
 def write_in_the_middle(ax: Any, text: str) -> None:
+    """Write a text where nothing can be drawn."""
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color="0.5")
 
 
 def add_color_bar(ax: Any, image: Any, label: str = "loading") -> None:
+    """Add a bar that explains the colors."""
     shrink = min(1, 2.8 / inches_of(ax)[1])
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03, aspect=18, shrink=shrink)
     bar.set_label(label, **VERBATIM)
@@ -193,7 +200,7 @@ def add_color_bar(ax: Any, image: Any, label: str = "loading") -> None:
 
 
 def legend_above(ax: Any, order: Sequence[str] = ()) -> Any:
-    """Above the picture, where it hides nothing; in an order of labels, if one is given."""
+    """Add a legend above the picture, where it hides nothing; `order` is an order of labels."""
     drawn, said = ax.get_legend_handles_labels()
     places = [said.index(label) for label in order if label in said] or range(len(said))
     return ax.legend(

@@ -276,7 +276,7 @@ def images(
 
 
 def _sides(result: Any, rows: Index) -> list[Index]:
-    """The rows of each set of variables."""
+    """Return the rows of each set of variables."""
     if not isinstance(result, HasLoadings):
         return [rows]
     ends = np.cumsum([len(side.loadings) for side in result._sides()])
@@ -284,6 +284,7 @@ def _sides(result: Any, rows: Index) -> list[Index]:
 
 
 def _ordered(V: Array, rows: Index, order: str) -> Index:
+    """Return the rows in the order asked for: by clusters, by component, or as given."""
     shared = np.count_nonzero(V[rows], axis=1).max(initial=0) > 1
     if order == "cluster" and shared and 2 < len(rows) <= CLUSTERED_VARIABLES:
         return rows[_clustered(V[rows])]
@@ -294,11 +295,15 @@ _SIGN = 0.3  # what the sign of a loading counts in the clustering of variables,
 
 
 def _clustered(V: Array) -> Index:
-    """Leaves of a hierarchical clustering; at each node the half of the earlier components comes first."""
+    """Return the rows in the order of the leaves of a hierarchical clustering.
+
+    Rows are compared by the magnitudes of their loadings and, with less weight, by their signs. At each node
+    the half with loadings of earlier components comes first.
+    """
     from scipy.cluster.hierarchy import linkage
 
     largest = abs(V).max(axis=1)
-    W = V / largest[:, None]  # so that no sum of squares vanishes
+    W = V / largest[:, None]  # no sum of squares vanishes
     U = W * np.sqrt(largest / largest.max() / np.linalg.norm(W, axis=1))[:, None]
     tree = linkage(np.hstack([abs(U), _SIGN * U]), "average")
     size = abs(W)
@@ -312,5 +317,8 @@ def _clustered(V: Array) -> Index:
 
 
 def _by_component(V: Array) -> Index:
+    """Return the rows by the component of their largest loading, and there in descending order of this
+    loading.
+    """
     component = abs(V).argmax(axis=1)
     return np.lexsort((-V[np.arange(len(V)), component], component))

@@ -145,7 +145,7 @@ def biplot(
 
 
 def _colored(labels: Any, n: int) -> Callable[..., object]:
-    """What draws the points: in one color, by numbers, or by the class of each."""
+    """Return a function that draws the points: in one color, by numbers, or by the class of each."""
     if labels is None:
         return lambda ax, Z, **style: ax.scatter(*Z.T, color="0.6", **style)
     given = np.asarray(labels)
@@ -153,7 +153,7 @@ def _colored(labels: Any, n: int) -> Callable[..., object]:
         raise ValueError(f"labels must have shape ({n},), not {given.shape}")
     if given.dtype == object and all(isinstance(x, (int, float, np.number, type(None))) for x in given):
         given = given.astype(np.float64)
-    if given.dtype.kind in "iuf":  # numbers rather than classes, with NaN where there is none
+    if given.dtype.kind in "iuf":  # numbers or classes; NaN where there is none
         values = np.where(np.isfinite(given), given, math.nan).astype(np.float64)
         known = np.unique(values[~np.isnan(values)])
         if len(known) > len(_STYLES) or np.any(known != np.rint(known)):
@@ -172,7 +172,7 @@ def _colored(labels: Any, n: int) -> Callable[..., object]:
 
 
 def _draw_arrows(ax: Axes, Z: Array, V: AnyArray) -> Array:
-    """Of the loadings of variables, as long as the points reach; where they end."""
+    """Draw an arrow for each variable, scaled to reach as far as the points; return where they end."""
     reach, size = abs(Z).max(axis=0), abs(V).max(axis=0, initial=0)
     fits = [a / b for a, b in zip(reach, size, strict=True) if a > 0 and b > 0]
     tips: Array = V * (0.95 * min(fits) if fits else 1.0)
@@ -187,7 +187,7 @@ def _draw_arrows(ax: Axes, Z: Array, V: AnyArray) -> Array:
 
 
 def _scores(result: Any, source: Any, p: int, r: int) -> AnyArray:
-    """As given, or of the data given."""
+    """Return the scores, as given or computed from data."""
     shape = getattr(source, "shape", None) or np.shape(source)
     if len(shape) == 2 and shape[1] == p:
         one = not is_table(result) and not hasattr(as_result(result), "loadings_x")
@@ -206,7 +206,7 @@ def _scores(result: Any, source: Any, p: int, r: int) -> AnyArray:
 
 
 def _scatter_numbers(ax: Any, Z: AnyArray, values: Array, title: str, **style: Any) -> None:
-    """From dark to light, but for what the background would hide."""
+    """Draw points in colors from dark to light, except for colors that the background would hide."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
@@ -220,6 +220,7 @@ def _scatter_numbers(ax: Any, Z: AnyArray, values: Array, title: str, **style: A
 
 
 def _scatter_classes(ax: Any, Z: AnyArray, kinds: list[str], member: Index, **style: Any) -> None:
+    """Draw points with a mark and a color for each class."""
     drawn = [
         ax.scatter(*Z[member == c].T, color=color, marker=marker, alpha=0.75, **style)
         for c, (marker, color) in enumerate(_STYLES[: len(kinds)])
@@ -232,13 +233,14 @@ def _scatter_classes(ax: Any, Z: AnyArray, kinds: list[str], member: Index, **st
     )  # fmt: skip
     for handle, text, kind in zip(legend.legend_handles, legend.get_texts(), kinds, strict=True):
         handle.set_sizes([30])
-        text.set(text=shortened(kind), **VERBATIM)  # a label that begins with _ would be left out
+        # Set afterwards, as a legend leaves out labels that begin with _
+        text.set(text=shortened(kind), **VERBATIM)
 
 
 def _label_tips(ax: Any, tips: Array, names: list[str]) -> None:
-    """Each name beyond its arrow, or as near as leaves room for those of longer arrows.
+    """Write each name beyond its arrow, or as near as names of longer arrows leave room.
 
-    Names of arrows that end close together, in one direction, are lines of one text.
+    Names of arrows that end close together and in one direction are lines of one text.
     """
     from matplotlib.font_manager import FontProperties
     from matplotlib.patheffects import withStroke
@@ -248,6 +250,7 @@ def _label_tips(ax: Any, tips: Array, names: list[str]) -> None:
     at = ax.transData.transform(tips).reshape(-1, 2) * scale
     origin = ax.transData.transform((0, 0)) * scale
     low, high = (np.array(corner) * scale for corner in ax.get_window_extent().get_points())
+    # What is in the way: arrows, and the boxes of names that are written
     groups = _gathered(at - origin, size)
     lines = np.concatenate([np.linspace(origin, tip, 60) for tip in at]) if len(at) else at
     taken = np.zeros((len(groups), 2, 2))
@@ -258,7 +261,8 @@ def _label_tips(ax: Any, tips: Array, names: list[str]) -> None:
         half = np.array([LETTER_WIDTH * size * longest / 2, (0.1 + 0.6 * len(members)) * size])
         angle = math.atan2(*(at[i] - origin)[::-1]) + np.radians(turns)
         offsets = np.stack([np.cos(angle), np.sin(angle)], axis=1) * (reaches[:, None] + half)
-        first, last = at[i] + offsets - half, at[i] + offsets + half  # corners of the boxes, the best first
+        # Corners of possible boxes, the best first
+        first, last = at[i] + offsets - half, at[i] + offsets + half
         shared = np.minimum(last[:, None], taken[:g, 1]) - np.maximum(first[:, None], taken[:g, 0])
         crossed = ((lines > first[:, None]) & (lines < last[:, None])).all(axis=2)
         cost = np.maximum(shared, 0).prod(axis=2).sum(axis=1) + 4 * crossed.sum(axis=1)
@@ -276,7 +280,10 @@ def _label_tips(ax: Any, tips: Array, names: list[str]) -> None:
 
 
 def _gathered(tips: Array, size: float) -> list[list[int]]:
-    """Groups of arrows, from the longest: each ends near another of its group, nearly in one direction."""
+    """Return groups of arrows, the longest first.
+
+    Each arrow of a group ends near another one of it, and has nearly its direction.
+    """
     groups: list[list[int]] = []
     for i, tip in enumerate(tips):
         for members in groups:

@@ -40,11 +40,11 @@ _Class = TypeVar("_Class")
 
 
 def checked_input(estimator: Any, X: Any, *y: Any, reset: bool = True, least: int = 1, **checks: Any) -> Any:
-    """X, or X and y, as `validate_data` has them; what is in blocks of rows is not computed.
+    """Return X, or X and y, as `validate_data` returns them; row blocks are not computed.
 
-    There must be so many rows at `least`. With `reset`, the estimator is fitted to X.
+    X must have `least` rows or more. With `reset`, the estimator is fitted to X.
     """
-    X = X.to_pandas() if hasattr(X, "indexes") else X  # scikit-learn sees no names of a DataArray
+    X = X.to_pandas() if hasattr(X, "indexes") else X  # scikit-learn does not read the names of a DataArray
     if not any(map(is_row_blocks, (X, *y))):
         return validate_data(
             estimator, X, *y, reset=reset, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32),
@@ -73,14 +73,14 @@ def checked_input(estimator: Any, X: Any, *y: Any, reset: bool = True, least: in
 
 
 def second_side(y: Any) -> Any:
-    """A second matrix, or one variable; in blocks of rows where it is given so."""
+    """Return a second matrix or a single variable, checked; row blocks stay so."""
     if is_row_blocks(y):
         return row_blocks(y) if getattr(y, "ndim", 2) == 2 else np.asarray(y)
     return check_array(y, accept_sparse=("csr", "csc"), ensure_2d=False, input_name="y")
 
 
 def _check_columns(estimator: Any, rows: RowBlocks, reset: bool) -> None:
-    """The number of columns and their names, as scikit-learn remembers and compares them."""
+    """Keep or compare the number of columns and their names, as scikit-learn does."""
     names = rows.names
     _check_n_features(estimator, rows, reset)
     if reset:
@@ -94,7 +94,7 @@ def _check_columns(estimator: Any, rows: RowBlocks, reset: bool) -> None:
 
 
 def names_seen(estimator: Any) -> tuple[Any, ...] | None:
-    """Those of the variables it was fitted to, where they have some."""
+    """Return the names of the variables of the fit, or None."""
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else tuple(names)
 
@@ -214,28 +214,32 @@ ndarray of shape (m, p)""",
 
 @dataclass_transform(eq_default=False)
 def estimator(cls: type[_Class]) -> type[_Class]:
-    """A class whose fields are its parameters, with the paragraphs of its docstrings."""
+    """Make a class whose fields are the parameters of an estimator, and fill in the paragraphs of its
+    docstrings.
+    """
     return filled(PARAGRAPHS)(dataclass(eq=False, repr=False)(cls))
 
 
 def as_rng(random_state: Any) -> Any:
-    """As the functions take it: None is a fixed seed, and a RandomState gives a number."""
+    """Return a random state as functions take it: None is a fixed seed, a RandomState gives a number."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
-    if not isinstance(random_state, np.random.Generator):  # of which a check would draw
+    if not isinstance(random_state, np.random.Generator):  # a check would draw from a Generator
         as_seed(random_state, "random_state")
     return random_state
 
 
 def with_seed(record: Any, random_state: Any) -> Any:
-    """A record, with random numbers of the estimator where it takes some and has none of its own."""
+    """Return a record with the random state of the estimator, if the record takes one and has none of its
+    own.
+    """
     if random_state is None or not hasattr(record, "rng") or record.rng is not None:
         return record
     return replace(record, rng=as_rng(random_state))
 
 
 def options_of(estimator: Any, function: Callable[..., Any]) -> dict[str, Any]:
-    """The parameters of an estimator that are options of its function."""
+    """Return the parameters of an estimator that are options of its function."""
     takes = signature(function).parameters
     params = estimator.get_params(deep=False)
     return {name: given for name, given in params.items() if name in takes and name != "n_components"}
@@ -252,14 +256,16 @@ class TakesSparse(BaseEstimator):
 
 @filled(PARAGRAPHS)
 class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse):
-    """Scores of the components."""
+    """An estimator whose `transform` gives scores of components."""
 
     n_components: Any
-    _function: Callable[..., Any]  # that `fit` calls
+    _function: Callable[..., Any]  # the function that `fit` calls
     _takes_missing = False
 
     def __spcacore_model__(self, allowed: Collection[str]) -> partial[Any]:
-        """What `fit` would do, for a function that takes models: what is not as by default."""
+        """Return what `fit` would call, for functions that take models; only parameters that are not the
+        default.
+        """
         default = {name: one.default for name, one in signature(type(self)).parameters.items()}
         params = self.get_params(deep=False)
         given = {name: value for name, value in params.items() if value is not default[name]}
@@ -270,15 +276,15 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse
         return partial(self._model_function(allowed), **given)
 
     def _seeded(self, seed: Any) -> dict[str, Any]:
-        """The record that has the random numbers of the estimator."""
+        """Return the record that gets the random state of the estimator."""
         return {"method": with_seed(as_method(self.method), seed)}
 
     def _model_function(self, allowed: Collection[str]) -> Callable[..., Any]:
-        """One of these functions, if there is a choice."""
+        """Return the function that `fit` calls, one of those allowed."""
         return type(self)._function
 
     def _options(self, p: int, function: Callable[..., Any] | None = None) -> dict[str, Any]:
-        """Those of the function, with what is known of the variables in their order."""
+        """Return the options of the function, with options about variables in the order of X."""
         given = options_of(self, function or type(self)._function)
         if given.keys() & {"method", "prior"} and hasattr(self, "random_state"):
             given |= self._seeded(self.random_state)
@@ -295,6 +301,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse
         return self.n_components_
 
     def _checked(self, X: Any, *y: Any, finite: Any = True, **checks: Any) -> Any:
+        """Return the input, checked; an error about NaN says which methods take it."""
         try:
             return checked_input(self, X, *y, ensure_all_finite=finite, **checks)
         except ValueError as error:
@@ -306,36 +313,38 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse
             ) from None
 
     def _by_place(self, p: int, **known: Any) -> dict[str, Any]:
-        """What is known of the variables, without their names, which the checked X has no more."""
+        """Return options about variables in the order of X, whose names the checked X no longer has."""
         return by_place(known, names_seen(self), p)
 
     def _training(self, X: Any, *y: Any, finite: Any = False, **checks: Any) -> Any:
-        """X as the functions take it, not copied; they look for NaN themselves."""
+        """Return the X of a fit, not copied; the functions look for NaN themselves."""
         return self._checked(X, *y, finite=finite, least=2, **checks)
 
     def _new(self, X: Any) -> Any:
+        """Return new rows, checked."""
         check_is_fitted(self)
         return self._checked(X, finite=not self._takes_missing, reset=False)
 
     def _count(self, n: int, p: int) -> Any:
-        """Components to look for."""
+        """Return how many components to look for."""
         return self.n_components
 
     def _fit_to(self, *data: Any, names: Names, sample_weight: Any, **more: Any) -> None:
-        """Keep what the function finds."""
+        """Call the function, and keep what it finds."""
         function = self._model_function(MODELS)
         given = self._options(data[0].shape[1], function) | more
         result = function(*data, self._count(*data[0].shape), **given, sample_weight=sample_weight)
         self._set(replace(result, names=names))
 
     def _set(self, result: Any) -> None:
-        """The attributes that all results with one matrix of loadings give."""
+        """Set the attributes that all results with one matrix of loadings have."""
         self.result_ = result
         self.components_: AnyArray = result.loadings.T
         self.n_components_: int = result.loadings.shape[1]
         self._set_iterations(result)
 
     def _set_iterations(self, result: Any) -> None:
+        """Set the number of iterations."""
         self.n_iter_: int = max(1, int(np.max(result.n_iter, initial=1)))
 
     def transform(self, X: MatrixLike) -> AnyArray:
@@ -358,7 +367,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse
 
 @filled(PARAGRAPHS)
 class Invertible(Transformer):
-    """Scores that give rows back."""
+    """An estimator whose scores give rows back."""
 
     def _set(self, result: Any) -> None:
         super()._set(result)
@@ -383,10 +392,11 @@ class Invertible(Transformer):
         return self._rows(S @ np.linalg.pinv(self.components_.T).astype(S.dtype, copy=False))
 
     def _scores(self, X: Any) -> AnyArray:
+        """Return scores, checked."""
         return check_scores(X, self._n_features_out, self.get_feature_names_out())
 
     def _rows(self, X: AnyArray) -> AnyArray:
-        """In the units of the data."""
+        """Return rows in the units of the data."""
         return to_data_units(X, self.mean_, self.scale_)
 
 
@@ -398,7 +408,7 @@ try:
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """No callbacks."""
+        """In place of scikit-learn's class: no callbacks."""
 
     def with_callbacks(method: Any) -> Any:
         return method
@@ -406,11 +416,11 @@ except ImportError:  # before scikit-learn 1.9
 
 @filled(PARAGRAPHS)
 class Batches(CallbackSupportMixin, Invertible):
-    """Estimators whose fit depends on the mean and the covariance of the rows alone."""
+    """An estimator whose fit depends on the mean and the covariance of the rows alone."""
 
     _moments: Moments
-    _in_turn = False  # a task of a callback is a component, or else an iteration
-    _of_rank = False  # no more components than the rows about their mean can have
+    _in_turn = False  # a callback has a task for each component, else for each iteration
+    _of_rank = False  # at most as many components as the rows about their mean can have
 
     @with_callbacks
     def fit(self, X: MatrixLike, y: object = None, sample_weight: Weights = None) -> Self:
@@ -422,7 +432,7 @@ class Batches(CallbackSupportMixin, Invertible):
         >>> model.components_.shape
         (2, 30)
         """
-        self.__dict__.pop("_moments", None)  # of earlier batches
+        self.__dict__.pop("_moments", None)  # forget earlier batches
         names, sample_weight = column_names(X), joined(X, sample_weight, "sample_weight")
         rows = self._training(X)
         r = self._count(*rows.shape)
@@ -460,7 +470,7 @@ class Batches(CallbackSupportMixin, Invertible):
         if not fresh:
             total = self._moments + total
         least = integer(self.n_components, "n_components", 1, rows.shape[1]) + 1 if self._of_rank else 2
-        if total.n_samples > 1 and total.shape[0] >= least:  # else go on collecting
+        if total.n_samples > 1 and total.shape[0] >= least:  # else collect more rows
             self._fit_rows(total, None, names_seen(self))
             self.n_samples_seen_: int = total.shape[0]
         self._moments = total
@@ -473,17 +483,16 @@ class Batches(CallbackSupportMixin, Invertible):
         self.noise_variance_: float = self._density.noise_variance
 
     def _model_of(self, X: Any, sample_weight: Any) -> Any:
-        """The probabilistic model of the rows."""
+        """Return the probabilistic model of the rows."""
         return self.result_
 
 
 @contextmanager
 def fit_tasks(estimator: Any, X: Any, n_components: int | None) -> Iterator[Callable[[Any], None] | None]:
-    """A `callback` of the functions that tells the callbacks of an estimator: a task for each component, or,
-    where all are found or refined together, for each iteration. None where no callback was set, so that a fit
-    costs what it does without.
+    """Give a `callback` that tells the callbacks of a scikit-learn estimator, or None if it has none.
 
-    A callback that asks for the end of the fit ends the search, which keeps what it has found.
+    There is a task for each component or, if `n_components` is None, for each iteration. If a callback asks
+    for the end of the fit, the search ends and keeps what it has found.
     """
     if not (hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")):
         yield None
@@ -494,12 +503,13 @@ def fit_tasks(estimator: Any, X: Any, n_components: int | None) -> Iterator[Call
     task, component = None, -1
 
     def end() -> bool:
-        """End the task in progress; whether the fit is to end, too."""
+        """End the task in progress; return whether the fit is to end, too."""
         nonlocal task
         ended, task = task, None
         return ended is not None and bool(ended.call_on_fit_task_end(**told))
 
     def tell(progress: Any) -> None:
+        """Begin a task when a component or iteration begins, and end it when that is done."""
         nonlocal task, component
         if not each or progress.component != component:
             end()

@@ -24,7 +24,7 @@ Linkage = Literal["average", "complete", "single", "weighted"]
 
 
 class _SparseClusters(ClusterMixin, TakesSparse):
-    """What both have in common."""
+    """What the estimators of clusters have in common."""
 
     l1_bound: float | None
 

@@ -1,4 +1,4 @@
-"""Sparse components of a matrix: one after the other, or all at once; components in the space of a kernel."""
+"""Sparse components of a matrix, in turn or all at once, and components in the space of a kernel."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from .probabilistic import Likelihood, likeliest_in_span
 
 @filled(PARAGRAPHS)
 class Components(Batches, Likelihood):
-    """Sparse components of a matrix."""
+    """An estimator of sparse components of a matrix."""
 
     n_components: float | None
     center: bool

@@ -34,7 +34,10 @@ from .base import PARAGRAPHS, Batches, Invertible, estimator
 def likeliest_in_span(
     X: Any, V: AnyArray, mean: Any, scale: Any, total: float, sample_weight: Any = None
 ) -> PPCAResult:
-    """The model for the rows of X in the span of V; total is their variance."""
+    """Return the probabilistic model of the rows of X with components in the span of V.
+
+    `total` is the total variance of X.
+    """
     weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
     n = getattr(X, "n_samples", X.shape[0]) if weight is None else float(weight.sum())
     p = V.shape[0]
@@ -63,7 +66,7 @@ def likeliest_in_span(
 
 @filled(PARAGRAPHS)
 class Likelihood(Invertible):
-    """`score` and `score_samples` of components."""
+    """Adds `score` and `score_samples` to components, by a probabilistic model."""
 
     _density: PPCAResult
 

@@ -137,6 +137,7 @@ class StabilitySelector(SelectorMixin, TakesSparse):
         return some
 
     def _get_support_mask(self) -> Mask:
+        """Return which variables are stable."""
         check_is_fitted(self)
         return np.logical_or.reduce(self.result_.stable, axis=1)
 

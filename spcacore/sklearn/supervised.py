@@ -337,7 +337,7 @@ class SparseCCA(Invertible):
 
     @staticmethod
     def _second(y: Any, dtype: Any) -> Any:
-        """The other side as a matrix."""
+        """Return the other side as a matrix."""
         if is_row_blocks(y):
             return y
         y = y.reshape(-1, 1) if y.ndim == 1 else y
@@ -363,10 +363,11 @@ class SparseCCA(Invertible):
         return self._transformed(X) if y is None else self._both(X, y)
 
     def _transformed(self, X: Any) -> AnyArray:
-        """An array, whatever the container that `transform` is set to give."""
+        """Return scores as an array, whatever container `set_output` asks for."""
         return scores(self._new(X), self.components_.T, self.mean_, self.scale_)
 
     def _both(self, X: Any, y: Any) -> tuple[AnyArray, AnyArray]:
+        """Return the scores of both sides."""
         own = self._new(X)
         y = aligned(joined(X, y, "y"), self.result_.names_y, "y")
         y = self._second(second_side(y), own.dtype)
@@ -419,5 +420,5 @@ class SparseCCA(Invertible):
 
 
 def _transposed_product(rows: Any, W: Array) -> Array:
-    """X'W."""
+    """Return X'W."""
     return np.asarray(rows.T @ W)

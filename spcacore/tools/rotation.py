@@ -1,4 +1,4 @@
-"""Orthogonal rotation of loadings to simple structure."""
+"""Orthogonal and oblique rotation of loadings to simple structure."""
 
 from __future__ import annotations
 
@@ -147,6 +147,7 @@ def orthomax(
         raise ValueError("gamma must be finite, not inf")
 
     def rotate(work: AnyArray, max_iter: int, tol: float) -> tuple[AnyArray, bool]:
+        """Rotate in place; return the rotation and whether the sweeps have converged."""
         if normalize:
             # Two factors a row: neither their squares nor their product can leave the range.
             peak = np.abs(work).max(axis=1, keepdims=True)
@@ -282,12 +283,12 @@ def _turned(
     loadings: ArrayLike, rotate: Callable[[AnyArray, int, float], tuple[AnyArray, bool]], called: str,
     max_iter: int, tol: float, overwrite: bool,
 ) -> tuple[AnyArray, AnyArray]:  # fmt: skip
-    """What `rotate` makes of the loadings in place, and the rotation."""
+    """Rotate the loadings by `rotate`, in place or in a copy; return them and the rotation."""
     a = real_array(loadings, "loadings", ndim=2)
     overwrite = check_bool(overwrite, "overwrite")
     max_iter, tol = iteration_limits(max_iter, tol, least=0)
     rotated = output_array(loadings, a, "loadings", overwrite, "F")
-    work = np.asfortranarray(rotated)  # a copy only of loadings in C order that are overwritten
+    work = np.asfortranarray(rotated)  # copies only loadings in C order that are overwritten
     rotation, converged = rotate(work, max_iter, tol)
     if work is not rotated:
         rotated[...] = work
@@ -297,7 +298,10 @@ def _turned(
 
 
 def l1_rotate(Y: AnyArray, max_iter: int, tol: float, varimax: bool = True) -> tuple[Array, bool]:
-    """Y <- Y R in place, in Fortran order; R, and whether the sweeps came to rest."""
+    """Rotate Y in place to a small sum of magnitudes; return R and whether the sweeps have converged.
+
+    Y is in Fortran order. The sweeps begin after varimax, if that is asked for.
+    """
     exponent = exponent_above(largest_magnitude(Y))
     with below_range():
         np.ldexp(Y, -exponent, out=Y)
@@ -374,7 +378,7 @@ class ObliqueRotation(Tabular):
 
     @property
     def loadings(self) -> Array:
-        """The pattern, by the name that `plot` knows."""
+        """The pattern, under the name that `plot` reads."""
         return self.pattern
 
     def _facts(self) -> list[str]:
@@ -474,7 +478,9 @@ def oblimin(
     A = A * np.sqrt(len(A) / np.square(A).sum())
 
     def criterion(given: Array) -> tuple[float, Array]:
-        """Of the pattern by these columns over their lengths; its gradient."""
+        """Return the criterion of the pattern for T, whose columns are brought to unit length, and its
+        gradient.
+        """
         length = np.sqrt(np.square(given.reshape(-1, L.shape[1])).sum(axis=0))
         T = given.reshape(-1, L.shape[1]) / length
         inverse = np.linalg.inv(T)
@@ -482,6 +488,7 @@ def oblimin(
         squares = np.square(P)
         others = squares.sum(axis=1, keepdims=True) - squares
         slope = -(P.T @ (P * others) @ inverse).T
+        # A change of length changes nothing
         slope -= T * (T * slope).sum(axis=0)
         return float((squares * others).sum()) / 4, (slope / length).ravel()
 
@@ -494,7 +501,9 @@ def oblimin(
 
 
 def _checked(loadings: ArrayLike, normalize: bool) -> tuple[Array, Array, Callable[..., ObliqueRotation]]:
-    """Loadings with entries near 1, the lengths of their rows, or ones, and what makes the result."""
+    """Return the loadings with entries near 1, the lengths of their rows, or ones, and a function that makes
+    the result.
+    """
     check_bool(normalize, "normalize")
     given = real_array(loadings, "loadings", ndim=2)
     L = given.astype(np.float64)
@@ -508,7 +517,7 @@ def _checked(loadings: ArrayLike, normalize: bool) -> tuple[Array, Array, Callab
 
 
 def _rotated(exponent: int, dtype: DType, L: Array, rotation: Array) -> ObliqueRotation:
-    """With the factors in order of variance, and signs."""
+    """Return the result: factors in order of variance, each with its largest loading positive."""
     C = np.linalg.inv(rotation.T @ rotation)
     P = L @ rotation
     variance = (P * (P @ C)).sum(axis=0)

@@ -1,4 +1,6 @@
-"""What an own iteration is made of: truncation, soft thresholds, and removing a component in place."""
+"""The steps of iterations, for users who write their own: truncation, soft thresholds, and deflation in
+place.
+"""
 
 from __future__ import annotations
 
@@ -185,7 +187,7 @@ def l1_threshold(
 def output_array(
     x: Any, a: AnyArray, name: str, overwrite: bool, layout: Literal["C", "F", "K"] = "K"
 ) -> AnyArray:
-    """The array a kernel may write to: a copy of `a`, or with overwrite the caller's own `x`."""
+    """Return the array that a kernel writes to: a copy of `a` or, to overwrite, the caller's own `x`."""
     if not check_bool(overwrite, "overwrite"):
         copied = partial(a.copy, layout)
         return copied() if a.size <= CHUNK else interruptible(copied)  # type: ignore[no-any-return]
@@ -199,7 +201,7 @@ def output_array(
 
 
 def _output(x: Any, a: AnyArray, overwrite: bool) -> AnyArray:
-    """Where a kernel that reads `a` and may write over it writes to."""
+    """Return the array that a kernel writes to, which reads `a` and may write over it."""
     return output_array(x, a, "a", True, "C") if check_bool(overwrite, "overwrite") else np.empty_like(a)
 
 
@@ -330,7 +332,7 @@ def deflate(
 
 
 def _basis(earlier: Any, p: int, names: Names) -> list[Array]:
-    """An orthonormal basis of the span of the earlier loadings."""
+    """Return an orthonormal basis of the span of the earlier loadings."""
     if earlier is None:
         return []
     E = real_array(earlier, "earlier", ndim=2, shape=(p, "t"), empty=True, labels=names)
@@ -338,9 +340,9 @@ def _basis(earlier: Any, p: int, names: Names) -> list[Array]:
 
 
 def _check(a: AnyArray, update: str, covariance: bool, touched: Index | None) -> None:
-    """Refuse what is not finite or not symmetric, in the whole matrix or where it will be touched."""
+    """Raise ValueError if A is not finite or symmetric: as a whole, or where deflation changes it."""
     if not covariance:
-        if touched is None:  # else the kernel sees to it
+        if touched is None:  # else the kernel checks
             refuse_not_finite(a, "A")
         return
     if touched is None or len(touched) > len(a) // 8:
