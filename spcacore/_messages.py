@@ -42,10 +42,12 @@ def warn_not_converged(converged: Iterable[bool], limit: str) -> None:
 
 
 def convergence(result: Any) -> str:
+    """Return words for whether a result has converged, and in how many iterations."""
     return f"{'converged' if result.converged else 'not converged'} in {counted(result.n_iter, 'iteration')}"
 
 
 def brief(text: str) -> str:
+    """Shorten a text to 40 letters."""
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 

@@ -271,6 +271,7 @@ def _refuse_rounded(where: Index, a: AnyArray, name: str) -> None:
 
 
 def _is_number(word: str) -> bool:
+    """Whether a word is a number."""
     try:
         return not math.isnan(float(word))
     except ValueError:

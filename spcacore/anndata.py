@@ -108,6 +108,7 @@ def sparse_pca(
     >>> cells.uns["spca"]["variables"].groupby("component")["variable"].agg(" ".join).tolist()
     ['3 1 4 2 0', '7 8 6 5 9']
     """
+    # Options
     asked = as_model(model, "anndata.sparse_pca", ("sparse_pca",), n_components=None, refused={})
     if asked.has_defaults:
         raise TypeError("model must be spcacore.sparse_pca or a partial of it here, not an estimator")
@@ -125,6 +126,7 @@ def sparse_pca(
             "adata is a view of a file, to which nothing can be written; pass adata.to_memory(), or the file "
             "as a whole with mask_var"
         )
+    # The matrix, of the variables that may be used
     kept, name = _mask(adata, mask_var)
     target = adata.copy() if copy else adata
     X: Any = adata.X if layer is None else adata.layers[layer]
@@ -134,6 +136,7 @@ def sparse_pca(
         X = row_blocks(X if kept is None else _Columns(X, kept))
     elif kept is not None:
         X = X[:, kept]
+    # The components
     if cardinality is None and not asked.given(*SPARSITY_WORDS):
         cardinality = min(_CARDINALITY, X.shape[1])
     asked = asked.of(n_components)
@@ -146,6 +149,7 @@ def sparse_pca(
     if kept is not None:
         loadings = np.zeros((len(kept), result.n_components), result.loadings.dtype)
         loadings[kept] = result.loadings
+    # Where scanpy looks for them
     scores_key, loadings_key, key = (key_added,) * 3 if key_added else ("X_spca", "SPCs", "spca")
     params = {**asked.keywords, "layer": layer, "mask_var": name, "n_components": n_components,
               "method": result.method, "deflation": result.deflation}  # fmt: skip

@@ -252,6 +252,7 @@ class ProgressBar:
 
 
 def _is_installed(module: str) -> bool:
+    """Whether a module can be imported."""
     try:
         import_module(module)
     except ImportError:

@@ -122,7 +122,7 @@ class Result:
 
 
 class Judged(Result):
-    """What is known of components or of how many variables they need, with the components themselves."""
+    """The base of results that judge components, or say how many to keep, and that have the components."""
 
     result: Any
 
@@ -172,7 +172,7 @@ class Listing(NamedTuple):
 
 @filled({"no_pandas": NO_PANDAS})
 class Tabular(Result):
-    """A result that is one table."""
+    """The base of results that are one table."""
 
     def _table(self) -> Listing:
         """Return the table."""
@@ -219,7 +219,7 @@ class Side(NamedTuple):
 
 
 class HasLoadings(Result):
-    """A result with loadings of one set of variables, or of two."""
+    """The base of results with loadings of one set of variables, or of two."""
 
     def _sides(self) -> list[Side]:
         """Return the loadings of each set."""
@@ -274,7 +274,7 @@ class HasLoadings(Result):
 
 @filled({"no_pandas": NO_PANDAS})
 class Named(HasLoadings):
-    """A result with loadings of one set of named variables, of shape (p, r)."""
+    """The base of results with loadings of one set of named variables, of shape (p, r)."""
 
     names: Names
     loadings: AnyArray

@@ -17,6 +17,7 @@ __dir__: Callable[[], list[str]] = __all__.copy
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with these arguments (default: what the shell passed); return the exit status."""
+    # What is needed, and completion in the shell
     lacking = [package for package in ("click", "pandas") if find_spec(package) is None]
     if lacking:
         say(f"the command needs {' and '.join(lacking)}: pip install {' '.join(lacking)}")
@@ -29,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     instruction = os.environ.get("_SPCACORE_COMPLETE")
     if instruction:
         return shell_complete(cli, {}, "spcacore", "_SPCACORE_COMPLETE", instruction)
+    # The command; each error becomes one line
     try:
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="backslashreplace")

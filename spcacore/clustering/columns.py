@@ -488,5 +488,6 @@ def check_l1_bounds(values: Any, p: int) -> list[float]:
 
 
 def warn_unless_converged(converged: bool, max_iter: int) -> None:
+    """Warn if the iteration has not converged."""
     if not converged:
         warn(f"not converged in {counted(max_iter, 'iteration')}")

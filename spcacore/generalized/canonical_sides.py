@@ -300,6 +300,7 @@ class CrossCovariance:
         return self._in_units(v, 1) + self.removed.T.times(given)
 
     def _in_units(self, w: Array, side: int) -> Array:
+        """Return vectors of a side, times its units."""
         return w if self.units is None else (w.T * self.units[side]).T
 
     def remove(self, x: tuple[Array, Array], y: tuple[Array, Array], update: str) -> None:

@@ -280,6 +280,7 @@ def sparse_cca(
     >>> np.flatnonzero(result.loadings_x), np.flatnonzero(result.loadings_y)
     (array([0, 1, 2, 3]), array([5, 6, 7]))
     """
+    # Options and sides
     if method is None:
         method = "pmd" if cardinality is None else "generalized"
     check_choice(method, "method", ("pmd", "generalized"))
@@ -299,11 +300,13 @@ def sparse_cca(
     if deflation is None:
         deflation = "hotelling" if method == "pmd" else "projection"
     solver = _solver(sides, method, l1_bound, cardinality, ridge, deflation, certify, max_iter)
+    # Pairs
     found: list[Pair] = found_in_turn(
         r, lambda _, report: solver.next(report), hook, "pair", attrgetter("correlation")
     )
     if not found:
         warn("X and Y have nothing in common")
+    # Loadings of unit length and scores of each side; strengths in the caller's units
     dtype, each = common_dtype(x, y), dict[str, Any]()
     for letter, side, vectors in (("x", x, [f.u for f in found]), ("y", y, [f.v for f in found])):
         unit = np.array([w / np.linalg.norm(w) + 0.0 for w in vectors])

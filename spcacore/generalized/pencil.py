@@ -172,6 +172,7 @@ class Pencil(Quotient):
             raise ValueError("B must be positive semidefinite, and is not")
 
     def _diagonals(self) -> None:
+        """Set the diagonals of the deflated pencil."""
         self.M_diagonal: Array = self.A.diagonal()
         self.G_diagonal: Array = self.B.diagonal()
 

@@ -160,7 +160,7 @@ class Comparison(Tabular):
         return Listing("result", *self.columns())
 
     def _parts(self) -> list[Part]:
-        """A row for each result, and then one for each component."""
+        """Return a table with a row for each result, and one with a row for each component."""
         known, p = self.explained_variance_ratio, self.n_variables
         columns: dict[str, list[Any]] = {
             "components": [v.shape[1] for v in self.loadings],
@@ -186,11 +186,13 @@ class Comparison(Tabular):
         ]
 
     def _repr_html_(self) -> str:
-        """With loadings side by side."""
+        """The summary in HTML, with loadings side by side."""
         return html_page(self._title(), [*self._parts(), *self._side_by_side()])
 
     def _by_match(self) -> Index:
-        """The rows of the frame: those matched with each component of the reference, then the rest."""
+        """Return the rows of the frame in order: those that match each component of the reference, then the
+        rest.
+        """
         matched = np.concatenate(self.matched)
         return np.argsort(np.where(matched < 0, len(matched), matched), kind="stable")
 
@@ -211,6 +213,7 @@ class Comparison(Tabular):
         return parts
 
     def _name(self, j: int) -> str:
+        """Return the name of a variable for a table."""
         return f"x{self.variables[j] + 1}" if self.names is None else name_of(self.names, j)
 
 
@@ -218,6 +221,7 @@ _MEASURES = ("shared", "overlap", "angle", "correlation")
 
 
 def _label(label: str) -> str:
+    """Return a label for a table."""
     return printable(shortened(label))
 
 

@@ -214,7 +214,11 @@ def elastic_nets(
     ridge: Any = None, refine: Any = True, max_iter: Any = 1000, tol: Any = None,
     choice: Choice | None = None, callback: Callback | None = None, kind: Any = "data", **treatment: Any,
 ) -> SPCAResult:  # fmt: skip
-    """As `spca`, where V starts from loadings (p, r), or None; `treatment` is of the columns and rows."""
+    """Do what `spca` does, from loadings `start` of shape (p, r) or, if None, from the leading eigenvectors.
+
+    `treatment` says how columns are centered and scaled, and rows weighted.
+    """
+    # Data and options
     known = knowledge(choice)
     if penalty is not None:
         refuse_count(known, "leave it out with a penalty")
@@ -233,6 +237,7 @@ def elastic_nets(
     hook = check_callback(callback)
     V = leading_vectors(problem, r) if start is None else _start(problem, r, start)
 
+    # The search
     space = space_of(problem)
     supports = problem.supports
     if supports.shapes:

@@ -133,6 +133,7 @@ class PPCAResult(LoadingsResult):
         return self._axes().astype(self.loadings.dtype)
 
     def _axes(self) -> Array:
+        """Return the columns of W at unit length, or zero."""
         W = self.loadings.astype(np.float64)
         size = np.abs(W).max(axis=0)
         W /= divisor(size)

@@ -57,6 +57,7 @@ def median_distance(data: Any, seed: int, weight: Array | None = None) -> float:
 
 
 def _median_distance(a: Any, weight: Array | None) -> float:
+    """Return the median distance between rows of a that differ, each pair as often as the weights say."""
     a = a.toarray().astype(np.float64) if is_sparse(a) else a.astype(np.float64)
     exponent = exponent_above(largest_magnitude(a))
     a = np.ldexp(a, -exponent)
@@ -75,7 +76,7 @@ def _median_distance(a: Any, weight: Array | None) -> float:
 
 
 def _weighted_median(values: Array, weight: Array) -> float:
-    """The median of values that stand so many times each."""
+    """Return the median of values that each stand for `weight` values."""
     order = np.argsort(values, kind="stable")
     total = np.cumsum(weight[order])
     low, high = (np.searchsorted(total, total[-1] / 2, side) for side in ("left", "right"))
@@ -83,7 +84,7 @@ def _weighted_median(values: Array, weight: Array) -> float:
 
 
 def as_rows(X: Any, p: int | None = None, name: str = "X") -> RowBlocks:
-    """X in blocks of rows; what cannot be sliced is converted at once."""
+    """Return X as row blocks; what cannot be sliced is converted at once."""
     by_slices = isinstance(getattr(X, "dtype", None), np.dtype) and X.dtype.kind in "fiub"
     by_slices &= hasattr(X, "__getitem__") and not isinstance(X, np.ma.MaskedArray)
     names = None
@@ -101,7 +102,7 @@ def as_rows(X: Any, p: int | None = None, name: str = "X") -> RowBlocks:
 def _sample_rows(
     rows: RowBlocks, rng: np.random.Generator, weight: Array | None = None
 ) -> tuple[Any, Array | None]:
-    """At most `BANDWIDTH_ROWS` rows, drawn at random, in their order, and their weights."""
+    """Return at most `BANDWIDTH_ROWS` random rows, in their order, and their weights."""
     n, sample = rows.shape[0], rows
     if n > BANDWIDTH_ROWS:
         chosen = np.sort(rng.choice(n, BANDWIDTH_ROWS, replace=False))

@@ -181,7 +181,7 @@ class Request:
                 yield f"{method.sparsity} must be one number when n_components is a share"
 
     def _refusals_together(self, sparsities: Sequence[object], known: Mapping[str, object]) -> Iterator[str]:
-        """What cannot go with supports that are chosen together."""
+        """Yield a message for each option that cannot go with supports that are chosen together."""
         name, common = self.method.name, self.support == "common"
         what = f"support={self.support!r}" if self.support != "free" else "Total"
         if common and self.total is not None:
@@ -192,6 +192,7 @@ class Request:
         methods = [*_TOGETHER] if common else ["tpower"]
         if name not in methods:
             yield f"{what} requires method {listed(map(repr, methods), 'or')}, not {name!r}"
+        # Options of a search for one component after another
         apart = {
             "deflation": self.deflation is not PROJECTION or self.constraint is not None,
             "refine": self.attempts,
@@ -202,6 +203,7 @@ class Request:
         }
         for word in (word for word, given in apart.items() if given):
             yield f"{what} finds all components at once: leave {word} out"
+        # What the caller knows about the variables
         if common and known.get("signs") is not None:
             yield (
                 "support='common' has orthogonal loadings on the same variables, which cannot all have given "
@@ -212,6 +214,7 @@ class Request:
                 "include is for every component, and with support='disjoint' no two share a variable: leave "
                 "include out"
             )
+        # Options of the method
         given = [f.name for f in fields(self.method) if getattr(self.method, f.name) is not f.default]
         for word in (word for word in given if word not in (*_TOGETHER[name], *_OF_ANY)):
             takes = listed(_TOGETHER[name], "and")
@@ -224,7 +227,7 @@ class Request:
 
 
 def _removal(given: str | None, solver: type[Solver]) -> tuple[str, str | None]:
-    """The deflation, that of the method where none is given, and the constraint that is in place of one."""
+    """Return the deflation, by default that of the method, and the constraint in its place, or None."""
     if given is None:
         return solver.default_deflation, None
     check_choice(given, "deflation", (*DEFLATIONS, *CONSTRAINTS))
@@ -232,14 +235,14 @@ def _removal(given: str | None, solver: type[Solver]) -> tuple[str, str | None]:
 
 
 def _attempts(refine: bool | int) -> int:
-    """How often the loadings are refined."""
+    """Return how often the loadings are refined, 0 if not at all."""
     if is_flag(refine):
         return int(refine)
     return integer(refine, "refine", 1, LARGEST, ": True, False, or a number of attempts")
 
 
 def _bounded(certify: bool | float | str) -> tuple[bool | str, float]:
-    """What is bounded, and how long a tree may take."""
+    """Return what is bounded, and how many seconds a tree may take."""
     if isinstance(certify, str):
         return (True, 0.0) if check_choice(certify, "certify", Bounded) == "bounds" else (certify, 0.0)
     if is_flag(certify):
@@ -250,7 +253,9 @@ def _bounded(certify: bool | float | str) -> tuple[bool | str, float]:
 
 
 def _share(n_components: object) -> float | None:
-    """The share of the total variance that all components are to explain, in place of a number of them."""
+    """Return the share of the total variance that all components must explain; None for a number of
+    components.
+    """
     if not isinstance(n_components, (float, np.floating)):
         return None
     if not 0 < n_components < 1:

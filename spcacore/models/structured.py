@@ -153,6 +153,7 @@ class StructuredPCAResult(VariancesResult):
         return self.means.T
 
     def _weights(self, X: Any) -> AnyArray:
+        """Return the scores of rows: the weights X B that the model gives them."""
         B = regressors(self.means, self.posterior_trace, self.deflation)
         return scores(X, B.astype(self.loadings.dtype), self.mean, self.scale)
 
@@ -174,6 +175,7 @@ class StructuredPCAResult(VariancesResult):
         >>> result.posterior_covariance(0, [3, 4]).shape
         (2, 2)
         """
+        # The support, and the precision K = a I + L there
         t = integer(component, "component", 0, self.n_components - 1)
         p = len(self.loadings)
         support = np.arange(p) if self.method == "oppca" else np.flatnonzero(self.means[:, t])
@@ -186,6 +188,7 @@ class StructuredPCAResult(VariancesResult):
         if signs is not None:
             m = self.means[support, t] * math.sqrt(unit)
             return E.T @ (variances_of(m, a + inner.diagonal, signs[support])[:, None] * E) / unit
+        # K^-1 or, orthogonal to the earlier means Q, K^-1 - K^-1 Q (Q'K^-1 Q)^-1 Q'K^-1
         columns = inner.solve(a, E)
         if t > 0 and (self.deflation == "constrained" or self._constrained):
             Q = column_span(linalg.qr(self.means[:, :t], mode="economic")[0][support])
@@ -196,6 +199,7 @@ class StructuredPCAResult(VariancesResult):
 
     @property
     def _constrained(self) -> bool:
+        """Whether the posteriors of later components are orthogonal to the earlier means."""
         return self.method == "oppca" and self.deflation == "orthogonal"
 
     def extend(self, X: MatrixLike, more: int, *, cardinality: int | ArrayLike | None = None,

@@ -203,15 +203,18 @@ class Additional:
         self.images: list[Array] = []
 
     def __call__(self, index: Index, entries: AnyArray) -> float:
+        """Return what one more loading explains, given by its nonzeros."""
         op = self.op
         x = with_entries(op.p, index, entries)
         q = orthogonal_part(x, self.basis)
         if q is None:
             return 0.0
         self.basis.append(q)
+        # q'Aq
         index = np.flatnonzero(q)
         if not self.regression:
             return _variance(op, index, q[index])
+        # |A_t q|^2 / q'A_t q, where A_t q = Aq - W W'q
         value = np.ascontiguousarray(q[index], op.dtype)
         w = op.apply(index, value).astype(np.float64)
         before = float(w[index] @ value)

@@ -316,7 +316,8 @@ class ExpectationMaximization:
 class WithinSigns(ExpectationMaximization):
     """EM under a diagonal L for loadings with given signs: the posterior of each entry is truncated at 0.
 
-    F also loses the prior mass of the other signs, a half for each variable that has one.
+    So is the prior. Half of its mass is left for each variable with a sign, so its density doubles
+    (`constant`).
     """
 
     prior: Diagonal
@@ -335,6 +336,7 @@ class WithinSigns(ExpectationMaximization):
         return Posterior(m, self.product(m), prior.product(m), float(variances.sum()), prior_trace, logdet, a)
 
     def constant(self) -> float:
+        """Also return log 2 for each variable with a sign."""
         return super().constant() + math.log(2) * np.count_nonzero(self.signs)
 
     def start(self, v: Array) -> Posterior:

@@ -109,6 +109,7 @@ def scree(
     r = V.shape[1]
     if X is not None and dense is not None:
         raise ValueError("give either X or dense, not both")
+    # Shares of the components, and of ordinary ones
     shares = variance_shares(result)
     if X is None:
         if (kind, center, scale) != (None, None, None):
@@ -124,6 +125,7 @@ def scree(
         ordinary = found.dense_ratio
         shares = found.explained_variance_ratio["cumulative"][0] if shares is None else shares
     assert shares is not None
+    # Bars, and lines of cumulative shares
     ax = given_or_new_axes(ax, (min(4.4 + 0.35 * r, 10), 4))
     what = "dense" if V.all() else "sparse"
     series = [(shares, SPARSE, SPARSE, "o-", what)]
@@ -138,6 +140,7 @@ def scree(
             at, 100 * np.cumsum(values), style, color=line, markersize=4.5, label=f"{label}, cumulative",
             zorder=2 - i / 10,
         )  # fmt: skip
+    # Axes
     ax.set_xticks(np.arange(1, r + 1, max(1, -(-r // 15))))
     ax.set_xlim(0.4, r + 0.6)
     top = 100 * max(values.sum() for values, *_ in series)
@@ -199,7 +202,8 @@ def comparison(
     values = (results.explained_variance if known is None else known)[definition]
     unit = 1 if known is None else 100
     r = results.loadings[results.reference].shape[1]
-    # a group for each component of the reference; those without a match have one each, after all others
+    # A group of bars for each component of the reference, and after these one for each component without a
+    # match
     places = [np.where(m < 0, r - 1 + np.cumsum(m < 0), m) for m in results.matched]
     groups = 1 + max((int(place.max()) for place in places if len(place)), default=0)
     ax = given_or_new_axes(ax, (min(4.4 + 0.5 * groups, 11), 4))
@@ -214,6 +218,7 @@ def comparison(
         hatch = _HATCHES[i // len(COLORS) % len(_HATCHES)]
         name = shortened(label).lstrip("_") or "_"
         ax.bar(left, unit * values[i], 0.9 * width, color=color, hatch=hatch, zorder=2, label=name)
+    # Axes
     step = max(1, -(-groups // 15))
     ticks = [str(t + 1) if t < r else "alone" for t in range(groups)]
     ax.set_xticks(np.arange(1, groups + 1, step), ticks[::step])

@@ -149,6 +149,7 @@ def heatmap(
     >>> [label.get_text() for label in ax.get_yticklabels()]  # b has no loading
     ['a', 'd', 'c']
     """
+    # Which rows, and their order
     result, V = with_loadings(result)
     chosen = chosen_components(components, V.shape[1])
     check_choice(order, "order", ("cluster", "loading", "given"))
@@ -163,6 +164,7 @@ def heatmap(
     sides = _sides(result, rows)
     rows = np.concatenate([_ordered(V, side, order) for side in sides])
     m, r = len(rows), len(chosen)
+    # The table of colors
     ax = given_or_new_axes(ax, (min(2.8 + 0.6 * r, 11), min(1.2 + 0.21 * max(m, 6), 9)))
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
@@ -182,6 +184,7 @@ def heatmap(
     ax.hlines(np.cumsum([len(side) for side in sides[:-1]]) - 0.5, -0.5, r - 0.5, color=text_color())
     ax.set_xlim(-0.5, r - 0.5)
     ax.set_ylim(m - 0.5, -0.5)
+    # Labels
     shares = variance_shares(result, chosen) if r <= 8 and inches_of(ax)[0] > 0.7 * r else None
     thin = max(1, -(-r // 20))
     ticks = [str(t + 1) for t in chosen]
@@ -239,6 +242,7 @@ def images(
             f"shape ({rows}, {columns}) has {counted(rows * columns, 'pixel')} "
             f"for {counted(len(V), 'variable')}"
         )
+    # How many pictures side by side, and how large
     r = len(chosen)
     tall = rows / columns
     across = min(r, math.ceil(math.sqrt(1.5 * r * tall)))
@@ -255,6 +259,7 @@ def images(
         side = min(0.85 * width / (across * (1 + gap)), max(height / down - title, 0.1) / tall)
     from matplotlib.patches import Rectangle
 
+    # The pictures, in units of their width
     head = max(title / side, gap)
     limit = float(abs(V[:, chosen]).max()) or 1.0
     for i, t in enumerate(chosen):

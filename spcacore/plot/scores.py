@@ -91,6 +91,7 @@ def biplot(
     >>> sorted(name for text in ax.texts for name in text.get_text().splitlines())
     ['x1', 'x2', 'x3', 'x4', 'x5', 'x6']
     """
+    # Scores and loadings
     given, (result, V) = result, with_loadings(result)
     p, r = V.shape
     if not isinstance(components, (tuple, list)) or len(components) != 2:
@@ -108,6 +109,7 @@ def biplot(
     Z = _scores(given, scores_or_X, p, r)[:, [first, second]].astype(np.float64)
     V = V[:, [first, second]]
     draw_points = _colored(labels, len(Z))
+    # Points, then arrows for the longest loadings
     length = np.hypot(*V.T)
     selected = np.flatnonzero(length)
     index = leading(length, limit)
@@ -125,6 +127,7 @@ def biplot(
     )
     ax.set_aspect("equal", adjustable="box" if shared else "datalim")
     ax.autoscale_view()
+    # Labels
     shares = variance_shares(result, (first, second))
     for i, (t, axis) in enumerate(((first, ax.xaxis), (second, ax.yaxis))):
         share = "" if shares is None else f"  ({percent(shares[i])} of the variance)"
@@ -137,7 +140,7 @@ def biplot(
     ax.spines[["top", "right"]].set_visible(False)
     if own:
         whole: Any = ax.figure
-        whole.draw_without_rendering()  # labels are placed by where the tips will be
+        whole.draw_without_rendering()  # names are placed by where the tips will be
     else:
         ax.apply_aspect()
     _label_tips(ax, tips, [shortened(named[j]) for j in index])

@@ -85,7 +85,7 @@ class Model:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it is an estimator of another package."""
+        """Whether the model is an estimator of another package."""
         return isinstance(self.function, FittedToRows)
 
     @property
@@ -403,6 +403,7 @@ def refuse_nested(grid: Any) -> None:
 
 
 def _is_nested(grid: Any) -> bool:
+    """Whether a grid has a grid for each component."""
     return is_sequence(grid) and any(map(is_sequence, grid))
 
 

@@ -129,9 +129,10 @@ class Stability(Judged, Tabular):
     def agreement(self) -> Array:
         """How well the resamples agree on each component, (r,): 1 if always, about 0 for a blind choice.
 
-        `1 - sum_j s_j^2 / (p (q/p) (1 - q/p))`, s_j^2 the sample variance of the choices of variable j, q the
-        average number (Nogueira, Sechidis and Brown 2018); of supports of one size the average of Kuncheva's
-        index over pairs. 0 where nothing is left to choose.
+        It is `1 - sum_j s_j^2 / (p (q/p) (1 - q/p))`, where s_j^2 is the sample variance of the choices of
+        variable j, and q the average number of variables chosen (Nogueira, Sechidis and Brown 2018). For
+        supports of one size it is the average of Kuncheva's index over pairs. It is 0 if there is nothing to
+        choose.
         """
         f, share = self.selection_frequency, self.average_selected / len(self.loadings)
         chance = share * (1 - share)
@@ -263,6 +264,7 @@ class Stability(Judged, Tabular):
         return self._variables(self.rows())
 
     def _variables(self, rows: list[tuple[int, int]]) -> Listing:
+        """Return a table of the pairs of a component and a variable."""
         t, j = np.array(rows, np.intp).reshape(-1, 2).T
         low, high = self.loading_interval[j, t].T
         columns = {

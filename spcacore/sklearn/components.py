@@ -143,7 +143,8 @@ class SparsePCA(Components):
     _function = staticmethod(sparse_pca)
 
     def _training(self, X: Any, *y: Any, **checks: Any) -> Any:
-        leaves_out = SOLVERS[as_method(self.method).name].missing  # NaN, which is refused here
+        """Return the X of a fit; NaN is allowed only where the method leaves it out."""
+        leaves_out = SOLVERS[as_method(self.method).name].missing  # NaN, which is otherwise refused here
         return super()._training(X, *y, finite=leaves_out, **checks)
 
 

@@ -286,6 +286,7 @@ def deflate(
     array([[0., 1.],
            [1., 1.]])
     """
+    # Options and arrays
     deflation = DEFLATIONS[check_choice(method, "method", DEFLATIONS)]
     update = deflation.update
     covariance = check_choice(kind, "kind", ("covariance", "data")) == "covariance"
@@ -306,12 +307,14 @@ def deflate(
     value = unit(v[index].astype(np.float64))
     if value is None:
         raise ValueError("x is the zero vector")
+    # The direction that is removed
     plain = blas_layout(a)
     if deflation.orthogonalized:
         direction = with_entries(p, index, value)
         q = orthogonal_part(direction, _basis(earlier, p, names))
         index = np.flatnonzero(q) if q is not None else index[:0]
         value = direction[index] if q is None else q[index]
+    # In place
     _check(plain, update, covariance, index if overwrite and update != "schur" else None)
     out = output_array(A, plain, "A", overwrite)
     if len(index) == 0:
