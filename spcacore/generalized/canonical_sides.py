@@ -77,8 +77,12 @@ def correlation(a: Array, b: Array) -> float:
     return float(np.clip(a @ b / size, -1, 1)) if size > 0 else 0.0
 
 
-def _in_words(call: Callable[[], Any], said: str, meant: str, count: int = 0) -> Any:
-    """Make a call, with other words in its errors; errors from the caller's own data stay as they are."""
+def _reworded(call: Callable[[], Any], said: str, meant: str, count: int = 0) -> Any:
+    """Make a call, with other words in its errors.
+
+    Errors of other types than TypeError and ValueError come from a source of the caller, and stay as they
+    are.
+    """
     try:
         return call()
     except (TypeError, ValueError) as error:
@@ -89,12 +93,12 @@ def _in_words(call: Callable[[], Any], said: str, meant: str, count: int = 0) ->
 
 def speaking_of_y(call: Callable[[], Any]) -> Any:
     """Make a call, with Y in place of X in its errors."""
-    return _in_words(call, r"(?<!\.)\bX\b", "Y")
+    return _reworded(call, r"(?<!\.)\bX\b", "Y")
 
 
 def named(side: str, call: Callable[[], Any]) -> Any:
     """Make a call, with the side in its errors about options of variables."""
-    return _in_words(call, r"(?<!')\b(include|exclude|groups|signs)\b", rf"\1 of {side.upper()}", 1)
+    return _reworded(call, r"(?<!')\b(include|exclude|groups|signs)\b", rf"\1 of {side.upper()}", 1)
 
 
 def both_sides(
@@ -209,7 +213,7 @@ class Side:
                 f"X and Y are in blocks of rows, of which products of p q <= {KEPT_BYTES // 8} entries are "
                 f"formed, not of {self.p} x {other.p}: choose variables first, or bring both into memory"
             )
-        if _is_first(y) and not _is_first(x):
+        if _is_dask_array(y) and not _is_dask_array(x):
             return np.asarray(other.cross(self)).T
         known = [side.problem for side in (self, other)]
         units = [(one.mean, one.range**2 * (1 if one.weight is None else one.weight)) for one in known]
@@ -238,7 +242,7 @@ def _in_blocks(X: Any) -> RowBlocks:
     return row_blocks(real_array(X, "X", ndim=2), names=columns_of(X))
 
 
-def _is_first(blocks: Any) -> bool:
+def _is_dask_array(blocks: Any) -> bool:
     """Whether the blocks are a dask array: other blocks are then sent to where these are."""
     return hasattr(blocks, "array")
 
@@ -249,7 +253,7 @@ def _parted_alike(X: Any, Y: Any) -> tuple[RowBlocks, RowBlocks]:
     _refuse_uneven(x.shape[0], y.shape[0])
     y = copy.copy(y)
     y.called = "Y"
-    if _is_first(y) and not _is_first(x):
+    if _is_dask_array(y) and not _is_dask_array(x):
         return x._parted_like(y), y
     return x, y._parted_like(x)
 

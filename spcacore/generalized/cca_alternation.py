@@ -94,12 +94,12 @@ class Alternation:
         units = self.pencil[0].unit, self.pencil[1].unit
         self.cross: CrossCovariance = CrossCovariance(self.x, self.y, units=units)
         self.supports: list[Supports] = [s.supports.within(k) for s, k in zip(sides, self.most, strict=True)]
-        self._keep_rows()
+        self._renew_rows()
         self.first: float = 0.0
         self.noise: float = CCA_GENERALIZED_LEFT.of(dtype)
 
-    def _keep_rows(self) -> None:
-        """Forget the rows of the metrics that are kept, as the metrics have changed."""
+    def _renew_rows(self) -> None:
+        """Keep the rows of the metrics as they are now, and none of those before a deflation."""
 
         def of(B: Form) -> KeptRows:
             return KeptRows(lambda S: (B.rows(S),), B.p)
@@ -133,11 +133,11 @@ class Alternation:
             return None
         # Turns from each start, then with swaps from the best
         starts = self._starts()
-        rough, n_iter = self._from(starts, False, progress)
+        rough, n_iter = self._runs(starts, False, progress)
         order = sorted(rough, key=lambda i: -rough[i].strength)
         fine: dict[int, Pair] = {}
         if not ended(progress):
-            fine, more = self._from([starts[i] for i in order[:CCA_REFINED_STARTS]], True, progress)
+            fine, more = self._runs([starts[i] for i in order[:CCA_REFINED_STARTS]], True, progress)
             n_iter += more
         best: Pair | None = None
         for pair in (*fine.values(), *rough.values()):
@@ -171,7 +171,7 @@ class Alternation:
         # The pencil of both sides, and how many variables each side has room for
         part = np.repeat([0, 1], [p, q])
         both = Pencil(Form.of(A), Form.of(B), dtype=x.dtype, advice=x.advice)
-        supports = replace(_Sided.any_of(p + q, sum(counts)), counts=counts, part=part)
+        supports = replace(_TwoParts.any_of(p + q, sum(counts)), counts=counts, part=part)
         objective = ratio_of(both, supports)
         # All supports, if these are few; else those that grow from the best pairs
         affordable = int(PENCIL_START_WORK / (4 / 3 * sum(counts) ** 3 * (p + q)))
@@ -185,7 +185,7 @@ class Alternation:
             found = (forward(objective, objective.supports.mask(np.array(pair))) for pair in pairs)
         for units in found:
             S = np.flatnonzero(units if few else swap(objective, units)[1])
-            yield Pair(*self._both(x.active[S[p > S]], y.active[S[p <= S] - p], np.zeros(y.p)), 1, True)
+            yield Pair(*self._on_both(x.active[S[p > S]], y.active[S[p <= S] - p], np.zeros(y.p)), 1, True)
             if ended(progress):
                 return
 
@@ -199,10 +199,10 @@ class Alternation:
         pencil.remove(Solution(index, w[index], 0.0, 0, True), self.deflation)
         if len(pencil.removed) == known:
             return np.zeros_like(w), np.zeros_like(w)
-        self._keep_rows()
+        self._renew_rows()
         return pencil.removed[-1]
 
-    def _from(
+    def _runs(
         self, starts: list[Array], swaps: bool, progress: ProgressHook | None
     ) -> tuple[dict[int, Pair], int]:
         """Return where each start leads, by its position, and the number of all turns.
@@ -251,7 +251,7 @@ class Alternation:
                 S = np.intersect1d(self.supports[side].index(chosen), pencil.active)
                 w = with_entries(pencil.p, S, self._values(side, S, g[S]))
                 support.append(S)
-            u, v, strength = self._both(support[0], support[1], w)
+            u, v, strength = self._on_both(support[0], support[1], w)
             enough = progress is not None and progress(n_iter)
             if best is not None and strength <= best.strength * (1 + self.tol):
                 return replace(best, n_iter=n_iter, converged=True), n_iter
@@ -309,7 +309,7 @@ class Alternation:
         u = self._fit(side, S, g)
         return u / math.sqrt(size) if (size := float(g @ u)) > 0 else np.zeros(len(S))
 
-    def _both(self, S: Index, T: Index, v: Array) -> tuple[Array, Array, float]:
+    def _on_both(self, S: Index, T: Index, v: Array) -> tuple[Array, Array, float]:
         """Return the best values on two supports and u'Cv: singular vectors or, with signs, by turns.
 
         The turns begin from v, and from the singular vector with either sign.
@@ -323,12 +323,12 @@ class Alternation:
         best = W[0] @ left[:, 0], W[1] @ right[0], float(value[0])
         if self.cross.signed:
             starts = v[T], best[1], -best[1]
-            best = max((self._turns(S, T, C, start) for start in starts), key=lambda one: one[2])
+            best = max((self._alternate_values(S, T, C, start) for start in starts), key=lambda one: one[2])
         u, w = np.zeros(p), np.zeros(q)
         u[S], w[T] = best[0], best[1]
         return u, w, best[2]
 
-    def _turns(self, S: Index, T: Index, C: Array, v: Array) -> tuple[Array, Array, float]:
+    def _alternate_values(self, S: Index, T: Index, C: Array, v: Array) -> tuple[Array, Array, float]:
         """Return u and v on two supports, each in turn the best for the other, while the value rises."""
         u, most = np.zeros(len(S)), 0.0
         for _ in range(CCA_CHOICE_TURNS):
@@ -342,7 +342,7 @@ class Alternation:
 
 
 @record
-class _Sided(Supports):
+class _TwoParts(Supports):
     """Supports of variables in two parts, each with a cardinality of its own."""
 
     counts: tuple[int, int] = (0, 0)

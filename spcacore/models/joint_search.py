@@ -1,10 +1,8 @@
 """Search for several loadings that explain much together: the search of joint.c, on a covariance matrix.
 
 With many variables the matrix is that of the most promising ones. Others join as long as one of them would
-enter a loading.
-
-A support is a pair (index, values); positions are among the variables of the matrix inside the search, and
-among all variables outside.
+enter a loading. A loading is a pair (index, values). Its positions are among the variables of the matrix
+inside the search, and among all variables outside.
 """
 
 from __future__ import annotations
@@ -144,8 +142,8 @@ class JointSearch:
             going = True
             while going:
                 going = population.go_on(JOINT_MOVES, patience, min(limit, self.limit - spent))
-                both = sorted(earlier + population.best(JOINT_KEPT), key=lambda one: -one[0])
-                self.best = both[:JOINT_MEMBERS]
+                ranked = sorted(earlier + population.best(JOINT_KEPT), key=lambda one: -one[0])
+                self.best = ranked[:JOINT_MEMBERS]
                 yield
             # Stop if enough populations agree
             spent, earlier = spent + population.spent, self.best
@@ -164,7 +162,7 @@ def searched(
     `start` has loadings to begin with, `sizes` their cardinalities; an attempt has at most `max_iter` rounds.
     The loadings are empty if none were found that meet the constraint.
     """
-    among, ended, told = promising(problem, start, max(sizes)), True, False
+    among, ended, stop = promising(problem, start, max(sizes)), True, False
     for check in range(JOINT_CHECKS):
         # Search among the promising variables
         A, given = np.ascontiguousarray(problem.operator.submatrix(among)), _inside(among, start)
@@ -177,12 +175,12 @@ def searched(
                 if search.best and search.best[0][0] > most:
                     most, best = search.best[0]
                 now = Progress(attempt, attempts, n_iter + 1, float(problem.in_units(most)), refining=True)
-                told = hook(now)
-                if told or n_iter + 1 == max_iter:
+                stop = hook(now)
+                if stop or n_iter + 1 == max_iter:
                     ended = ended and attempt > 0
                     break
-            told = told or hook(replace(now, refining=False))
-            if told:
+            stop = stop or hook(replace(now, refining=False))
+            if stop:
                 break
         # Values by A itself; the start stays unless the search is better
         found, kept = (
@@ -196,13 +194,13 @@ def searched(
             break  # of the supports that are allowed, too few have variance beside others
         # Which other variables would enter
         start = _outside(among, best, problem.operator.dtype)
-        if told or len(among) == problem.p:
+        if stop or len(among) == problem.p:
             break
         joining = entrants(problem, start, among, constraint)
         if len(joining) == 0:
             break
         among = union(among, problem.supports.whole(joining))
-    return start, ended and not told
+    return start, ended and not stop
 
 
 def _starts(

@@ -250,19 +250,20 @@ def even_split(total: int, r: int) -> Sizes:
 
 
 def best_budget(
-    problem: Problem, total: int, r: int, starts: list[Loadings], steps: Steps, seed: int, again: bool
+    problem: Problem, total: int, r: int, starts: list[Loadings], steps: Steps, seed: int, resumed: bool
 ) -> tuple[Loadings, float]:
     """Return the best loadings with `total` nonzeros in all, and what they explain together.
 
-    The even split is tried first. Units then move from one loading to another as long as this helps. `again`:
-    the search has been made among fewer variables, so it goes on from `starts` alone.
+    The even split is tried first. Units then move from one loading to another as long as this helps.
+    `resumed`: the search goes on, with more variables, from loadings that an earlier one found; then there
+    are no other starts.
     """
     supports = problem.supports
     low, high = supports.bounds
     most, split = min(total - (r - 1) * low, high), even_split(total, r)
     # Where to begin: given loadings, and loadings found in turn for some ways to divide the total
     begin = [(one, tuple(len(index) for index, _ in one)) for one in starts]
-    splits = [] if again else [split]
+    splits = [] if resumed else [split]
     if supports.counts_variables and problem.p <= SMALL_ORDER:
         splits += [s for s in splits_of(total, r, most) if s[-1] >= low and s != split][:BUDGET_SPLITS]
     begin += [(in_turn(problem, sizes, seed), sizes) for sizes in splits]
@@ -276,7 +277,7 @@ def best_budget(
         return begin[-1][0], 0.0
     best, value, sizes = max(ends, key=lambda one: one[1])
     # Joint refinement of the best, and moves again
-    while not (again or steps.over) and problem.p <= SMALL_ORDER:
+    while not (resumed or steps.over) and problem.p <= SMALL_ORDER:
         new, _ = refined(problem, _without_zeros(best), sizes, None, 0, REFINEMENT_ROUNDS, seed, Hook(None))
         new, more = quickly_refined(problem, _without_zeros(new), sizes)
         if not more > value * (1 + RISE):

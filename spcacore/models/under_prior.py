@@ -189,13 +189,13 @@ def fit_in_turn(
             index = np.flatnonzero(new.m)
             loading = new.m[index] / np.linalg.norm(new.m[index])
             state = state.deflate(index, loading.astype(op.dtype))
-        if t >= len(known) and _told(hook, problem, new, t, r):
+        if t >= len(known) and _report(hook, problem, new, t, r):
             break
     return components
 
 
-def _told(hook: Hook, problem: Problem, new: Component, t: int, r: int) -> bool:
-    """Tell the callback of a finished component; whether that ends the fit."""
+def _report(hook: Hook, problem: Problem, new: Component, t: int, r: int) -> bool:
+    """Report a finished component to the callback; return whether that ends the fit."""
     if hook.callback is None:  # nobody asks for the variance
         return False
     loading = (new.m / np.linalg.norm(new.m)).astype(problem.operator.dtype)
@@ -259,6 +259,6 @@ def fit_at_once(
     )
     components = [_in_units(one, problem, n, unit) for one in found]
     for t, one in enumerate(components):
-        if _told(hook, problem, one, t, r):
+        if _report(hook, problem, one, t, r):
             break
     return components

@@ -536,9 +536,9 @@ class _Criterion:
     ) -> tuple[Array, Array, Array]:
         """Return the gap of each value, its error, and the logarithms of the shares after each permutation.
 
-        The gap is the logarithm of the share of X less its mean over the permutations. `of_shares` makes one
-        share of the shares of all components. If the callback ends the search, only finished permutations
-        count.
+        The gap is the logarithm of the share of X less its mean over the permutations. `of_shares` makes what
+        is compared from the shares of all components. If the callback ends the search, only finished
+        permutations count.
         """
         done = np.empty(0)
         if not progress.ended:

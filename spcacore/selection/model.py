@@ -111,7 +111,7 @@ class Model:
             for name in names
         )
 
-    def said(self, name: str, otherwise: Any) -> Any:
+    def keyword(self, name: str, otherwise: Any) -> Any:
         """Return a keyword or its default; `otherwise` if the function does not take it."""
         one = inspect.signature(self.function).parameters.get(name)
         return otherwise if one is None else self.keywords.get(name, one.default)

@@ -310,7 +310,7 @@ class FitPlan(Plan):
             raise TypeError(f"kind must be 'data' when the sparsity of {model.name} is chosen")
         self.seed, self.method = as_seed(rng), model.name
         super().__init__(X, model.seeded(None if rng is None else self.seed), grid)
-        center, scale = model.said("center", True), model.said("scale", False)
+        center, scale = model.keyword("center", True), model.keyword("scale", False)
         if center is None:  # `sca` centers, unless it scales a graph by degrees
             center = not isinstance(scale, str)
         self.treatment: dict[str, Any] = {"center": center, "scale": scale}
