@@ -34,8 +34,9 @@ def sparsity_given(record: Method, value: Any) -> Any:
 
 
 def sparsity_asked(record: Method, cardinality: Any) -> Any:
-    """Return the sparsity for a method, given the `cardinality` of the call; some methods take another
-    quantity.
+    """Return the sparsity for a method, given the `cardinality` of the call.
+
+    Some methods take another quantity instead, which is in the record.
     """
     if cardinality is not None and record.sparsity != "cardinality":
         raise TypeError(

@@ -67,9 +67,7 @@ def matched(value: Any, labels: Any, name: str, of: str = "the variables of X") 
 
 
 def symmetric(value: Any, names: Names, name: str, of: str = "the variables of X") -> Any:
-    """Return a symmetric matrix with rows in the order of its columns, and both in the order of `names`, if
-    given.
-    """
+    """Return a symmetric matrix with its rows in the order of its columns, and both in that of `names`."""
     columns = columns_of(value)
     if columns is None:
         return value

@@ -55,9 +55,7 @@ def printable(text: str) -> str:
 
 
 def shortened(name: str) -> str:
-    """Write a name on one line; the middle of a long one is left out, because names tend to differ at their
-    ends.
-    """
+    """Write a name on one line; the middle of a long one is left out, as names differ at their ends."""
     name = " ".join(name.split())
     if len(name) <= NAME_LETTERS:
         return name
@@ -219,9 +217,7 @@ def notes_of(result: Any) -> list[str]:
 
 
 def _reached_once(result: Any) -> Mask:
-    """Whether, for each component, just one of at least three runs reached the best value, and no proof is
-    known.
-    """
+    """Whether one of at least three runs reached the best value, without a proof, for each component."""
     ends, best = getattr(result, "n_ends", None), getattr(result, "n_best", None)
     if ends is None or best is None:
         return np.zeros(1, np.bool_)
@@ -348,8 +344,9 @@ def html_of(result: Any) -> str:
 def loadings_parts(
     V: AnyArray, titles: Sequence[str], named: Callable[[int], str], variable: str = "variable"
 ) -> list[Part]:
-    """Return a table of leading variables with loadings as bars, and a note about the others; nothing if all
-    are 0.
+    """Return a table of leading variables with loadings as bars, and a note about the others.
+
+    There is no table if all loadings are 0.
     """
     index = leading_of_all(V, READ_VARIABLES)
     if not index:

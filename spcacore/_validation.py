@@ -244,8 +244,9 @@ def _from_objects(x: Any, a: AnyArray, name: str) -> Array:
 
 
 def as_floats(a: AnyArray, name: str) -> AnyArray:
-    """Return numbers in the type that they are computed in, aligned; integers that it would round are
-    refused.
+    """Return numbers in the type that they are computed in, aligned.
+
+    Integers that this type would round are refused.
     """
     dtype = float_type(a.dtype)
     if a.dtype == dtype and a.flags.aligned:

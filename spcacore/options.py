@@ -30,8 +30,9 @@ from ._validation import LARGEST, check_bool, check_choice, integer, number
 
 @dataclass(frozen=True)
 class Option:
-    """What an option means, in a line, and the least and largest number that it may be; `low` is None if X
-    decides.
+    """What an option means, in a line, and the least and largest number that it may be.
+
+    `low` is None if X decides.
     """
 
     meaning: str

@@ -64,9 +64,7 @@ class Result:
         return {name: getattr(self, name) for name in self.__dict__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Set the fields, with views of arrays that cannot be written to, as nothing of a result can be
-        changed.
-        """
+        """Set the fields, arrays as views that cannot be written to: nothing of a result can change."""
         self.__dict__.update({name: _unwritable(value) for name, value in state.items()})
 
     def _facts(self) -> Iterable[str]:

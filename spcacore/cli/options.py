@@ -43,9 +43,7 @@ _NO_FLAGS = re.compile(  # data, records, and arrays for which no word stands
 
 
 class Option(NamedTuple):
-    """The argument whose record has the option, "" for one of the function itself; and the type of the
-    option.
-    """
+    """The argument whose record has an option, "" for the function itself; and the type of the option."""
 
     place: str
     type: Any
@@ -71,9 +69,7 @@ def _share(
 
 
 def _records(method: str) -> Mapping[str, Callable[..., Any]]:
-    """Return what has the options of a method, by the argument it is given as; "" stands for the function
-    itself.
-    """
+    """Return what has the options of a method, by the argument it is given as; "" is the function itself."""
     function, record = _FUNCTIONS.get(method, sparse_pca), METHODS.get(method)
     share = _share if record and record.sparsity == "cardinality" else None
     known = {"prior": Prior, "choice": Choice, "method": record, "cardinality": share}

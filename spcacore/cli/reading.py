@@ -174,8 +174,9 @@ def _read_npy(source: Source, args: Arguments) -> Table:
 
 
 def _read_npz(source: Source, args: Arguments) -> Table:
-    """Read a sparse matrix, or one of several arrays; the only array of strings with the right length has
-    names.
+    """Read a sparse matrix, or one of several arrays.
+
+    The only array of strings with the right length has names.
     """
     zipfile.ZipFile(source.file()).close()  # raises an error if it is no archive
     with np.load(source.file(), allow_pickle=False) as file:

@@ -59,9 +59,7 @@ def print_json(document: Mapping[str, Any], names: Sequence[str] = ()) -> None:
 
 
 def _plain(value: Any, names: Sequence[str]) -> Any:
-    """Return a value in terms of dictionaries and lists; a result without fields that are as long as the
-    data.
-    """
+    """Return a value in dictionaries and lists, without fields of a result that are as long as the data."""
     if isinstance(value, Result):
         fields = fields_of(value)
         if "loadings" not in fields:

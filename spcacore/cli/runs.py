@@ -100,9 +100,7 @@ class Task:
 
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:
-        """Keep warnings to print them as lines, and turn an error about the matrix or an option into one
-        line.
-        """
+        """Keep warnings to print them as lines; turn an error about matrix or options into one line."""
         try:
             with warnings.catch_warnings(record=True) as log:
                 warnings.simplefilter("ignore")
@@ -294,9 +292,7 @@ def compare(args: Arguments) -> None:
 
 
 def certify(args: Arguments) -> None:
-    """Run `spcacore certify`: upper bounds at each cardinality, and the best component that truncated power
-    finds.
-    """
+    """Run `spcacore certify`: upper bounds at each cardinality, and the best component found."""
     task, rows = Task(args), []
     relaxed = task.p <= COMMAND_RELAXATION_ORDER if args.relaxation is None else args.relaxation
     given = {name: value for name, value in args.of_model.items() if name in signature(Choice)}

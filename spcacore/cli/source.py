@@ -68,17 +68,16 @@ class Source:
         return Path(self.path).read_bytes() if self.content is None else self.content
 
     def lines(self) -> io.TextIOWrapper:
-        """Return the lines with their ends; a byte order mark says which encoding they have, else it is
-        UTF-8.
-        """
+        """Return the lines with their ends; a byte order mark says their encoding, else it is UTF-8."""
         content = self.bytes()
         wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
         return io.TextIOWrapper(io.BytesIO(content), "utf-16" if wide else "utf-8-sig", newline="")
 
 
 def source_of(path: str, kind: str | None = None) -> Source:
-    """Return the source that an argument names; pipes, the standard input (`-`) and packed files are read
-    here, once.
+    """Return the source that an argument names.
+
+    Pipes, the standard input (`-`) and packed files are read here, once.
     """
     name, content, suffixes = path, None, Path(path.lower()).suffixes
     unpack = _UNPACK.get(suffixes[-1]) if suffixes else None

@@ -107,8 +107,9 @@ class Samples:
         return np.array(rows).reshape(len(partitions), self.p)
 
     def _sums(self, partitions: list[Any], n_clusters: int) -> Iterable[tuple[Array, Array]]:
-        """Return for each partition the sums of the points in each cluster, over all variables, and the
-        weights of the clusters.
+        """Return the sums of the points in each cluster, over all variables, and the weights of the clusters.
+
+        There is such a pair for each partition.
         """
         raise NotImplementedError
 
@@ -132,9 +133,7 @@ class Columns(Samples):
         self.last: tuple[Array, Points] | None = None  # weights, and the points with these
 
     def blocks(self, index: Labels | None = None) -> Iterator[tuple[Any, AnyArray]]:
-        """Yield parts of the variables, and their entries as the rows of a C-ordered matrix, centered and
-        scaled.
-        """
+        """Yield parts of the variables, and their entries as C-ordered rows, centered and scaled."""
         for part in self._parts(CLUSTERING_ENTRIES, index):
             self.poll()
             yield part, self._block(part)
@@ -239,9 +238,7 @@ class Columns(Samples):
 
 
 def membership(labels: Labels, n_clusters: int, weight: Array) -> tuple[Array, Array]:
-    """Return the (n, n_clusters) matrix with the weight of each row at its cluster, and the weights of the
-    clusters.
-    """
+    """Return the (n, n_clusters) matrix of weights at the clusters of the rows, and its column sums."""
     member = (labels[:, None] == np.arange(n_clusters)) * weight[:, None]
     return member, np.bincount(labels, weight, n_clusters)
 
@@ -393,9 +390,7 @@ def as_columns(X: Any, sample_weight: Any = None) -> Columns:
 
 
 def centering(found: Statistics | None, n: int) -> tuple[Array, int]:
-    """Return the means of the variables, exact where a variable is constant, and the exponent of the
-    deviations.
-    """
+    """Return the means of the variables, exact for constant ones, and the exponent of the deviations."""
     if found is None or n < 2:
         raise ValueError(PAIRS)
     with below_range():

@@ -308,8 +308,9 @@ def _kmeans_runs(
     n_clusters: int,
     generator: np.random.Generator,
 ) -> list[tuple[Any, float]]:
-    """Run K-means once with each of the weights, from random centers; return partitions and sums of squares
-    between.
+    """Run K-means once with each of the weights, from random centers.
+
+    Return partitions and their sums of squares between clusters.
     """
 
     def run(first: int, keys: list[int]) -> Search:

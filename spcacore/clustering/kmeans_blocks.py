@@ -52,9 +52,7 @@ class _Question(NamedTuple):
 
 
 class BlockColumns(Samples):
-    """Data in blocks of rows, with variables centered and scaled to about 1 by a power of two, like
-    `Columns`.
-    """
+    """Data in blocks of rows, centered and scaled to about 1 by a power of two, like `Columns`."""
 
     n: int
     p: int
@@ -103,9 +101,7 @@ class BlockColumns(Samples):
         return {i: finish(own) for i, (_, finish), own in zip(queries, each, found, strict=True)}
 
     def _question(self, w: Array, kind: str, given: Any) -> tuple[_Question, Callable[[Any], Any]]:
-        """Return the question for the blocks, and a function that makes the answer to the query from their
-        answer.
-        """
+        """Return the question for the blocks, and a function that makes the answer of their answer."""
         if kind == "nearest":
             centers, before, _ = given
             return (

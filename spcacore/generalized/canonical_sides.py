@@ -184,9 +184,7 @@ class Side:
         return v if f.ndim > 1 else v[:, 0]
 
     def metric(self, ridge: float) -> Form:
-        """Return B: the covariance, plus the ridge times the mean variance of the variables that are not
-        excluded.
-        """
+        """Return B: the covariance, plus the ridge times the mean variance of the variables allowed."""
         op: Any = self.problem.operator
         variances, kept = self.problem.variances, ~self.supports.excluded
         level = np.where(kept, ridge * float(variances[kept].mean()), 0.0)
@@ -223,8 +221,9 @@ class Side:
 
 
 def _centered(X: Any, problem: Problem) -> Any:
-    """Return an operator of a copy of X, centered where entries are stored, so that large means cost no
-    digits.
+    """Return an operator of a copy of X that is centered where entries are stored.
+
+    So a mean that is large beside the deviations costs no digits.
     """
     assert problem.mean is not None
     rows = as_finite(X)

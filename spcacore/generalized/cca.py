@@ -334,9 +334,7 @@ def _solver(
     sides: tuple[Any, Any], method: str, l1_bound: Any, cardinality: Any, ridge: Any, deflation: str,
     certify: bool, max_iter: int,
 ) -> PenalizedDecomposition | Alternation:  # fmt: skip
-    """Return what finds one pair after another, for the options of a method; refuse options that do not go
-    together.
-    """
+    """Return what finds one pair after another, for the options of a method, which must go together."""
     x, y = sides
     tol = CCA_TOL.of(common_dtype(x, y))
     given = {"l1_bound": l1_bound, "cardinality": cardinality}

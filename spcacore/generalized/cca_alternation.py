@@ -157,9 +157,7 @@ class Alternation:
         return replace(best, correlation=correlation(self.x.matvec(best.u), self.y.matvec(best.v)))
 
     def _together(self, progress: ProgressHook | None) -> Iterator[Pair]:
-        """Yield pairs whose supports grow together from pairs of variables, with swaps; or the best of all
-        supports.
-        """
+        """Yield pairs whose supports grow together from pairs of variables, or the best of all supports."""
         counts, (x, y) = self.counts, self.pencil
         p, q, n = len(x.active), len(y.active), float(self.cross.x.n)
         plain = not any(one.shapes for one in self.supports) and x.B is x.B0 and y.B is y.B0
@@ -384,8 +382,9 @@ class PenalizedDecomposition:
         self.noise: float = CCA_LEFT.of(common_dtype(self.x, self.y))
 
     def next(self, progress: Report | None, starts: list[Array] | None = None) -> Pair | None:
-        """Return the next pair, the best of the runs from all starts, and remove it from C; None if nothing
-        is left.
+        """Return the next pair, the best of the runs from all starts, and remove it from C.
+
+        None if nothing is left.
         """
         runs: list[Pair] = []
         for v in self.cross.turned(pair_starts(self.cross) if starts is None else starts):

@@ -158,9 +158,7 @@ class Pencil(Quotient):
                 raise unbounded(S[wrong][:1], np.ones(1), self.advice)
 
     def _refuse_indefinite(self) -> None:
-        """Raise ValueError if B is indefinite, by a Cholesky factorization or, for many variables, by 2 x 2
-        minors.
-        """
+        """Raise ValueError if B is indefinite, by Cholesky or, for many variables, by 2 x 2 minors."""
         if not self.B.op.symmetric_form:
             return
         if len(self.active) <= CHOLESKY_ORDER:
@@ -238,9 +236,7 @@ class Pencil(Quotient):
         return replace(x, entries=y)
 
     def _refuse_null(self, size: Array, d: Array, candidate: Index, basis: PencilBasis, S: Index) -> None:
-        """Raise `Unbounded` if A does not map e_j - W d to zero, for a j that makes x'Bx = 0; `size` is its
-        image.
-        """
+        """Raise `Unbounded` if x'Bx = 0 for e_j - W d, and its image under A, of this `size`, is not 0."""
         worst = int(np.argmax(size))
         if size[worst] > self.slack * max(1.0, float(np.abs(basis.eigenvalues).max(initial=0))):
             support = np.append(S, candidate[worst])
@@ -361,9 +357,7 @@ class Form:
         return self.own * self.unit * self.unit + self.terms.diagonal()
 
     def magnitudes(self) -> Iterator[tuple[Array, Index, Any]]:
-        """Yield the magnitudes of the entries, a part at a time, with their rows and columns; the form has no
-        terms.
-        """
+        """Yield the magnitudes of the entries of A, a part at a time, and their rows and columns."""
         if self.sparse is not None:
             for x, i, j in entries(self.sparse):
                 yield np.abs(x) * self.unit[i] * self.unit[j], i, j
@@ -430,9 +424,7 @@ def pencil_bounds(
     pencil: Pencil, k: int, nodes: int = CERTIFIED_NODES, start: Index | None = None,
     hook: Report | None = None,
 ) -> dict[str, float]:  # fmt: skip
-    """Return upper bounds on the value at cardinality k, by name, in units of the pencil; `start` is a
-    support.
-    """
+    """Return upper bounds on the value at cardinality k, by name, from a support `start`."""
     active = pencil.active
     k = min(k, len(active))
     spectral = pencil.bound()

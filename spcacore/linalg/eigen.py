@@ -119,8 +119,9 @@ def _descending(values: AnyArray, vectors: AnyArray) -> tuple[Array, Array]:
 
 
 def leading_eigenvectors(op: _core.Operator, r: int) -> tuple[Array, Array]:
-    """Return the r largest eigenvalues of an operator, descending, and their vectors; of its matrix if it is
-    small.
+    """Return the r largest eigenvalues of an operator, descending, and their vectors.
+
+    If the operator is small, its matrix is decomposed.
     """
     if op.p <= ALL_VECTORS_ORDER or r >= op.p - 1:
         return _descending(*upper_eigenpairs(op.submatrix(np.arange(op.p)).astype(np.float64), min(r, op.p)))
@@ -416,9 +417,7 @@ def border(
 
 
 def bordered_values(basis: PencilBasis, e: Array, corner: Array, usable: Mask) -> Array:
-    """Return the largest eigenvalue with each variable that joins, by `border`; as before where it adds
-    nothing.
-    """
+    """Return the largest eigenvalue with each variable, by `border`, the same if it adds nothing."""
     lam = basis.eigenvalues
     if len(lam) == 0:
         return np.where(usable, corner, -np.inf)

@@ -26,9 +26,7 @@ def symmetrized(A: AnyArray) -> AnyArray:
 
 
 def _first_largest(value: AnyArray) -> tuple[np.intp, float]:
-    """Return where the entry of largest magnitude is, the first of those that tie up to rounding, and the
-    magnitude.
-    """
+    """Return the position of the largest magnitude, the first up to rounding, and the magnitude."""
     size = np.abs(value)
     largest = size.max()
     return np.argmax(size >= (1 - TIE.of(value.dtype)) * largest), largest

@@ -200,9 +200,7 @@ def _read(path: str) -> str:
 
 
 def _register(threadpoolctl: Any) -> None:
-    """Make `threadpool_limits` and `threadpool_info` know the threads of this package; possible since
-    threadpoolctl 3.3.
-    """
+    """Make `threadpool_limits` and `threadpool_info` of threadpoolctl 3.3 or later know these threads."""
     if not hasattr(threadpoolctl, "register"):
         return
     path = os.path.realpath(_core.__file__)
@@ -229,8 +227,9 @@ def _register(threadpoolctl: Any) -> None:
 
 
 class _OnImport:
-    """Calls `_register` once threadpoolctl is imported, because to import it takes as long as the package
-    itself.
+    """Calls `_register` once threadpoolctl is imported.
+
+    To import it here would take as long as the package itself.
     """
 
     def find_spec(

@@ -190,9 +190,7 @@ class Comparison(Tabular):
         return html_page(self._title(), [*self._parts(), *self._side_by_side()])
 
     def _by_match(self) -> Index:
-        """Return the rows of the frame in order: those that match each component of the reference, then the
-        rest.
-        """
+        """Return the rows of the frame that match each component of the reference, and then the rest."""
         matched = np.concatenate(self.matched)
         return np.argsort(np.where(matched < 0, len(matched), matched), kind="stable")
 

@@ -117,8 +117,9 @@ Space = _VariableSpace | _SampleSpace
 
 @record
 class Wanted:
-    """How sparse a loading is to be: it has at most `limit` nonzeros, and half its penalty is at least
-    `floor`.
+    """How sparse a loading is to be.
+
+    It has at most `limit` nonzeros, and half of its penalty is at least `floor`.
     """
 
     limit: int
@@ -228,8 +229,9 @@ class ElasticNets:
         return b, level
 
     def _enlarge(self, violation: Array) -> None:
-        """Add the variables of largest violation to the working set: all if p is small, else a few for each
-        loading.
+        """Add the variables of largest violation to the working set, a few for each loading.
+
+        If p is small, all variables are in the set.
         """
         first = len(self.working) == 0
         joining = [self.working]

@@ -482,8 +482,9 @@ def ppca(
 
 
 def samples_of(problem: Problem, n_samples: Any) -> Any:
-    """Return the number of samples or the sum of their weights; for a covariance what the caller says, or
-    None.
+    """Return the number of samples, or the sum of their weights.
+
+    For a covariance it is what the caller says, or None.
     """
     if problem.n_samples is None:
         return None if n_samples is None else integer(n_samples, "n_samples", 2)

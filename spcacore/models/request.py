@@ -253,9 +253,7 @@ def _bounded(certify: bool | float | str) -> tuple[bool | str, float]:
 
 
 def _share(n_components: object) -> float | None:
-    """Return the share of the total variance that all components must explain; None for a number of
-    components.
-    """
+    """Return the share of the total variance that all components must explain, or None for a number."""
     if not isinstance(n_components, (float, np.floating)):
         return None
     if not 0 < n_components < 1:

@@ -89,8 +89,9 @@ class Residual:
         return symmetrized(G)
 
     def factor(self, index: Index) -> Array | None:
-        """Return Y with YY' = Z'Z between these variables; None unless Y has fewer columns and the data are
-        in memory.
+        """Return Y with YY' = Z'Z between these variables.
+
+        It is None unless Y has fewer columns than rows and the data are in memory.
         """
         op = self.op
         if not self.wide or op.n >= len(index):

@@ -364,8 +364,9 @@ def _iterate(
     tol: float,
     hook: Hook,
 ) -> tuple[int, bool]:
-    """Take steps until none turns a column by a sine above `tol`; return their number and whether that was
-    reached.
+    """Take steps until none turns a column by a sine above `tol`.
+
+    Return their number, and whether that was reached.
     """
     n_iter = 0
     for n_iter in range(1, max_iter + 1):

@@ -93,9 +93,7 @@ class _JointModel:
         return _Point(B, self.product(B), left / self.entries)
 
     def step(self, at: _Point) -> _Step:
-        """One iteration: the posteriors and the log density at a point, then the best weights and noise for
-        them.
-        """
+        """One iteration: posteriors and log density at a point, then the best weights and noise for them."""
         prior, square = self.prior, self.square
         # Turn X so that X'X = s2 diag(a); then M has the m_i = K_i^-1 T'x_i/s2
         squares, R = linalg.eigh(at.B.T @ at.GB)

@@ -477,9 +477,7 @@ def from_loadings(
 
 
 def _names_of(loadings: Any) -> Names:
-    """Return the names of the variables of a result, or the row labels of a dataframe or series if these are
-    strings.
-    """
+    """Return the names of the variables of a result, or the row labels of a dataframe if they are strings."""
     source = as_result(loadings)
     if loadings_in(source) is not loadings:
         return getattr(source, "names", None)

@@ -264,9 +264,7 @@ class ExpectationMaximization:
 
         @cache
         def at(t: float) -> tuple[float, float, float, Array]:
-            """At a = e^t, return log(c^2 l/Tr S) - t, which is 0 at the root; c^2; Tr S; and the
-            eigenvectors.
-            """
+            """At a = e^t, return log(c^2 l/Tr S) - t, which has the root; c^2; Tr S; and the eigenvectors."""
             a = math.exp(t)
             Z, f, l = within(a)
             f, l, w = max(f, _LEAST), max(l, _LEAST), float(Z[:, -1] @ Z[:, -1])

@@ -164,9 +164,7 @@ def is_dark(ax: Any) -> bool:
 
 
 def diverging(ax: Any) -> Any:
-    """Return colors from blue to red with a color near the background in between, so that small loadings are
-    faint.
-    """
+    """Return colors from blue to red, with the background in between, so that small loadings are faint."""
     from matplotlib.colors import LinearSegmentedColormap
 
     bright = ("#a6d3f2", BELOW, "#303030", ABOVE, "#f9b8a0")

@@ -322,8 +322,6 @@ def _clustered(V: Array) -> Index:
 
 
 def _by_component(V: Array) -> Index:
-    """Return the rows by the component of their largest loading, and there in descending order of this
-    loading.
-    """
+    """Return the rows by the component of their largest loading, and there in descending order."""
     component = abs(V).argmax(axis=1)
     return np.lexsort((-V[np.arange(len(V)), component], component))

@@ -430,9 +430,7 @@ _Scored = tuple[Array, Array | None, Array | None]  # scores, their standard err
 
 @record
 class _Criterion:
-    """What scores the values (`name`), the number of folds, permutations or resamples, and the rule of the
-    choice.
-    """
+    """What scores the values, in how many folds, permutations or resamples, and how one is chosen."""
 
     name: str
     rule: str
@@ -462,9 +460,7 @@ class _Criterion:
         return several.get(self.name, 0)
 
     def rows(self, X: Any, kind: str) -> Any:
-        """Return X as an array, CSR matrix or row blocks whose rows can be taken; refuse X that the criterion
-        cannot use.
-        """
+        """Return X as an array, CSR matrix or row blocks, checked for what the criterion needs."""
         needs = f"criterion={self.name!r}"
         if check_choice(kind, "kind", Kind) != "data":
             raise ValueError(f"{needs} needs data; for a covariance, use 'sparseness'")
@@ -550,9 +546,7 @@ class _Criterion:
         return own - scores.mean(axis=0), error, scores
 
     def _agreements(self, plan: Plan, path: SparsityPath, progress: ProgressCounter) -> Array:
-        """Return how well half-samples agree at each value, averaged over components; 0 where there is no
-        component.
-        """
+        """Return how well half-samples agree at each value, averaged over components."""
         score = np.zeros(len(plan.values))
         for i, (value, result) in enumerate(zip(plan.values.tolist(), path.results, strict=False)):
             if progress.ended:

@@ -121,9 +121,7 @@ class Model:
         return replaced(self, n_components=n_components)
 
     def having(self, **keywords: Any) -> Model:
-        """Return the model with other keywords; for `sparse_pca`, an l1 bound or a penalty goes into the
-        method.
-        """
+        """Return the model with other keywords; an l1 bound or penalty of `sparse_pca` is the method's."""
         if self.name == "sparse_pca" and self.parameter != "cardinality" and self.parameter in keywords:
             keywords["method"] = with_sparsity(self.method, keywords.pop(self.parameter))
         return replaced(self, keywords={**self.keywords, **keywords})
@@ -165,9 +163,7 @@ class Model:
         return self.function(*data, self.n_components, **self.keywords, **more)
 
     def prepared(self, X: Any, choices: Sequence[Any] | None = None) -> Any:
-        """Return the problem, the solver, r and a request for each of `choices`, values of the sparsity
-        (`sparse_pca`).
-        """
+        """Return the problem, solver, r and requests of `sparse_pca`, one for each value of the sparsity."""
         options = dict(self.keywords)
         given = [sparsity_asked(self.method, options.pop("cardinality", None))]
         if choices is not None:

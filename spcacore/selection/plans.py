@@ -84,8 +84,9 @@ class Plan:
         raise NotImplementedError
 
     def fitted(self, hook: Notify) -> tuple[Any, ...]:
-        """Return the results for all the data, one for each value; `hook` is told each value, and True from
-        it ends the path.
+        """Return the results for all the data, one for each value.
+
+        The hook is told each value; if it returns True, the path ends.
         """
         raise NotImplementedError
 
@@ -181,8 +182,7 @@ class Plan:
 
 
 class SearchPlan(Plan):
-    """The plan for `sparse_pca`: one problem for all values, and each value starts from the components of the
-    last.
+    """The plan for `sparse_pca`: one problem, in which each value starts from components of the last.
 
     If components are counted, the only value is the sparsity of the model.
     """
@@ -242,9 +242,7 @@ class SearchPlan(Plan):
         ended = False
 
         def solve_at(i: int, near: Sequence[Solution]) -> list[Solution]:
-            """Return the components at the i-th value; those of earlier components are the same at all
-            values.
-            """
+            """Return the components at the i-th value; earlier components are the same at all values."""
             request = self.requests[i]
             known = [] if request.attempts else list(near[: len(self.earlier)])  # the same for all values
             return search(problem, self.solver, request, known, self.r, tell, near)
@@ -346,9 +344,7 @@ class FitPlan(Plan):
 
 
 def _rows_of(grids: list[AnyArray]) -> list[list[Any]]:
-    """Return one row for each position in the grids, with one value for each component; shorter grids repeat
-    their last.
-    """
+    """Return rows with one value for each component, which together have all values of all grids."""
     longest = max(len(grid) for grid in grids)
     return [[grid[min(i, len(grid) - 1)].item() for grid in grids] for i in range(longest)]
 
@@ -424,8 +420,9 @@ def _dense_parts(rows: Any, units: _Units, used: Index, entries: int) -> Iterato
 
 
 def _agreement(U: Array, V: Array, r: int) -> Array:
-    """Return the magnitudes of the correlations of the r columns of scores U and V; 0 if one is constant or
-    missing.
+    """Return the magnitudes of the correlations of the r columns of scores U and V.
+
+    They are 0 where one is constant or missing.
     """
     out, t = np.zeros(r), min(U.shape[1], V.shape[1])
     U, V = (columns_near_one(W[:, :t] - W[0, :t]) for W in (U, V))  # so that constants become exact zeros

@@ -148,9 +148,7 @@ class CandidateRefits:
         return out
 
     def _candidates(self, variance: Array) -> Index:
-        """Return the variables to begin with: those for all resamples, and those of largest variance in this
-        one.
-        """
+        """Return the variables to begin with: some for all resamples, and those of largest variance here."""
         count = min(RESAMPLE_CANDIDATES * max(self.request.cardinality), len(variance))
         return union(self.begin, _core.select_largest(np.ascontiguousarray(variance), count))
 
@@ -212,9 +210,7 @@ class CandidateRefits:
         return [np.arange(part.start, part.stop) for part in parts]
 
     def _search(self, resample: _Resample, i: int, moments: Moments) -> bool:
-        """Find the components of the i-th resample among its candidates; False if there are fewer than for
-        all the data.
-        """
+        """Find the components of the i-th resample among its candidates; False if there are too few."""
         # A_w between the candidates
         index, problem = resample.candidates, self.problem
         w, scale = moments.weights[i], moments.scale[i, index]
@@ -492,9 +488,7 @@ class WeightedRefits(Refits):
 
 
 class RowRefits(WeightedRefits):
-    """Resamples of an estimator without weights: it is fitted to copies of the rows, as often as each was
-    drawn.
-    """
+    """Resamples of an estimator without weights, which is fitted to copies of the rows drawn."""
 
     def weighted(self, w: Array, tell: Callable[[Any], object]) -> Any:
         rows = np.repeat(np.arange(len(w)), w.astype(np.intp))

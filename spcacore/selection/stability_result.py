@@ -275,9 +275,7 @@ class Stability(Judged, Tabular):
         return Listing("variable", [names[i] for i in j], columns)
 
     def _parts(self) -> list[Part]:
-        """Return the parts of the summary: a table of components, and the variables that each chooses most
-        often.
-        """
+        """Return the summary: a table of components, and one of the variables chosen most often."""
         known: dict[str, Any] = {
             "selected": self.average_selected, "threshold": self.threshold, "stable": self.stable.sum(axis=0),
             "agreement": self.agreement, "cosine": self.cosine.mean(axis=0),
@@ -349,9 +347,7 @@ def false_selections(threshold: float, q: float, p: int, count: int, assumption:
 
 
 def least_threshold(q: float, p: int, count: int, assumption: str, max_false: float) -> tuple[float, float]:
-    """Return the smallest frequency whose bound is at most `max_false`, and that bound; inf and 0 if there is
-    none.
-    """
+    """Return the smallest frequency whose bound is at most `max_false`, and that bound, or inf and 0."""
     for i in range(count // 2 + 1, count + 1):
         bound = false_selections(i / count, q, p, count, assumption)
         if bound <= max_false:

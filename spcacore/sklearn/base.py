@@ -214,9 +214,7 @@ ndarray of shape (m, p)""",
 
 @dataclass_transform(eq_default=False)
 def estimator(cls: type[_Class]) -> type[_Class]:
-    """Make a class whose fields are the parameters of an estimator, and fill in the paragraphs of its
-    docstrings.
-    """
+    """Make a class whose fields are the parameters of an estimator, and fill in its docstrings."""
     return filled(PARAGRAPHS)(dataclass(eq=False, repr=False)(cls))
 
 
@@ -230,9 +228,7 @@ def as_rng(random_state: Any) -> Any:
 
 
 def with_seed(record: Any, random_state: Any) -> Any:
-    """Return a record with the random state of the estimator, if the record takes one and has none of its
-    own.
-    """
+    """Return a record with the random state of the estimator, if it takes one and has none."""
     if random_state is None or not hasattr(record, "rng") or record.rng is not None:
         return record
     return replace(record, rng=as_rng(random_state))
@@ -263,9 +259,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse
     _takes_missing = False
 
     def __spcacore_model__(self, allowed: Collection[str]) -> partial[Any]:
-        """Return what `fit` would call, for functions that take models; only parameters that are not the
-        default.
-        """
+        """Return what `fit` would call, with the parameters that are not the default."""
         default = {name: one.default for name, one in signature(type(self)).parameters.items()}
         params = self.get_params(deep=False)
         given = {name: value for name, value in params.items() if value is not default[name]}

@@ -478,9 +478,7 @@ def oblimin(
     A = A * np.sqrt(len(A) / np.square(A).sum())
 
     def criterion(given: Array) -> tuple[float, Array]:
-        """Return the criterion of the pattern for T, whose columns are brought to unit length, and its
-        gradient.
-        """
+        """Return the criterion for T, whose columns are brought to unit length, and its gradient."""
         length = np.sqrt(np.square(given.reshape(-1, L.shape[1])).sum(axis=0))
         T = given.reshape(-1, L.shape[1]) / length
         inverse = np.linalg.inv(T)
@@ -501,9 +499,7 @@ def oblimin(
 
 
 def _checked(loadings: ArrayLike, normalize: bool) -> tuple[Array, Array, Callable[..., ObliqueRotation]]:
-    """Return the loadings with entries near 1, the lengths of their rows, or ones, and a function that makes
-    the result.
-    """
+    """Return loadings with entries near 1, the lengths of their rows, or ones, and what makes the result."""
     check_bool(normalize, "normalize")
     given = real_array(loadings, "loadings", ndim=2)
     L = given.astype(np.float64)
