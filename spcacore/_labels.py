@@ -28,7 +28,7 @@ def columns_of(X: Any) -> Names:
     if hasattr(X, "indexes"):
         index = _coordinates(X, 1)
         return None if index is None else tuple(map(str, index))
-    columns = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the data
+    columns = getattr(X, "column_names", None)  # pyarrow has names here; its `columns` are the data
     if columns is None:
         columns = getattr(X, "columns", None)
     return None if columns is None or callable(columns) else tuple(str(name) for name in columns)
@@ -62,7 +62,7 @@ def matched(value: Any, labels: Any, name: str, of: str = "the variables of X") 
     if order is None:
         return value
     if value.ndim == 1 and not hasattr(value, "iloc"):
-        value = value.to_numpy()  # as an xarray of strings as pandas keeps them cannot be indexed
+        value = value.to_numpy()  # a DataArray of pandas' strings cannot be indexed
     return getattr(value, "iloc", value)[order]
 
 

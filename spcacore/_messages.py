@@ -121,7 +121,7 @@ def with_advice(function: Callable[..., Any]) -> Any:
             message = advice(function, given, options)
             if not message:
                 raise
-            said = str(error).partition(". Did you mean")[0]  # as Python 3.13 guesses
+            said = str(error).partition(". Did you mean")[0]  # Python 3.13 adds a guess
             raise TypeError(f"{said}{message}") from None
 
     # Doctest looks for it in this module
@@ -152,7 +152,8 @@ def _advice(function: Callable[..., Any], given: Collection[Any], options: Mappi
     known = unknown == "choice" or IN_RECORDS.get(unknown or "", "").startswith("choice=")
     if known and (why := other_words("no_choice").get(function.__name__)):
         return f": it {why}; to exclude variables, leave them out of X"
-    if unknown in _PROGRESS and hasattr(next(iter(given), None), "set_callbacks"):  # of scikit-learn 1.9
+    # Estimators have callbacks since scikit-learn 1.9
+    if unknown in _PROGRESS and hasattr(next(iter(given), None), "set_callbacks"):
         return "; call its set_callbacks(ProgressBar()), with ProgressBar of sklearn.callback"
     if unknown is not None:
         return elsewhere(unknown, parameters)
@@ -180,12 +181,12 @@ def refuse_no_array(x: Any, name: str) -> None:
     if other and kind in other_words("types"):
         variable = name if name.isidentifier() else "it"
         raise TypeError(f"{name} is of type {kind}; pass {other_words('types')[kind].format(x=variable)}")
-    if other and hasattr(x, name) and not hasattr(x, "shape"):  # as a result has loadings
+    if other and hasattr(x, name) and not hasattr(x, "shape"):  # a result has loadings, for one
         raise TypeError(f"{name} is of type {kind}, and numbers are needed: pass its attribute {name}")
     for convert in ("to_pandas", "toPandas", "df"):
         if other and callable(getattr(x, convert, None)):
             raise TypeError(f"{name} is of type {kind}; pass {name}.{convert}()")
-    if isinstance(x, Mapping) and not hasattr(x, "tocsr"):  # a sparse matrix may be one
+    if isinstance(x, Mapping) and not hasattr(x, "tocsr"):  # a sparse matrix may be a mapping
         raise TypeError(f"{name} is a {kind}; pass a dataframe, or an array with its values as columns")
     if isinstance(x, Set):
         raise TypeError(f"{name} is a {kind}, which has no order; pass an array of numbers")

@@ -84,7 +84,7 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-Part = Table | str  # of a report: a table, or a note below it
+Part = Table | str  # a part of a report: a table, or a note below it
 
 _TITLES = {"explained_variance_ratio": "% of the variance", "p_value": "p-value", "frequency": "frequency %"}
 _SHARES = ("explained_variance_ratio", "frequency")

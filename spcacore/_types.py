@@ -51,7 +51,7 @@ DType: TypeAlias = np.dtype[Any]  # the type of stored numbers, or of products
 
 MatrixLike: TypeAlias = ArrayLike | SparseMatrix | Blocks
 OperatorLike: TypeAlias = MatrixLike | LinearOperator | Callable[[AnyArray], AnyArray]
-Switch: TypeAlias = bool | ArrayLike  # for all variables, or a value for each
+Switch: TypeAlias = bool | ArrayLike  # one answer for all variables, or a value for each
 Weights: TypeAlias = ArrayLike | None
 Variables: TypeAlias = ArrayLike | None
 Names: TypeAlias = tuple[str, ...] | None  # names of variables or samples, if there are any

@@ -119,7 +119,7 @@ def real_array(
         a = np.asarray(x)
     except ValueError as error:
         raise ValueError(f"{name} is not a rectangular array of numbers: {_uneven(x) or error}") from None
-    except (TypeError, RuntimeError) as error:  # as a tensor with a gradient says
+    except (TypeError, RuntimeError) as error:  # a tensor with a gradient raises RuntimeError
         why = str(error).split(". This")[0]
         raise TypeError(f"{name} cannot become an array of numbers: {why}") from None
     if a.dtype == object:

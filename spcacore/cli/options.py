@@ -199,11 +199,12 @@ def grid(text: str) -> list[Any]:
     return values
 
 
-_READ: dict[str, Any] = {  # what reads the values that stand for so much in the table
+_READ: dict[str, Any] = {  # what reads the values with these names in the table
     "FILE": click.Path(readable=False, allow_dash=True), "NAMES": _names, "MARK": _mark, "GRID": grid,
     "NAME": str, "I": int,
 }  # fmt: skip
-_REQUIRES = re.compile(r"requires --([\w-]+)(?: ([^;]+))?;")  # what else is needed, by the help
+# The option that must be there too, from the help
+_REQUIRES = re.compile(r"requires --([\w-]+)(?: ([^;]+))?;")
 
 # ---- flags ------------------------------------------------------------------------------------------
 
@@ -272,7 +273,7 @@ class _Command(click.Command):
                 if methods or one in takers:
                     takers.setdefault(one, {})[method] = option.type
         takers |= {one: {"": by.type} for one, by in self.of_function.items()}
-        if function is stability:  # which draws rows
+        if function is stability:  # it draws rows
             del takers["covariance"]
         self.of_models = {one for one, by in takers.items() if by} - self.of_function.keys()
         rows = [*_ROWS]

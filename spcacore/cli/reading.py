@@ -86,7 +86,8 @@ def _read_text(source: Source, args: Arguments) -> Table:
     if not top:
         raise UserError(f"{source} is empty")
     titles, second = top[0], top[-1]
-    one_more = len(second) == len(titles) + 1 and (args.row_names or number(second[0]) is None)  # as R writes
+    # R writes no title above the names of the rows
+    one_more = len(second) == len(titles) + 1 and (args.row_names or number(second[0]) is None)
     header = args.header
     if header is None:
         header = one_more or not titles[0].strip() or not _numbers(titles[1:] or titles, args)[1]

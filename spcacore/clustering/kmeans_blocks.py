@@ -145,7 +145,7 @@ class BlockColumns(Samples):
         """Return the partition after points have moved from one cluster to another."""
         keys = partition.keys.copy()
         for i, (own, to) in moves.items():
-            keys[own : own + 1] -= _row_keys(i, 1)  # as arrays, which wrap around
+            keys[own : own + 1] -= _row_keys(i, 1)  # arrays wrap around
             keys[to : to + 1] += _row_keys(i, 1)
         return partition._replace(moves=partition.moves | moves, keys=keys)
 

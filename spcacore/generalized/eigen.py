@@ -281,7 +281,7 @@ def search(pencil: Pencil, k: int, options: Options, progress: ProgressHook | No
     # Which searches are affordable
     objective = ratio_of(pencil, options.supports.within(k))
     steps, whole = Steps(sys.maxsize, progress or never), options.supports.plain and k == len(pencil.active)
-    costly = 4 / 3 * k**3 * len(pencil.active) > PENCIL_GREEDY_WORK  # for forward search
+    costly = 4 / 3 * k**3 * len(pencil.active) > PENCIL_GREEDY_WORK  # forward search would be
     strategy = "rough" if costly and options.strategy == "auto" else options.strategy
     work = 0.0 if strategy == "rough" else 2 * (4 / 3 * k**3 * len(pencil.active) + 6 * k**4)
 

@@ -215,7 +215,7 @@ def _register(threadpoolctl: Any) -> None:
                 self.dynlib = None
 
         def set_additional_attributes(self) -> None:
-            self.architecture = _core.clone()  # as of OpenBLAS
+            self.architecture = _core.clone()  # OpenBLAS has this attribute
 
         def get_num_threads(self) -> int:
             return _core.threads()
@@ -282,7 +282,7 @@ class Report:
         if self.stop.is_set():
             raise Stopped
         if message is not None and self.on_message is not None and self.on_message(message) is True:
-            self.stop.set()  # from the next report on
+            self.stop.set()  # the next report raises Stopped
 
 
 def check_jobs(n_jobs: Any) -> int:
@@ -371,7 +371,7 @@ def one_ahead(task: Callable[[Item], Result], items: Sequence[Item]) -> Generato
                 future: Future[Result] = Future()
                 call = partial(copy_context().run, task, items[i + 1])
                 thread = threading.Thread(target=settle, args=(future, call))
-                with suppress(RuntimeError):  # where no thread can be started, the caller computes it
+                with suppress(RuntimeError):  # if no thread can be started, the caller computes it
                     thread.start()
                     following = future
             yield result

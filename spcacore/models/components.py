@@ -408,7 +408,7 @@ def components_result(
     elif request.certify:
         bounds = np.array([f.upper_bound for f in found])
         gap = 1 - np.array([f.objective for f in found]) / bounds
-        hidden = variances <= bounds * (1 + 64 * eps_of(problem.operator.dtype))  # by rounding
+        hidden = variances <= bounds * (1 + 64 * eps_of(problem.operator.dtype))  # an excess that is rounding
         upper_bound = np.asarray(problem.in_units(np.maximum(bounds, variances, out=bounds, where=hidden)))
     # How much was searched
     tallies = np.array([f.tally for f in found], np.intp).reshape(-1, 3).T.copy()

@@ -189,9 +189,10 @@ def searched(
         if not (found or kept):
             return [], False
         (most, best), (least, given) = (found or kept)[0], (kept or found)[0]
-        best = best if most > least * (1 + RISE) else given  # which may be what loadings in turn are
+        # A tie keeps the given loadings, found in turn perhaps
+        best = best if most > least * (1 + RISE) else given
         if not all(len(index) for index, _ in best):
-            break  # of the supports that are allowed, too few have variance beside others
+            break  # too few of the allowed supports have variance beside the others
         # Which other variables would enter
         start = _outside(among, best, problem.operator.dtype)
         if stop or len(among) == problem.p:

@@ -121,7 +121,7 @@ def best_disjoint(
     # Components in turn among the variables left, then all supports if these are few
     units, proved = search.in_turn(sizes, [None] * r, range(r)), False
     value, best = search.whole.value(units), search.sets(units)
-    if search.small and not steps.over:  # what is proved needs no search
+    if search.small and not steps.over:  # a proof spares the search below
         splits = [tuple(sorted(sizes, reverse=True))]
         if total:
             splits = splits_of(sum(sizes), r, int(supports.size[supports.allowed].sum()))

@@ -192,7 +192,7 @@ class KernelMatrix:
     n: int
     dtype: DType
     weight: Array | None
-    mean: Array = field(init=False)  # of columns
+    mean: Array = field(init=False)  # the means of the columns
     center: float = 0.0  # the mean of `mean`
     exponent: int = 0
     largest: float = 1.0
@@ -325,7 +325,7 @@ def preimages(
     rows = kernel.rows(scores)
     # K, and its 1-norm for the condition number
     K = np.empty((n, n), scores.dtype)
-    sums = np.zeros(n)  # of the magnitudes of each column
+    sums = np.zeros(n)  # of magnitudes, for each column
     for i, j in tiles(n):
         kernel.tile(rows, i, rows, j, K[i, j])
         if name == "rbf":

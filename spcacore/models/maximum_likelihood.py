@@ -99,7 +99,7 @@ def log_density(W: Array, axes: Array, variances: Array, noise: float, log_scale
             values, U = linalg.eigh(W[observed] @ W[observed].T)
         t = y @ U
         determinant = np.log(values).sum()
-        with beyond_range():  # for rows far from the mean
+        with beyond_range():  # rows may be far from the mean
             square = ((t / np.sqrt(values)) ** 2).sum(axis=1)
             if U.shape[1] < y.shape[1]:
                 determinant += (y.shape[1] - U.shape[1]) * math.log(noise)
@@ -156,7 +156,8 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
     for _ in range(max_iter):
         likelihood, T, s2 = _em_step(Y, seen, masks, which, T, noise, r)
         trace.append(likelihood)
-        fell = len(trace) > 1 and trace[-1] < trace[-2] and noise < 1e-8 * floor  # by rounding
+        # The likelihood falls only by rounding
+        fell = len(trace) > 1 and trace[-1] < trace[-2] and noise < 1e-8 * floor
         if fell or not s2 > 1e-13 * floor:
             raise ValueError(
                 f"too few entries are observed for {counted(r, 'component')}: "
@@ -248,7 +249,7 @@ def leading_and_rest(problem: Problem, r: int, total: float) -> tuple[Array, Arr
         values, U, total = _refined(op, U)
     rest, exact = total - float(values.sum()), 10 * (EPS if dense else eps_of(op.dtype)) * order
     if dense and order <= PPCA_ORDER and min(values[-1], rest) < 1e6 * EPS * values[0]:
-        F = op.columns(np.arange(p)).astype(np.float64)  # a row for each variable
+        F = op.columns(np.arange(p)).astype(np.float64)  # one row for each variable
         U, s, _ = interruptible(
             lambda: linalg.svd(F, full_matrices=False, overwrite_a=True, check_finite=False)
         )

@@ -372,7 +372,7 @@ def grid_laplacian(shape: int | Sequence[int], mask: ArrayLike | None = None) ->
             raise ValueError(f"mask has shape {inside.shape} for a grid of shape {sizes}")
         if not inside.any():
             raise ValueError("mask leaves no points")
-    steps = [eye_array(n, k=1) + eye_array(n, k=-1) for n in sizes]  # to the neighbors along each axis
+    steps = [eye_array(n, k=1) + eye_array(n, k=-1) for n in sizes]  # ones for neighbors along each axis
     index = np.flatnonzero(inside)
     near = reduce(lambda before, along: kronsum(along, before), steps).tocsr()[index][:, index]
     return (diags_array(near.sum(axis=0)) - near).tocsr()
@@ -454,7 +454,7 @@ def within_signs(r: Array, precision: Array, signs: AnyArray) -> tuple[Array, Ar
     t = side * r / np.sqrt(precision)
     h = np.where(signed, math.sqrt(2 / math.pi) / erfcx(-t / math.sqrt(2)), 0.0)
     inside = np.where(signed, log_ndtr(t), 0.0)
-    far = signed & (t < -70)  # where h is so near to -t that their sum has few digits
+    far = signed & (t < -70)  # h is so near to -t that their sum has few digits
     s = 1 / np.where(far, t, -1.0)
     means = np.where(far, -s * (1 - 2 * s**2 + 10 * s**4), t + h)
     variances = np.where(far, s**2 * (1 - 6 * s**2 + 50 * s**4), 1 - h * (h + t))

@@ -24,7 +24,7 @@ from ..supports.admissible import Supports
 
 CONSTRAINTS = ("orthogonal", "uncorrelated")
 _TOGETHER = {"tpower": ("max_iter",), "branch_and_bound": ("tol", "time_limit", "node_limit")}
-_PROOF_SECONDS = 2.0  # of a tree from a component; real data of 2000 variables mostly take less
+_PROOF_SECONDS = 2.0  # time of a tree from a component; 2000 variables of real data mostly take less
 _OF_ANY = ("renormalize", "screening", "rng")  # options that every method takes
 
 
@@ -38,9 +38,9 @@ class Request:
 
     method: Method
     removal: str  # the name of the deflation
-    constraint: str | None  # in place of a deflation
+    constraint: str | None  # it takes the place of a deflation
     support: str
-    attempts: int  # to refine
+    attempts: int  # how often components are refined
     certify: bool | str
     proof_seconds: float
     choice: dict[str, Any] | Supports  # the caller's, until X is known
@@ -51,8 +51,8 @@ class Request:
     screening: str
     seed: int = 0
     sparsity: tuple[Any, ...] = ()
-    total: int | None = None  # nonzeros of all components
-    total_share: float | None = None  # of the variance that all explain
+    total: int | None = None  # nonzeros of all components together
+    total_share: float | None = None  # share of the variance that all components must explain
 
     @classmethod
     def checked(

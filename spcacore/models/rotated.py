@@ -153,7 +153,7 @@ def prs(
     if a.shape[0] < a.shape[1]:
         raise ValueError(f"M must have at least as many rows as columns, not shape {a.shape}")
     shrink = _Shrinkage(rotation, threshold, number(l1_bound, "l1_bound", TINY))
-    with below_range():  # by a power of two, since LAPACK would round
+    with below_range():  # a power of two, as LAPACK would round
         M = np.ldexp(a.astype(np.float64), -int(np.frexp(np.abs(a).max())[1]))
     return shrink(M).astype(a.dtype)
 

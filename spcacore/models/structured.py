@@ -443,7 +443,7 @@ def _fit(
     given, method, deflation = options["prior"], options["method"], options["deflation"]
     if given is not None and not isinstance(given, Prior):
         raise TypeError(f"prior must be Prior(covariance=...) or Prior(precision=...), not {given!r:.60}")
-    if "seed" not in options:  # in place of a source of random numbers
+    if "seed" not in options:  # a number, which can be kept, for the source of random numbers
         options["seed"] = as_seed(None if given is None else given.rng)
     names = ("center", "scale", "sample_weight")
     treatment = dict(zip(names, in_order(X, *(options[name] for name in names)), strict=True))

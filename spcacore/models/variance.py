@@ -29,7 +29,8 @@ from ..solvers.refitting import leading_vector
 from ..solvers.solution import Solution
 
 VARIANCE_DEFINITIONS: tuple[str, ...] = get_args(Definition)
-DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}  # that goes with each objective
+# The definition that goes with each objective
+DEFINITIONS = {"variance": "cumulative", "least_squares": "regression"}
 
 
 def explained_variance(
@@ -321,7 +322,7 @@ def renormalize(
     for t, (index, entries) in enumerate(nonzeros_of(V)):
         if len(index):
             value, _ = leading_vector(op, index, entries.astype(op.dtype))
-            if not value.any():  # what has no covariance is best
+            if not value.any():  # variables without covariance are best
                 value = np.where(op.submatrix(index).any(axis=0), 0, entries)
                 value = value / np.linalg.norm(value)
             out[index, t] = fix_sign(value)

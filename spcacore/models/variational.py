@@ -42,8 +42,8 @@ from .residual import Residual
 
 _LOG_2PI = math.log(2 * math.pi)
 _LEAST = 1e-300  # in place of 0, so that logarithms are finite
-ROOT_STEP = 0.7  # of log a: a longer step can miss a root, or all signal of a first direction
-SHIFTED_ENTRIES = 1 << 21  # of eigenvectors; with more, a system is solved by conjugate gradients
+ROOT_STEP = 0.7  # a longer step of log a can miss a root, or all signal of a first direction
+SHIFTED_ENTRIES = 1 << 21  # entries of eigenvectors; with more, a system is solved by conjugate gradients
 
 
 @record
@@ -59,7 +59,7 @@ class Component:
     noise: float  # in the operator's units, or the caller's
     free_energy: Array
     converged: bool
-    gain: float = 0.0  # of F over noise alone, less the cost of the weights, see `Search.gain`
+    gain: float = 0.0  # F over noise alone, less the cost of the weights, see `Search.gain`
 
 
 # ---- one component ----------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ class Posterior:
     Lm: Array
     trace: float
     prior_trace: float  # Tr L S
-    logdet: float  # of S
+    logdet: float  # log det S
     a: float = 0.0
 
     def scaled(self, dimension: int) -> Posterior:

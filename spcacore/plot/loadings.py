@@ -249,7 +249,7 @@ def images(
     down = -(-r // across)
     across = -(-r // down)
     shares = variance_shares(result, chosen)
-    gap, title = 0.08, 0.24 if r > 1 or shares is not None else 0.0  # of a width, and in inches
+    gap, title = 0.08, 0.24 if r > 1 or shares is not None else 0.0  # a share of a width, and inches
     side = min(1.6, 9 / across, 8 / (down * tall))
     high = down * (side * tall + max(title, gap * side))
     own = ax is None
@@ -296,7 +296,7 @@ def _ordered(V: Array, rows: Index, order: str) -> Index:
     return rows if order == "given" else rows[_by_component(V[rows])]
 
 
-_SIGN = 0.3  # what the sign of a loading counts in the clustering of variables, beside its magnitude
+_SIGN = 0.3  # weight of signs in the clustering of variables, beside magnitudes
 
 
 def _clustered(V: Array) -> Index:

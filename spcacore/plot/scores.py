@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-_STYLES = list(product("osD^", COLORS))  # of the classes
+_STYLES = list(product("osD^", COLORS))  # a mark and a color for each class
 
 
 def biplot(

@@ -197,7 +197,7 @@ class SearchPlan(Plan):
     deflation: Any
 
     def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
-        if isinstance(model.n_components, (float, np.floating)):  # a share
+        if isinstance(model.n_components, (float, np.floating)):  # a share of the variance
             raise TypeError(f"n_components must be an integer, not {model.n_components!r}")
         self.counting, choices = counting, None
         if counting:

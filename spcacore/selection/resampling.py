@@ -80,7 +80,7 @@ class _Resample:
     def __init__(self, candidates: Index):
         self.candidates = candidates
         self.found: list[Solution] = []
-        self.columns: AnyArray = np.zeros((0, 0))  # of F, one per row
+        self.columns: AnyArray = np.zeros((0, 0))  # columns of F, as rows
         self.inside: Any = None  # the problem between the candidates
         self.loadings: AnyArray = np.zeros((0, 0))  # rows are the candidates
         self.vectors: list[Array] = []  # y of each component, on the candidates

@@ -247,7 +247,7 @@ def select_prior(
     hook, results = check_callback(callback), dict[str, StructuredPCAResult]()
 
     for name, prior in priors.items():
-        with quiet("not even the first"):  # as the evidence says
+        with quiet("not even the first"):  # the evidence says so
             found = asked.having(prior=prior).fit(X, callback=hook)
         if found.n_components == 0 or hook.ended:
             break
