@@ -1,6 +1,4 @@
-"""Where the numbers of the command come from: a file, a pipe or the standard input; and the table that they
-make.
-"""
+"""Where the numbers of the command come from, a file or a pipe, and the table that they make."""
 
 from __future__ import annotations
 

@@ -357,11 +357,11 @@ def _better(best: Pair | None, pair: Pair) -> Pair:
 
 
 # ---- pairs by penalized matrix decomposition (Witten, Tibshirani and Hastie 2009) -----------------------
-# With the covariance within each side taken for the identity, `max u'Cv` over `||u|| <= 1, ||v|| <= 1,
-# ||u||_1 <= c_x, ||v||_1 <= c_y` for C = X'Y/(n - 1), by turns: u <- the soft threshold of Cv at the bound,
-# v <- that of C'u, from the leading singular vector and from variables of Y with large entries of C; the best
-# is kept.  C is applied as X'(Yv); further pairs are those of `C - sum d uv'`, or
-# of another deflation of C.
+# The covariance within each side is replaced by the identity. The problem is then to maximize u'Cv over
+# `||u|| <= 1`, `||v|| <= 1`, `||u||_1 <= c_x` and `||v||_1 <= c_y`, with C = X'Y/(n - 1). Two steps
+# alternate: u <- the soft threshold of Cv at the bound, and v <- that of C'u. They begin from the leading
+# singular vector and from variables of Y with large entries of C, and the best result is kept. C is applied
+# as X'(Yv). Further pairs are those of `C - sum d uv'`, or of another deflation of C.
 
 
 @record

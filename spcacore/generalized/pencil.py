@@ -399,18 +399,18 @@ class Form:
 
 
 # ---- upper bounds on x'Ax/x'Bx over x with few nonzeros, and on canonical correlations ----------------
-# For a definite B, no x with at most k nonzeros has a ratio above t exactly where no principal submatrix of
-# order k of N = tB - A has a negative eigenvalue. The tree of branch and bound (solvers/matrix_search.py)
-# searches for one, at the largest ratio t that is known; where x'Nx >= -e on the supports of a node, their
-# ratios are at most t + e/beta, beta the smallest eigenvalue of B. Where that tree does not end, others at
-# larger t may.
+# Let B be definite and N = tB - A. No x with at most k nonzeros has a ratio above t if and only if no
+# principal submatrix of order k of N has a negative eigenvalue. The tree of branch and bound
+# (solvers/matrix_search.py) searches for one, at the largest ratio t that is known. If x'Nx >= -e on the
+# supports of a node, their ratios are at most t + e/beta, where beta is the smallest eigenvalue of B. If that
+# tree does not end, others at larger t may.
 #
-# For any Y without diagonal, of magnitudes of at most rho, |x'Yx| <= rho (k - 1) x'x. So the ratio is at most
-# lambda_1 of the pencil (A - Y + rho (k - 1) I, B), with B = I the relaxation of sparse principal components.
-# Y is found for A - tB (shaped.c), and t lowered to the bound that it gives (Dinkelbach's
-# iteration).
+# If Y has no diagonal, and entries of magnitude at most rho, then |x'Yx| <= rho (k - 1) x'x. So the ratio is
+# at most lambda_1 of the pencil (A - Y + rho (k - 1) I, B). With B = I this is the relaxation of sparse
+# principal components. Y is found for A - tB (shaped.c), and t is lowered to the bound that it gives
+# (Dinkelbach's iteration).
 #
-# Canonical pairs are the pencil ([0 C; C' 0], [B_x 0; 0 B_y]) with k_x nonzeros of the one part and k_y of
+# Canonical pairs are the pencil ([0 C; C' 0], [B_x 0; 0 B_y]), with k_x nonzeros of the one part and k_y of
 # the other: a node that has all of a part leaves out the rest of it.
 
 

@@ -324,9 +324,9 @@ def root_beyond(f: Callable[[float], float], t: float, gain: float, most: float)
 
 
 # ---- the pencil (A, B) on a support: its eigenvalues, and what one variable more or less makes of them
-# A greedy search needs no more of any pencil, B = I included.  With the eigendecomposition B = U diag(mu) U'
-# and T = U diag(mu)^(-1/2) on the directions that B does not map to zero, the eigenvalues of T'AT are those
-# of the pencil.
+# A greedy search asks for nothing else of a pencil, also where B = I. With the eigendecomposition B = U
+# diag(mu) U' and T = U diag(mu)^(-1/2), in the directions that B does not map to zero, the eigenvalues of
+# T'AT are those of the pencil.
 
 _DEFINITE = 1e-3  # the least root of a pivot over the largest, of a matrix far from singular
 

@@ -240,8 +240,8 @@ class _Disjoint:
 
 
 # ---- one number of nonzeros for all loadings: how to divide it, and among which variables ---------------
-# A nonzero moves from one loading to another where all explain more after it, each solved again given the
-# others: the best of such moves, as long as there is one.
+# A nonzero moves from one loading to another if all loadings then explain more together, each solved again
+# given the others. The best of such moves is made, as long as there is one.
 
 
 def even_split(total: int, r: int) -> Sizes:

@@ -11,12 +11,13 @@ orthonormal basis of the earlier means:
     S = K^-1 - K^-1 Q (Q'K^-1 Q)^-1 Q'K^-1,   m = S Z'x/s2,
     x = Z m/e,   s2 = (|Z|^2 - m'Z'Z m/e)/(n p),   e = m'm + Tr S.
 
-All of that depends on Z through Z'Z alone, so an iteration needs one product with the covariance matrix. Two
-steps accelerate it and never lower F: w is rescaled so that E w'C^-1 w is its dimension (and x inversely),
-and m is replaced by the fixed point in the span of itself and those before it, where that raises F. What is
-left of the span begins that of the next component. Where that takes many iterations, as among noise, the span
-takes in steps by the inverse of Z'Z - t K, which serves all later components (linalg/eigen). All components
-at once, without deflation, are in `under_prior`.
+All of this depends on Z through Z'Z alone, so an iteration needs one product with the covariance matrix.
+
+Two steps accelerate the iteration and never lower F. The loading w is rescaled so that E w'C^-1 w is its
+dimension, and x inversely. And m is replaced by the fixed point in the span of all m so far, if this raises
+F. The rest of the span begins the span of the next component. If there are many iterations, as among noise,
+the span also gets steps by the inverse of Z'Z - t K, which serves all later components (linalg/eigen). All
+components at once, without deflation, are in `under_prior`.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ L = C^-1, and X turned so that X'X = s2 diag(a), the rows of W are independent g
     log p(T) = -(n p log(2 pi s2) + |T|^2/s2 + sum_i (log det K_i - log det L - m_i'K_i m_i))/2,
     X = T M S^-1,   S = M'M + diag(Tr K_i^-1),   s2 = (|T|^2 - Tr S^-1 M'T'T M)/(n p).
 
-X = T B needs T'T alone. Two steps accelerate it: the rows of W may covary, which is estimated and goes into X
-(PX-EM, Liu, Rubin and Wu 1998), and two steps are continued along their curve where that raises the density
-(SQUAREM, Varadhan and Roland 2008).
+X is kept as T B, so only T'T is needed. Two steps accelerate the iteration. The rows of W may be correlated:
+their covariance is estimated and goes into X (PX-EM, Liu, Rubin and Wu 1998). And two steps are continued
+along their curve, if that raises the density (SQUAREM, Varadhan and Roland 2008).
 """
 
 from __future__ import annotations

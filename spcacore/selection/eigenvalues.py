@@ -1,15 +1,16 @@
-"""How many components there are to find: singular values of one part of the data in directions of another.
+"""How many components there are: singular values of one part of the data in directions of another.
 
 The data are split into two independent parts with proportional expectations, X = X_1 + X_2 with
-`E X_2 = share E X`. Of counts each is thinned: X_2 is binomial of X, and for Poisson counts both parts are
-Poisson and independent. Of normal entries with variance s^2, with W standard normal,
+`E X_2 = share E X`. Counts are thinned: X_2 is binomial given X, and for Poisson counts both parts are
+Poisson and independent. For normal entries with variance s^2, and W standard normal,
 
     X_1 = (1 - share) X + sqrt(share (1 - share)) s W,   X_2 = share X - sqrt(share (1 - share)) s W.
 
-With u, v singular vectors of X_1, `u'X_2 v/share` is a cross-validated singular value. Where u and v are
-noise, `u'E X_2 v = 0`, and it is normal with a variance that is known: `share sum u_i^2 v_j^2 X_ij` of counts
-(each edge of a graph counted once), `share s^2` of normal entries. The former is too large for directions of
-few rows and columns, which counts that are large by chance have drawn: their p-values are, too.
+With u, v singular vectors of X_1, `u'X_2 v/share` is a cross-validated singular value. If u and v are noise,
+then `u'E X_2 v = 0`, and `u'X_2 v` is normal with a known variance: `share sum u_i^2 v_j^2 X_ij` for counts
+(each edge of a graph counted once), `share s^2` for normal entries. The estimate for counts is too large for
+directions of few rows and columns that are there because some counts are large by chance. Then the p-value is
+too large, too.
 """
 
 from __future__ import annotations

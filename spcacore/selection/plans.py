@@ -356,15 +356,15 @@ def _solutions(loadings: AnyArray, problem: Problem) -> list[Solution]:
 
 
 # ---- the score of left-out entries ----------------------------------------------------------------------
-# Rows are split into folds. The other rows give loadings V, their additional variances d, the mean, and the
-# noise `s2 = (total - sum d)/(p - r)` of the model `x ~ N(mean, WW' + s2 I)`, `W = V diag(max(d - s2,
-# 0))^(1/2)`. In each row y of the fold every entry is left out in its turn, and predicted by its expectation
-# given the other entries of the row. With `M = W'W + s2 I`, `e = y - W M^-1 W'y` and `h_j = w_j'M^-1 w_j`,
-# the error of that is `e_j/(1 - h_j)`: posterior means of the scores are a ridge regression of the row on W,
-# whose leave-one-out errors have this closed form. Variables without a loading are predicted by their means.
-# The score is the share of the variance of the fold that is predicted so, `1 - sum of squared errors/sum of
-# squares about the mean`. It falls where loadings fit noise, as the share explained by a projection never
-# does.
+# Rows are split into folds. The rows outside of a fold give loadings V, their additional variances d, the
+# mean, and the noise `s2 = (total - sum d)/(p - r)`. These make the model `x ~ N(mean, WW' + s2 I)` with
+# `W = V diag(max(d - s2, 0))^(1/2)`. In each row y of the fold, each entry is left out in turn, and predicted
+# by its expectation given the other entries of the row. With `M = W'W + s2 I`, `e = y - W M^-1 W'y` and
+# `h_j = w_j'M^-1 w_j`, the error is `e_j/(1 - h_j)`, because the posterior means of the scores are a ridge
+# regression of the row on W, whose leave-one-out errors have this closed form. Variables without a loading
+# are predicted by their means. The score is the share of the variance of the fold that is predicted in this
+# way, `1 - sum of squared errors/sum of squares about the mean`. It falls where loadings fit noise; the share
+# that a projection explains never does.
 
 
 @record

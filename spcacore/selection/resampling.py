@@ -50,13 +50,13 @@ from .model import Model, plain_rows
 #
 #     A_w = (F' diag(w) F - W m m')/(W - 1),   m = F'w/W.
 #
-# A resample is searched on A_w of its candidates alone. Means and variances of all variables come from one
-# blocked pass for a batch of resamples, and so do the products that tell whether a variable outside would
-# enter: with y = P_1 ... P_(t-1) x_t, P_s the projections away from the earlier loadings, the entries of the
-# deflated `A_t x_t` outside of the candidates are those of `A_w y`, which is F'u with `u = w (F y - m'y)`.
-# Where one exceeds the smallest on the support in magnitude, it becomes a candidate, and the resample is
-# searched again. None of a variable does whose bound `|(A_w y)_j|^2 <= (A_w)_jj y'A_w y` does not: these are
-# not multiplied.
+# A resample is searched on A_w between its candidates alone. Means and variances of all variables come from
+# one pass in blocks for a batch of resamples. So do the products that tell whether a variable outside would
+# enter. With y = P_1 ... P_(t-1) x_t, where P_s is the projection away from the s-th loading, the entries of
+# the deflated `A_t x_t` outside of the candidates are those of `A_w y`, which is F'u with
+# `u = w (F y - m'y)`. A variable whose entry exceeds the smallest on the support in magnitude becomes a
+# candidate, and the resample is searched again. By `|(A_w y)_j|^2 <= (A_w)_jj y'A_w y` most variables cannot
+# exceed it: their entries are not computed.
 
 
 @record

@@ -19,15 +19,15 @@ from ..operators.transform import products_of_scores
 from .base import PARAGRAPHS, Batches, Invertible, estimator
 
 # ---- the likelihood of rows, given the span of the components -------------------------------------------
-# What `score` of components is, and a grid search maximizes. The variance of new rows that components explain
-# grows with every variable that they may use; their likelihood does not. Let U be an orthonormal basis of the
-# span of the loadings, turned to where the scores of the training rows are uncorrelated with variances
-# l_1 >= ... >= l_q. Among the normal distributions of covariance W W' + s2 I with W in this span, the
-# likelihood of the training rows is largest for
+# This is the `score` of components, which a grid search maximizes. The variance of new rows that components
+# explain grows with every variable that they may use; their likelihood does not. Let U be an orthonormal
+# basis of the span of the loadings, turned so that the scores of the training rows are uncorrelated, with
+# variances l_1 >= ... >= l_q. Among the normal distributions of covariance W W' + s2 I with W in this span,
+# the likelihood of the training rows is largest for
 #
 #     W = U diag(l_j - s2)^(1/2),   s2 = (total variance - sum l_j)/(p - q),
 #
-# which is probabilistic PCA (Tipping and Bishop 1999) with the span given instead of estimated; directions
+# which is probabilistic PCA (Tipping and Bishop 1999) with the span given instead of estimated. Directions
 # with l_j below s2 are left to the noise.
 
 

@@ -1,6 +1,4 @@
-"""The steps of iterations, for users who write their own: truncation, soft thresholds, and deflation in
-place.
-"""
+"""Steps of iterations, for users who write their own: truncation, soft thresholds, deflation in place."""
 
 from __future__ import annotations
 
