@@ -87,7 +87,7 @@ class Scatter:
         `between` has the scatter between the class means for each variable.
         """
         p, sides = self.p, (means, factor, self.unit)
-        # As rows
+        # With many variables, the scatter stays a product of rows
         if self.here and p > SUBMATRIX_ORDER:
             Z = _centered(self.here.source, labels, weight, *sides, self.dtype)
             spread = _within_spread(Z.diagonal(), between)
@@ -97,7 +97,7 @@ class Scatter:
                 return Z.form(1 - amount, np.full(p, amount) if amount > 0 else None).in_units(spread)
 
             return Within(p, lambda: Z.gram(p <= Z.rows.shape[0]), Z.fourth, kept)
-        # Formed
+        # Else it is formed
         each = self._each(labels, weight)
         R = self.blocks.reduced(sum_parts, _scatter, *sides, each=each, entries=p * p)
         spread = _within_spread(R.diagonal(), between)

@@ -61,7 +61,7 @@ def prepare(
     stands for the default. Each request has as `sparsity` r numbers, one for each component. If
     `n_components` is a share, r is the largest number of components that X may have.
     """
-    # Options alone: whatever X is
+    # What can be checked without X
     request = Request.checked(n_components, sparsities, **options)
     wanted = request.method.sparsity
     if request.total is not None:
@@ -90,7 +90,7 @@ def prepare(
     if request.total is None:
         several = [check_sparsities(request.solver, given, r, problem) for given in wished]
     several = check_sizes(request, problem, r, several)
-    # What needs both
+    # The solver, which needs X and the options
     solver = make_solver(problem, request)
     state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint)
     check_working_set(solver, request.screening, state, several[0][0])
@@ -163,7 +163,7 @@ def search(
             if len(found) < r:
                 lacking = f"{r - len(found)} of the {counted(r, 'component')} vanished under the penalty"
         else:
-            # In turn
+            # One after another
             state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint_in_turn(r))
             solvers = [solver.near(x, 1 if quick else None) for x in near[:r]]
             solvers += [solver] * (r - len(solvers))
@@ -173,7 +173,7 @@ def search(
     finally:
         if problem.filled is not None:
             problem.filled.restore()
-    # What is missing, and refinement
+    # Warn of what is missing, and refine
     if lacking is not None:
         warn(lacking)
     warn_not_converged([x.converged for x in found], limit)
@@ -208,7 +208,7 @@ def _in_turn(
                 new = find(state, asked)
             if new is not None and not new.objective > problem.noise(new.index, first_order):
                 new = None
-        # Nothing left
+        # If nothing is left, say why
         if new is None:
             what = "no variance" if state.constraint is None and not solver.orthogonal else "nothing feasible"
             if solver.sparsity == "penalty" and what == "no variance":
@@ -290,8 +290,8 @@ def refine_all(
         )  # fmt: skip
     if not (converged or hook.ended):
         warn(NOT_CONVERGED.format(REFINEMENT_ROUNDS))
-    # Certificates; variances of uncorrelated components add up, others are additional variances
-    uncorrelated = request.constraint == "uncorrelated"  # variances add up
+    # Certificates: for variances that add up, or for additional variances
+    uncorrelated = request.constraint == "uncorrelated"
     removal = DEFLATIONS["projection" if uncorrelated else "generalized"]
     state = DeflatedOperator.from_problem(problem, removal, request.constraint if uncorrelated else None)
     out = []

@@ -112,7 +112,7 @@ def best_disjoint(
     place of all other starts. With few variables all supports are tried. Returns the supports, the objective
     of a single one, their value, and whether they are proved the best.
     """
-    # From the supports that the caller has
+    # Go on from given supports
     search = _Disjoint(A, supports, sizes, steps, total)
     r = len(sizes)
     if begin is not None:

@@ -150,7 +150,7 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
     noise = max((float(np.sum(Y**2)) / n - values.sum()) / p, 1e-3 * floor)
     # T = (W, mu), or W alone
     T = np.column_stack([U * np.sqrt(np.maximum(values, noise)), *np.zeros((int(center), p))])
-    # EM
+    # EM, until the likelihood no longer rises
     trace: list[float] = []
     converged = False
     for _ in range(max_iter):
@@ -244,7 +244,7 @@ def leading_and_rest(problem: Problem, r: int, total: float) -> tuple[Array, Arr
     else:
         values, Z = _eigenvectors(op.outer(), r)
         U = unit_columns(op.backward_block(Z.astype(op.dtype)).astype(np.float64))
-    # More digits
+    # float32: the eigenpairs again, with products in float64
     if dense and op.single:
         values, U, total = _refined(op, U)
     rest, exact = total - float(values.sum()), 10 * (EPS if dense else eps_of(op.dtype)) * order

@@ -264,7 +264,7 @@ def sparse_net(
     choice = choice.among(choice.included | choice.fitting(choice.included, limit))
     while True:
         b, near, beyond = _core.unit_net(choice.rule(Step.TRUNCATION, limit), K, c, b, near)
-        # Who would enter next
+        # Which units would enter next
         inside = (choice.norms(b) > 0) | choice.included
         more = np.flatnonzero((choice.norms(beyond) > 0) & ~inside)
         if not choice.counts_variables or len(more) == 0:

@@ -159,7 +159,7 @@ class Request:
                     f"{asked} cannot be combined with method 'least_squares': it may leave negative "
                     "variances, and the share that a score explains is not defined then"
                 )
-        # Values as the method leaves them
+        # Values that are not re-fitted
         if not method.renormalize and (
             self.constraint is not None or (removal.quotient and not self.solver.maximizes_quotient)
         ):

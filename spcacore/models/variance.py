@@ -158,7 +158,7 @@ def operator_variances(
     if op.by_passes and len(used) <= largest_submatrix(op):  # one pass over blocks
         A = op.submatrix(used).astype(np.float64)
         return np.asarray(((A @ V) * V).sum(axis=0))
-    # one column at a time, since F v may have many entries
+    # One column at a time, since F v may have many entries
     return np.array([_variance(op, *x) if len(x[0]) else 0.0 for x in nonzeros_of(Q)])
 
 

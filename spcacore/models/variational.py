@@ -269,7 +269,7 @@ class ExpectationMaximization:
             Z, f, l = within(a)
             f, l, w = max(f, _LEAST), max(l, _LEAST), float(Z[:, -1] @ Z[:, -1])
             trace = math.exp(share + slope * (t - last)) * self.prior.trace(a)
-            # a quadratic equation for e: e^2 (|Z|^2 - f/w) + e f Tr S/w = n p f Tr S/l
+            # A quadratic equation for e: e^2 (|Z|^2 - f/w) + e f Tr S/w = n p f Tr S/l
             square, linear = max(self.square - f / w, 0), f * trace / w
             constant = self.entries * f * trace / l
             e = 2 * constant / max(linear + math.sqrt(linear**2 + 4 * square * constant), _LEAST)

@@ -140,7 +140,7 @@ def scree(
             at, 100 * np.cumsum(values), style, color=line, markersize=4.5, label=f"{label}, cumulative",
             zorder=2 - i / 10,
         )  # fmt: skip
-    # Axes
+    # Ticks, labels and a legend
     ax.set_xticks(np.arange(1, r + 1, max(1, -(-r // 15))))
     ax.set_xlim(0.4, r + 0.6)
     top = 100 * max(values.sum() for values, *_ in series)
@@ -218,7 +218,7 @@ def comparison(
         hatch = _HATCHES[i // len(COLORS) % len(_HATCHES)]
         name = shortened(label).lstrip("_") or "_"
         ax.bar(left, unit * values[i], 0.9 * width, color=color, hatch=hatch, zorder=2, label=name)
-    # Axes
+    # Ticks, labels and a legend
     step = max(1, -(-groups // 15))
     ticks = [str(t + 1) if t < r else "alone" for t in range(groups)]
     ax.set_xticks(np.arange(1, groups + 1, step), ticks[::step])

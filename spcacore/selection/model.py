@@ -409,7 +409,7 @@ def grid_of(model: Model, grid: Any, X: Any) -> Grid:
     Values go from the sparsest to the densest. `grid` may be None, a sequence, a sequence of sequences, or a
     mapping that names the parameter.
     """
-    # Of which parameter
+    # The parameter that the values belong to
     parameter, name = None, "grid"
     if isinstance(grid, Mapping):
         if len(grid) != 1:

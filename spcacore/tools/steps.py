@@ -312,7 +312,7 @@ def deflate(
         q = orthogonal_part(direction, _basis(earlier, p, names))
         index = np.flatnonzero(q) if q is not None else index[:0]
         value = direction[index] if q is None else q[index]
-    # In place
+    # The matrix without this direction
     _check(plain, update, covariance, index if overwrite and update != "schur" else None)
     out = output_array(A, plain, "A", overwrite)
     if len(index) == 0:
