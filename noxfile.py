@@ -278,7 +278,7 @@ def wheel(session):
     test = "pytest", "pytest-xdist", "hypothesis", "threadpoolctl"
     old = {"3.11": ("1.26.0", "1.13.0"), "3.12": ("1.26.0", "1.13.0"), "3.13": ("2.1.0", "1.14.1")}
     missing = [version for version in old if not shutil.which(f"python{version}")]
-    session.chdir(work / "sdist")  # without spcacore and src_c: the tests see what is installed
+    session.chdir(work / "sdist")  # without spcacore: the tests see what is installed
 
     def fresh(name, version, *packages):
         session.run(f"python{version}", "-m", "venv", work / name, external=True)
