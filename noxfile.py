@@ -541,7 +541,7 @@ def mutants_python(session):
     site = session.run(
         "python", "-P", "-c", "import spcacore; print(spcacore.__path__[0])", silent=True
     ).strip()
-    for name in ("tests", "docs", "benchmarks"):
+    for name in ("tests", "docs", "benchmarks", "src_c"):
         shutil.copytree(ROOT / name, tree / name)
     shutil.copytree(site, tree / "spcacore")
     for name in ("pyproject.toml", "README.md", "CHANGELOG.md"):

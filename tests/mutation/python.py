@@ -343,17 +343,22 @@ def digest(*paths):
     return hashlib.sha256(b"".join(p.read_bytes() for p in paths)).hexdigest()[:12]
 
 
+def name_of(file):
+    """Of what is measured of a file of tests: two folders may have files of one name."""
+    return f"{file.parent.name}.{file.stem}"
+
+
 def measured(data, jobs, names):
     """For each test its seconds; for each file and line the tests that run it."""
     data.mkdir(parents=True, exist_ok=True)
     package = digest(*sorted(PACKAGE.rglob("*.py")))
     files = [f for f in sorted(TESTS.glob("*/test_*.py")) if f.stem in (names or {f.stem} - LEFT_OUT)]
-    wanted = {f: data / f"{f.stem}-{digest(f)}-{package}" for f in files}
+    wanted = {f: data / f"{name_of(f)}-{digest(f)}-{package}" for f in files}
 
     def one(file):
         out = wanted[file]
         if not Path(f"{out}.json").exists():
-            for old in data.glob(f"{file.stem}-*"):
+            for old in data.glob(f"{name_of(file)}-*"):
                 old.unlink()
             command = [sys.executable, __file__, "--measure", str(file.relative_to(ROOT)), str(out)]
             subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
