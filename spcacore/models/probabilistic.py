@@ -101,6 +101,7 @@ class PPCAResult(LoadingsResult):
     names : tuple of str or None
         Names of the variables, if the input had any.
     method : {"eigendecomposition", "em"}
+    kind : {"data", "covariance"}
     scores : ndarray of shape (n, r) or None
         Scores of the fitted data, as `transform` gives them. None for a covariance, and for rows in blocks.
 
@@ -126,6 +127,7 @@ class PPCAResult(LoadingsResult):
     method: str
     scores: AnyArray | None = None
     given: tuple[str, ...] = ()
+    kind: str = "data"
 
     @property
     def directions(self) -> AnyArray:
@@ -543,6 +545,7 @@ def _result(problem: Problem, X: Any, fit: Fit, method: str, center: bool) -> PP
         names=problem.names,
         method=method,
         given=problem.given,
+        kind="data" if problem.n_samples is not None else "covariance",
     )
     if problem.n_samples is None or is_row_blocks(X):
         return result

@@ -214,11 +214,14 @@ def test_options_are_those_of_the_results():
         spcacore.sca(A, 2, l1_bound=4, kind="covariance"),
         spcacore.spca(A, 2, cardinality=4, kind="covariance"),
         spcacore.tpower(A, 4, kind="covariance"),
+        spcacore.ppca(A, 2, kind="covariance"),
     ]
     c = compare(of_covariance, A)
     assert c.kind == "covariance"
     assert c.total_variance == pytest.approx(13)
-    assert c.labels == ("tpower 1", "sca", "spca", "tpower 2")
+    assert c.labels == ("tpower 1", "sca", "spca", "tpower 2", "eigendecomposition")
+    alone = compare(of_covariance[-1:], A)
+    assert_allclose(alone.explained_variance["cumulative"][0], np.linalg.eigvalsh(A)[:-3:-1])
 
 
 ABOUT, UNITS = np.linspace(-1, 1, 9), np.linspace(1, 3, 9)
