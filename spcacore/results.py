@@ -175,6 +175,7 @@ class SparseComponent(LoadingsResult):
         What was subtracted from each column, and what then divided it. None if not applied.
     given : tuple of str
         Which of "center" and "scale" were vectors of the caller, so that `mean` or `scale` repeats them.
+    kind : {"data", "covariance"}
 
     Examples
     --------
@@ -201,6 +202,7 @@ class SparseComponent(LoadingsResult):
     mean: AnyArray | None = None
     scale: AnyArray | None = None
     given: tuple[str, ...] = ()
+    kind: str = "data"
 
     @property
     def gap(self) -> float | None:
@@ -305,7 +307,7 @@ class GreedyComponent(SparseComponent):
         return SparseComponent(
             loading, float(self.path_value[k - 1]), int(np.count_nonzero(loading)), self.n_iter,
             self.converged, self.method, self.screening, names=self.names, mean=self.mean, scale=self.scale,
-            given=self.given,
+            given=self.given, kind=self.kind,
         )  # fmt: skip
 
     def _facts(self) -> list[str]:

@@ -176,10 +176,8 @@ def fit(args: Arguments) -> None:
     result = task.run(5)
     if args.plot and result.n_components == 0:
         raise UserError(f"cannot write {args.plot}: there is no component to draw")
-    table = result.to_frame()
-    if hasattr(result, "kind"):  # .csv also says what the fit did to its data
-        done = {"center": result.mean, "scale": result.scale, "kind": result.kind}
-        table = table.assign(**{name: value for name, value in done.items() if value is not None})
+    done = {"center": result.mean, "scale": result.scale, "kind": result.kind}  # .csv says too what the fit did
+    table = result.to_frame().assign(**{name: value for name, value in done.items() if value is not None})
     files = {"output": {".csv": table, ".npz": _arrays(result)}}
     if args.scores:
         files["scores"] = _scores(result.transform(task.matrix), task.table.samples())

@@ -398,8 +398,6 @@ def _common_option(name: str, labels: tuple[str, ...], given: list[Any], names: 
                 f"results[{label!r}] is of data scaled by degrees: pass its loadings, and X so scaled"
             )
         says = hasattr(result, "loadings") and hasattr(result, "mean")
-        if says and not hasattr(result, "kind"):  # a single component without means may be of a covariance
-            says = result.mean is not None or (name == "scale" and result.scale is not None)
         if says and not (name == "center" and getattr(result, "kind", "data") == "covariance"):
             found.append((_option_of(result, name, names), label))
     if not found:

@@ -545,7 +545,7 @@ def _result(problem: Problem, X: Any, fit: Fit, method: str, center: bool) -> PP
         names=problem.names,
         method=method,
         given=problem.given,
-        kind="data" if problem.n_samples is not None else "covariance",
+        kind=problem.kind,
     )
     if problem.n_samples is None or is_row_blocks(X):
         return result

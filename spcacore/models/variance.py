@@ -365,7 +365,7 @@ class VariancesResult(LoadingsResult):
             "explained_variance_ratio": ratio, "total_variance": problem.total_variance,
             "cardinality": np.array([np.count_nonzero(v) for v in V.T], np.intp), "mean": problem.mean,
             "scale": problem.scale, "given": problem.given, "n_samples": problem.n_samples,
-            "names": problem.names, "kind": "covariance" if problem.n_samples is None else "data",
+            "names": problem.names, "kind": problem.kind,
             "scores": None if rows is None else fitted_scores(rows, problem, V),
         }  # fmt: skip
         if hasattr(cls, "missing_entries"):

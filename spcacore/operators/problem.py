@@ -166,6 +166,11 @@ class Problem:
         return bool(self.operator.symmetric_form and self.operator.dense)
 
     @property
+    def kind(self) -> str:
+        """Whether the caller gave data or a covariance."""
+        return "covariance" if self.n_samples is None else "data"
+
+    @property
     def degrees(self) -> float:
         """The divisor of the covariance: n - 1, or the sum of the weights less one."""
         if self.row_weight is not None and self.total_weight is not None:

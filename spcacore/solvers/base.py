@@ -275,7 +275,7 @@ class Run:
             loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, self.solver.name,
             problem.screening(), names=problem.names, missing_entries=problem.missing_entries,
             n_starts=found.tally.starts, n_ends=found.tally.ends, n_best=found.tally.best,
-            mean=problem.mean, scale=problem.scale, given=problem.given,
+            mean=problem.mean, scale=problem.scale, given=problem.given, kind=problem.kind,
         )  # fmt: skip
 
     def _with_variance(self) -> Solution:

@@ -318,7 +318,7 @@ def gpower(
         nothing = np.zeros(problem.p, problem.operator.dtype)
         return SparseComponent(
             nothing, 0.0, 0, 0, True, "gpower", problem.screening(), names=problem.names, mean=problem.mean,
-            scale=problem.scale, given=problem.given,
+            scale=problem.scale, given=problem.given, kind=problem.kind,
         )  # fmt: skip
     return run.component()
 

@@ -220,6 +220,7 @@ def test_options_are_those_of_the_results():
     assert c.kind == "covariance"
     assert c.total_variance == pytest.approx(13)
     assert c.labels == ("tpower 1", "sca", "spca", "tpower 2", "eigendecomposition")
+    assert [compare([one], A).kind for one in of_covariance] == ["covariance"] * 5
     alone = compare(of_covariance[-1:], A)
     assert_allclose(alone.explained_variance["cumulative"][0], np.linalg.eigvalsh(A)[:-3:-1])
 
@@ -255,6 +256,8 @@ def test_vectors_that_were_given_are_used_again(call):
     if result.names is not None:
         c = compare([result], Columns(Y[:, ::-1], NINE[::-1]))
         assert_allclose(c.total_variance, np.sum((Z / UNITS) ** 2) / 39)
+    about_zero = call(X, center=False)
+    assert_allclose(compare([about_zero], Y).total_variance, np.sum(Y**2) / 39)
     in_units = call(X, center=True, scale=UNITS)
     assert_allclose(compare([in_units], Y).total_variance, ((Y / UNITS).var(axis=0, ddof=1)).sum())
 
