@@ -155,8 +155,9 @@ def spca(
         only products.
     max_iter : int, default 1000
     tol : float, optional
-        Stop when no entry of a unit loading changes by more than this. Default: 1e-5; for float32, and for
-        `cardinality` with a finite ridge, 1e-3, as in the authors' program.
+        Stop when no entry of a unit loading changes by more than this and, with a penalty, no largest entry
+        of a b_j by more than this share of it. Default: 1e-5; for float32, and for `cardinality` with a
+        finite ridge, 1e-3, as in the authors' program.
     {matrix}
     {each_iteration}
 
@@ -279,10 +280,12 @@ def _alternated(
     are returned. It ends if supports change for a number of iterations without any gain, because they would
     go on to do so.
     """
-    monotone = ridge == math.inf or all(w.limit == problem.p for w in nets.wanted)
+    penalized = all(w.limit == problem.p for w in nets.wanted)
+    monotone = ridge == math.inf or penalized
     trace = 0.0 if ridge == math.inf or problem.diagonal is None else problem.trace
     objective: list[float] = []
     C, best, most, unit_B = space.begin(V), None, -math.inf, np.zeros_like(V)
+    largest: Array = np.zeros(V.shape[1])
     supports: deque[bytes] = deque(maxlen=ALTERNATIONS)  # since the last gain
     for n_iter in range(1, max_iter + 1):
         # B for given V, then V for given B
@@ -298,7 +301,10 @@ def _alternated(
             )
         # Converged, or alternating without a gain
         before, unit_B = unit_B, unit_columns(B)
+        last, largest = largest, np.abs(B).max(axis=0)
         converged = bool(np.abs(unit_B - before).max() <= tol)
+        if penalized:  # lengths may move supports after directions have stopped
+            converged &= bool((np.abs(largest - last) <= tol * largest).all())
         if not monotone and not converged:
             supports.append(np.packbits(unit_B != 0).tobytes())
             if (value := _explained(B, unit_B, inner)) > most:

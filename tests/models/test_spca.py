@@ -6,6 +6,7 @@ import warnings
 import flat
 import numpy as np
 import pytest
+import scipy.optimize
 from extras import optional
 from hypothesis import given
 from hypothesis import strategies as st
@@ -180,6 +181,25 @@ def test_the_objective_never_rises(seed, ridge, share):
     assert np.isfinite(result.loadings).all()
     norms = np.linalg.norm(result.loadings, axis=0)
     assert_allclose(norms[norms > 0], 1, atol=1e-12)
+
+
+@pytest.mark.parametrize("penalty", [60.0, 69.0, 75.0])
+def test_directions_that_do_not_move_do_not_end_the_iterations(penalty):
+    """Loadings of one variable are unit vectors at once; their lengths go on to the best, by SciPy."""
+    G = np.array([[158.0, 72, -39], [72, 94, -51], [-39, -51, 43]])
+    result = spca(G, 2, penalty=penalty, ridge=1, kind="covariance")
+    assert result.converged
+    assert result.cardinality.tolist() == [1, 1]
+
+    def objective(lengths):
+        B = result.loadings * lengths
+        parts = -2 * np.linalg.svd(G @ B, compute_uv=False).sum(), np.trace(B.T @ G @ B), np.sum(B * B)
+        return np.trace(G) + sum(parts) + penalty * np.abs(B).sum()
+
+    best = scipy.optimize.minimize(
+        objective, [1, 1], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-10}
+    )
+    assert result.objective[-1] == pytest.approx(best.fun, rel=1e-8)
 
 
 def test_wide_data_by_default():
