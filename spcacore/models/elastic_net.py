@@ -156,8 +156,8 @@ def spca(
     max_iter : int, default 1000
     tol : float, optional
         Stop when no entry of a unit loading changes by more than this and, with a penalty, no largest entry
-        of a b_j by more than this share of it. Default: 1e-5; for float32, and for `cardinality` with a
-        finite ridge, 1e-3, as in the authors' program.
+        of a b_j by more than this share of it. Default: 1e-5; for `cardinality` with a finite
+        ridge 1e-3, as in the authors' program.
     {matrix}
     {each_iteration}
 
@@ -233,7 +233,7 @@ def elastic_nets(
     refine = check_bool(refine, "refine") and cardinality is not None
     if refine:
         require_entries(problem, "refine=True", ": use refine=False")
-    usual = 1e-3 if op.single or (cardinality is not None and lam < math.inf) else 1e-5
+    usual = 1e-3 if cardinality is not None and lam < math.inf else 1e-5
     max_iter, tol = iteration_limits(max_iter, tol, usual, most=LARGEST)
     hook = check_callback(callback)
     V = leading_vectors(problem, r) if start is None else _start(problem, r, start)

@@ -183,6 +183,15 @@ def test_the_objective_never_rises(seed, ridge, share):
     assert_allclose(norms[norms > 0], 1, atol=1e-12)
 
 
+@pytest.mark.parametrize("options", [{"penalty": 30.0}, {"penalty": 60.0, "ridge": 9.0}, {"cardinality": 7}])
+def test_the_same_numbers_in_single_precision(options):
+    """Steps are small where directions are close: what ends them must not be larger than they are."""
+    X = normal(2, 100, 30).astype(np.float32)
+    single, double = (spca(Z, 3, **options, refine=False) for Z in (X, X.astype(np.float64)))
+    assert double.converged
+    assert_allclose(single.loadings, double.loadings, atol=1e-4)
+
+
 @pytest.mark.parametrize("penalty", [60.0, 69.0, 75.0])
 def test_directions_that_do_not_move_do_not_end_the_iterations(penalty):
     """Loadings of one variable are unit vectors at once; their lengths go on to the best, by SciPy."""
