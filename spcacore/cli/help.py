@@ -271,7 +271,8 @@ examples:
                loadings: index, variable and loading of each that is not zero
 @transform.description
 Print scores of samples by components that were saved. Multiply the samples in FILE by loadings that
-`spcacore fit -o` has saved, and print the scores as CSV.
+`spcacore fit -o` has saved (for ppca, oppca and soppca by the weights beside them), and print the scores
+as CSV.
 Variables are matched by name, in any order; FILE may have more of them. Loadings that fit has written bring
 the means and standard deviations of the data they were fitted to. Others use the means of FILE, and with
 --scale its standard deviations.

@@ -356,8 +356,11 @@ def read_saved(path: str) -> Arguments:
             fields = dict(np.load(source.file(), allow_pickle=False))
         else:
             frame = pandas.read_csv(source.lines(), index_col=0, converters={0: str}, **_EXACT)
-            known = _BESIDE.keys() & {*frame} if "kind" in frame else ()
-            fields = {_BESIDE[name]: frame.pop(name).to_numpy() for name in known}
+            fields = {}
+            if "kind" in frame:
+                fields = {_BESIDE[name]: frame.pop(name).to_numpy() for name in _BESIDE.keys() & {*frame}}
+                if weights := [name for name in frame if name.startswith("weight_")]:
+                    fields["weights"] = np.column_stack([frame.pop(name) for name in weights])
             fields |= {"names": frame.index.to_numpy(), "loadings": frame.to_numpy()}
     if "loadings" not in fields:
         raise UserError(f"{refused} has no array 'loadings', but: {', '.join(fields) or 'nothing'}")

@@ -176,9 +176,11 @@ def fit(args: Arguments) -> None:
     result = task.run(5)
     if args.plot and result.n_components == 0:
         raise UserError(f"cannot write {args.plot}: there is no component to draw")
-    done = {"center": result.mean, "scale": result.scale, "kind": result.kind}  # .csv says too what the fit did
-    table = result.to_frame().assign(**{name: value for name, value in done.items() if value is not None})
-    files = {"output": {".csv": table, ".npz": _arrays(result)}}
+    arrays = _arrays(result)
+    beside = {"center": result.mean, "scale": result.scale, "kind": result.kind}  # .csv says it, too
+    beside |= {f"weight_{t + 1}": w for t, w in enumerate(np.transpose(arrays.get("weights", [])))}
+    table = result.to_frame().assign(**{name: value for name, value in beside.items() if value is not None})
+    files = {"output": {".csv": table, ".npz": arrays}}
     if args.scores:
         files["scores"] = _scores(result.transform(task.matrix), task.table.samples())
 

@@ -137,6 +137,23 @@ def test_loadings_say_what_the_fit_did(run, as_json, tmp_path, X, kind, fitted, 
 
 
 @pytest.mark.parametrize("kind", ["csv", "npz"])
+@pytest.mark.parametrize("method", ["ppca", "oppca", "soppca"])
+def test_scores_of_a_model_come_from_both_files(run, as_json, tmp_path, X, kind, method):
+    """Posterior means, by NumPy for `ppca`: those that the fit wrote, and not products with the loadings."""
+    file, path, scores = table(tmp_path / "m.csv", X, NAMES), tmp_path / f"v.{kind}", tmp_path / "s.npz"
+    fit = as_json("fit", file, "-n2", "--scale", "--method", method, "-o", path, "--scores", scores)["result"]
+    found = np.array(as_json("transform", file, "--loadings", path)["scores"])
+    assert_allclose(found, results(scores)["scores"], atol=1e-10)
+    if method == "ppca":
+        Z = centered(X) / X.std(axis=0, ddof=1)
+        W = spcacore.ppca(X, 2, scale=True).loadings
+        M = W.T @ W + fit["noise_variance"] * np.eye(2)
+        assert_allclose(found, np.linalg.solve(M, W.T @ Z.T).T, atol=1e-10)
+    document = as_json("compare", file, "--loadings", path)
+    assert len(document["components"]) == 2
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz"])
 def test_loadings_say_that_they_are_of_a_covariance(as_json, pitprops, tmp_path, kind):
     path, A = tmp_path / f"v.{kind}", spcacore.datasets.load_pitprops().correlation
     as_json("fit", *pitprops, "-n2", "-k4", "-o", path)
