@@ -51,6 +51,8 @@ STRUCTURED_TOL = Precision(1e-8, 1e-4)  # components under a prior end at this c
 # If all deviations are below this share of the means, float32 data are computed in float64
 SINGLE_LOSS = 4e-5
 GRAM_LEFT = Precision(1e-5, 1e-3)  # below this share of the largest variance, a variance in A lacks digits
+# Sums of more weights, times squares, may leave the number range
+MOST_SAMPLES = 1e100
 # Of a unit vector in the span of a basis, rounding leaves less than this norm: half of the digits
 IN_SPAN = 1e-7
 SPAN = 1e-10  # the same for a part of the variables of orthonormal loadings

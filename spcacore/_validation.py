@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._labels import aligned_columns, columns_of, matched, wrong_labels
-from ._limits import CHUNK, slices
+from ._limits import CHUNK, MOST_SAMPLES, slices
 from ._messages import counted, first_of, meant, refuse_no_array, warn_repeated
 from ._types import AnyArray, Array, DType, Index, Names
 
@@ -534,10 +534,10 @@ def check_sample_weight(value: Any, n: int) -> Array | None:
         total = float(weight.sum())
     if total == 0:
         raise ValueError("sample_weight has only zeros")
-    if not 1 < total < math.inf:
+    if not 1 < total <= MOST_SAMPLES:
         raise ValueError(
-            "sample_weight says how many samples each row stands for; its sum must be finite and above 1, "
-            f"not {total:g}"
+            "sample_weight says how many samples each row stands for; its sum must be above 1 and at most "
+            f"{MOST_SAMPLES:g}, not {total:g}"
         )
     return weight
 
