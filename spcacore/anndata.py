@@ -66,7 +66,8 @@ def sparse_pca(
         The layer to read. Default: X.
     mask_var : str, array-like of bool of shape (p,), or None, default "auto"
         Which variables may be used: the name of a boolean column of `adata.var`, or an array. None: all.
-        "auto": `adata.var["highly_variable"]` if it exists, else all.
+        "auto": `adata.var["highly_variable"]` if it exists, else all. Indices and arrays of a `Choice` count
+        only these variables; names do not depend on the mask.
     key_added : str, optional
         Where to write. Default: "X_spca", "SPCs" and "spca".
     copy : bool, default False
