@@ -260,7 +260,7 @@ def transform(args: Arguments) -> None:
             problem = as_problem(X, center=args.center, scale=args.scale)
             mean, scale = problem.mean, problem.scale
         V = saved.loadings if saved.weights is None else saved.weights
-        values = scores(X, V, mean, scale)
+        values = scores(X, V, mean, scale, missing=bool(saved.missing_entries))
     samples = task.table.samples()
     files = {"output": _scores(values, samples)}
     document = {"loadings": saved.path, "sample_names": samples, "scores": values}

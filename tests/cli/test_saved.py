@@ -153,6 +153,17 @@ def test_scores_of_a_model_come_from_both_files(run, as_json, tmp_path, X, kind,
     assert len(document["components"]) == 2
 
 
+def test_missing_entries_count_as_the_mean_where_the_fit_had_some(run, tmp_path, X):
+    path, hole = tmp_path / "v.npz", np.where(np.arange(X.size).reshape(X.shape) % 7, X, np.nan)
+    file, whole = saved(tmp_path / "m.npy", hole), saved(tmp_path / "w.npy", X)
+    run("fit", file, "-n2", "-k4", "-o", path)
+    assert run("transform", file, "--loadings", path, "-q", "-o", tmp_path / "s.npz") == (0, "", "")
+    expected = np.nan_to_num(hole - np.nanmean(hole, axis=0)) @ results(path)["loadings"]
+    assert_allclose(results(tmp_path / "s.npz")["scores"], expected, atol=1e-10)
+    run("fit", whole, "-n2", "-k4", "-o", path)
+    assert "NaN" in one_error_line(run("transform", file, "--loadings", path))
+
+
 @pytest.mark.parametrize("kind", ["csv", "npz"])
 def test_loadings_say_that_they_are_of_a_covariance(as_json, pitprops, tmp_path, kind):
     path, A = tmp_path / f"v.{kind}", spcacore.datasets.load_pitprops().correlation
