@@ -355,6 +355,8 @@ cdef class Operator:
         cdef spca_status status
         cdef Py_ssize_t k = self.p if index is None else index.shape[0]
         cdef Py_ssize_t m = k if rows is None else rows
+        if k > SPCA_GRAM_MOST and not self.dense:
+            return self.gram_by_blocks(np.arange(k) if index is None else np.asarray(index), m, progress)
         G = np.empty((m, k))
         cdef double[:, ::1] out = G
         cdef double[::1] work
@@ -369,6 +371,20 @@ cdef class Operator:
         if call.again(status):
             return None
         call.check(status)
+        return G
+
+    cdef gram_by_blocks(self, index, Py_ssize_t m, progress):
+        """`gram` for more variables than its kernel takes: of half as many rows and columns at a time."""
+        cdef Py_ssize_t size = SPCA_GRAM_MOST // 2, r, c, some
+        G = np.empty((m, len(index)))
+        for r in range(0, m, size):
+            rows = index[r : min(m, r + size)]
+            for c in range(0, len(index), size):
+                columns, some = index[c : c + size], 0 if c == r else len(rows)
+                block = self.gram(np.append(rows[:some], columns), progress, len(rows))
+                if block is None:
+                    return None
+                G[r : r + size, c : c + size] = block[:, some:]
         return G
 
     def rough_gram(self, Py_ssize_t[::1] index):

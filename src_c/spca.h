@@ -85,6 +85,8 @@ enum { SPCA_PART = 1 << 18, SPCA_ALONE = 1 << 22 };
 enum { SPCA_TOGETHER = SPCA_LEAST(24) };
 /* Bytes of a row of a block whose columns share one read of compressed X (compressed.c). */
 enum { SPCA_MANY = 160 };
+/* Variables of a Gram matrix of compressed data, at most, whose places are kept in 16 bits. */
+enum { SPCA_GRAM_MOST = 1 << 16 };
 /* screen.c: columns of the quantized copy are padded to a multiple of the first; how many
  * references there are; it screens for no more than p over the third. */
 enum { SPCA_QUANTIZED_BLOCK = 32, SPCA_REFERENCES = 4, SPCA_GUESS_SHARE = 8 };

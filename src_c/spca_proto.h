@@ -107,10 +107,11 @@ spca_status SPCA(dense_block)(const SPCA(operator) * A, spca_block what, spca_in
                               spca_stop stop, void *ctx, REAL *work, REAL *out);
 spca_int SPCA(dense_block_work)(const SPCA(operator) * A, spca_block what, spca_int b);
 
-/* G (m x k by rows) = A[index[:m], index] of data without deflation, in one pass: k <= 65536
- * different variables, or index NULL for all, m = k = p.  Entries of F are rounded to REAL; sums of
- * blocks of products are added in double precision (gram.c).  SPCA_NONFINITE: an entry is not
- * finite in REAL.  work (A->gram_work bytes, aligned for double). */
+/* G (m x k by rows) = A[index[:m], index] of data without deflation, in one pass: k different
+ * variables, of compressed data SPCA_GRAM_MOST at most; or index NULL for all, m = k = p.  Entries
+ * of F are rounded to REAL; sums of blocks of products are added in double precision (gram.c).
+ * SPCA_NONFINITE: an entry is not finite in REAL.  work (A->gram_work bytes, aligned for double).
+ */
 spca_status SPCA(dense_gram)(const SPCA(operator) * A, spca_int m, spca_int k,
                              const spca_int *index, spca_stop stop, void *ctx, void *work,
                              double *G);

@@ -92,6 +92,16 @@ def test_gram_matrix(kind, dtype, density):
             assert (op.gram(index, None, rows) == expected[np.ix_(index[:rows], index)]).all(), (p, n, rows)
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+@pytest.mark.parametrize("density", [0.4, 0.01])
+def test_gram_matrix_of_more_variables_than_16_bits_count(kind, density):
+    S = sp.random_array((4, 65600), density=density, format=kind, rng=np.random.default_rng(8))
+    S.data = np.ceil(9 * S.data)
+    op = _core.compressed(*S.shape, kind == "csr", S.data, S.indices, S.indptr, False, None, None, 1.0, 1.0)
+    index = np.arange(65600)[::-1].copy()
+    assert (op.gram(index, None, 50) == (S.T.tocsr()[index[:50]] @ S).toarray()[:, index]).all()
+
+
 @each_order
 @each_dtype
 def test_gram_matrix_by_one_read(order, dtype):
