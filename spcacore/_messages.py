@@ -98,7 +98,7 @@ def meant(name: str, value: Any, allowed: Collection[str]) -> str:
 
     if not isinstance(value, str):
         return ""
-    near = get_close_matches(value, allowed, 1, 0.75)
+    near = get_close_matches(value, allowed, 1, 0.75) or get_close_matches(value.lower(), allowed, 1, 0.75)
     known = other_words(f"values of {name}" if name else "functions").get(value)
     return f"; {known}" if known else f"; do you mean {near[0]!r}?" if near else ""
 
