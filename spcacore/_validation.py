@@ -21,7 +21,10 @@ _NO_NUMBERS = (complex, np.complexfloating, np.ndarray, np.datetime64, np.timede
 _KINDS = {"U": "strings", "S": "strings", "T": "strings", "M": "dates", "m": "durations", "V": "records"}
 LARGEST = sys.maxsize
 _EXACT = 2**53  # up to it every integer is a double
-TAKES_MISSING = "NaN is missing for sparse_pca ('tpower', 'pmd'), spca, sca and ppca, of dense data"
+TAKES_MISSING = (
+    "NaN is missing for sparse_pca ('tpower', 'pmd'; also in sparsity_path and select_sparsity), spca, "
+    "sca and ppca, of dense data"
+)
 
 
 # scipy.sparse takes as long to import as all of this package. Before anybody has imported it, X cannot be one

@@ -212,7 +212,7 @@ WRONG = [  # a call of a user of another package, and the words that help
     (lambda: spcacore.prcomp, "'prcomp'; do you mean sparse_pca"),
     (lambda: spcacore.SparsePCA, "estimators are in spcacore.sklearn"),
     (lambda: spcacore.sparse_pca(X, 2, 3).loading, "loadings has the components"),
-    (lambda: spcacore.greedy(np.where(X > 2, np.nan, X), 3), "NaN is missing for .*ppca"),
+    (lambda: spcacore.greedy(np.where(X > 2, np.nan, X), 3), "NaN is missing for .*select_sparsity.*ppca"),
     (lambda: spcacore.spca(X[:1], 1, 2), "single sample.*at least 2"),
     (lambda: spcacore.sca(X[:1], 1), "single sample.*at least 2"),
 ]
