@@ -206,11 +206,15 @@ def notes_of(result: Any) -> list[str]:
         notes.append(f"and {counted(r - READ_COMPONENTS, 'more component')}")
     for some, said in (
         (~np.atleast_1d(getattr(result, "converged", True)), "not converged"),
-        (_reached_once(result), "one run of several reached the best, so that more starts may find better"),
+        (
+            _reached_once(result),
+            "one run of several reached the best, so more starts (n_starts) may find better",
+        ),
     ):
-        which = ", ".join(str(t + 1) for t in np.flatnonzero(some)[:READ_COMPONENTS])
+        which = [str(t + 1) for t in np.flatnonzero(some)[:READ_COMPONENTS]]
         if which:
-            notes.append(said if len(some) == 1 else f"{said}: component {which}")
+            plural = "s" * (len(which) > 1)
+            notes.append(said if len(some) == 1 else f"{said}: component{plural} {', '.join(which)}")
     if np.size(getattr(result, "upper_bound", 0)) > 1 and result.deflation != "generalized":
         notes.append("an upper bound is of the deflated matrix: compare by the gap, not by the variance")
     return notes

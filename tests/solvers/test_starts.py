@@ -178,7 +178,8 @@ def test_the_summary_names_components_that_one_run_reached():
     result = spcacore.sparse_pca(noise, 2, cardinality=10, method=spcacore.TPower(n_starts=12))
     lone = [t + 1 for t in range(2) if result.n_best[t] == 1 and result.n_ends[t] >= 3]
     assert lone
-    assert f"more starts may find better: component {', '.join(map(str, lone))}" in result.summary()
+    said = f"starts (n_starts) may find better: component{'s' * (len(lone) > 1)} {', '.join(map(str, lone))}"
+    assert said in result.summary()
     assert (
         "more starts" not in spcacore.sparse_pca(two_blocks(), 1, cardinality=3, kind="covariance").summary()
     )
