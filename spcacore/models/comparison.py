@@ -407,7 +407,9 @@ def _common_option(name: str, labels: tuple[str, ...], given: list[Any], names: 
         if not np.array_equal(value, common):
             a, b = (repr(x) if np.ndim(x) == 0 else "a vector" for x in (common, value))
             b = "another vector" if a == b else b
-            raise ValueError(f"say how to read X: result {first!r} has {name}={a}, and {label!r} {name}={b}")
+            raise ValueError(
+                f"say {name}=, how to read X: {first!r} has {name}={a}, and {label!r} {name}={b}"
+            )
     return common
 
 
