@@ -354,4 +354,4 @@ def epilog(command: str) -> str:
             *["json.result"] * (command in ("fit", "stability")),
         ]
     )
-    return "\n".join(map(PAGES.__getitem__, [*whole, "status"]))
+    return "\n".join(PAGES[name] for name in [*whole, "status"] if PAGES[name].strip("\b\n"))
