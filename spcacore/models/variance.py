@@ -65,7 +65,7 @@ def explained_variance(
     ratio : bool, default False
         Return proportions of the total variance `Tr A`.
     kind, center, scale, sample_weight
-        As in `sparse_pca`.
+        As in `sparse_pca`. Say them again for a result: ``scale=True`` if it was fitted to scaled data.
 
     Returns
     -------

@@ -174,7 +174,7 @@ def sparsity_path(
         How many samples each row stands for, as in the function of the model.
     callback : callable or True, optional
         Called with a `SelectionProgress` after each value. Raising StopIteration ends the search early,
-        see `Progress`.
+        see `Progress`. True draws a progress bar.
 
     Returns
     -------
@@ -267,7 +267,7 @@ def select_sparsity(
     callback : callable or True, optional
         Called with a `SelectionProgress` after each value of each fold or permutation, in the thread of the
         caller. Raising StopIteration ends the search early, see `Progress`; if each component has its grid,
-        with the components chosen so far.
+        with the components chosen so far. True draws a progress bar.
 
     Returns
     -------
@@ -361,6 +361,8 @@ def select_n_components(
         A component explains a share of the variance that the earlier ones leave; it is compared with its
         share after the entries of each column are permuted. "best" counts components until one falls below
         the mean of the permuted shares, "one_se" until one is less than two standard deviations above it.
+        Use "cv" with ``scale=True``: strong components leave their own variables with less variance than
+        permuted ones have, so that each of the later components has a larger share, and too many count.
     rule : {"one_se", "best"}, default "one_se"
     n_folds, n_repeats, n_permutations, n_jobs, rng, callback
         As in `select_sparsity`.
