@@ -254,6 +254,7 @@ def _option(name: str, command: str, takers: dict[str, Any], methods: tuple[str,
     if 0 < len(takers) < 5 and len(methods) > 8 and "" not in takers:
         text = f"{', '.join(takers)}: {text}"
     required = name == "loadings" or (name, command) == ("cardinality", "certify")
+    settings["multiple"] = (name, command) == ("loadings", "compare")
     return click.Option([flag, *row.flags.split(), name], help=text, required=required, **settings)
 
 
@@ -313,7 +314,8 @@ def arguments(command: _Command, given: dict[str, Any]) -> Arguments:
     """
     args = Arguments(**given, command=command.name, methods=command.methods, notes=[])
     args.method, args.decimal = args.method or "tpower", args.decimal or "."
-    args.loadings = [one for one in (args.loadings, *(args.others or ())) if one]
+    first = args.loadings if command.name == "compare" else [args.loadings]
+    args.loadings = [one for one in (*first, *(args.others or ())) if one]
     said = {one: value for one, value in given.items() if value is not None}
     for name in said:
         needed = _REQUIRES.match(_row(name, str(command.name)).text)

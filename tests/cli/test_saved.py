@@ -186,6 +186,7 @@ def test_what_cannot_be_compared(run, as_json, tmp_path, X):
         (["--loadings", a, "-o", tmp_path / "c.txt"], "unknown extension"),
         (["--loadings", tmp_path / "m.csv"], "m.csv does not have the variables of"),
         (["--loadings", a, b], "a.csv was fitted with --scale, "),
+        (["--loadings", a, "--loadings", b], "a.csv was fitted with --scale, "),
     ]:
         assert words in one_error_line(run("compare", file, *argv))
     assert as_json("compare", file, "--loadings", a, b, "--scale")["scale"] is True
