@@ -307,7 +307,9 @@ def certify(args: Arguments) -> None:
     forms = {"gap": lambda share: f"{gap(share)} %"}
     numbers = pandas.DataFrame(rows).drop(columns="loadings")
     table = numbers.to_string(index=False, formatters=forms, float_format=significant)
-    task.finish("Optimality", f"{table}\n\nthe last component\n\n{text_of(x)}", {"components": rows}, {})
+    task.finish(
+        "Optimality", f"{table}\n\ncomponent of the last line\n\n{text_of(x)}", {"components": rows}, {}
+    )
 
 
 # ---- what to know of a file before a fit ---------------------------------------------------------------
