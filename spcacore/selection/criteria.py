@@ -370,7 +370,8 @@ def select_n_components(
     Returns
     -------
     SparsitySelection
-        With `values` 0, 1, ..., n_components.
+        With `values` 0, 1, ..., n_components. If "cv" chooses 0, no component predicts better than the means:
+        try more variables in each, and with counts a transformation such as tf-idf or logarithms.
 
     Raises
     ------

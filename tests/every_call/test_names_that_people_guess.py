@@ -208,6 +208,7 @@ WRONG = [  # a call of a user of another package, and the words that help
     (lambda: spcacore.sparse_pcaa, "do you mean 'sparse_pca'"),
     (lambda: spcacore.nothing, "module 'spcacore' has no attribute 'nothing'"),
     (lambda: spcacore.TPower().set_params, r"a grid names records, \[TPower\(\.\.\.\), \.\.\.\]"),
+    (lambda: spcacore.certify, "'certify'; do you mean certify=True of sparse_pca"),
     (lambda: spcacore.ncPCA, "'ncPCA'; do you mean sparse_eigen"),
     (lambda: spcacore.prcomp, "'prcomp'; do you mean sparse_pca"),
     (lambda: spcacore.SparsePCA, "estimators are in spcacore.sklearn"),
