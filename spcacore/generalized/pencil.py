@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -279,12 +280,15 @@ class Pencil(Quotient):
         self._diagonals()
 
     def bound(self) -> float | None:
-        """Return the largest value of the whole pencil; None if it has no bound or too many variables."""
+        """Return the largest value of the whole pencil, or a little more.
+
+        None if it has no bound or too many variables.
+        """
         if len(self.active) > SUBMATRIX_ORDER:
             return None
         if not self._whitened:
             self._whitened, self._whiten = True, self._whitening()
-        return None if self._whiten is None else largest_value(self.A.block(self.active), self._whiten)
+        return None if self._whiten is None else _at_least(self.A.block(self.active), self._whiten)
 
     def _whitening(self) -> Array | None:
         """Return T with T'BT = I for the whole of B; None if A does not map to zero what B does."""
@@ -442,39 +446,23 @@ def pair_bounds(
 
 
 def _bounds(
-    A: Array,
-    B: Array,
-    k: int,
-    spectral: float | None,
-    support: Index | None,
-    nodes: int,
-    parts: tuple[int, int, int] | None,
-    hook: Report | None,
-) -> dict[str, float]:
+    A: Array, B: Array, k: int, spectral: float | None, support: Index | None, nodes: int,
+    parts: tuple[int, int, int] | None, hook: Report | None,
+) -> dict[str, float]:  # fmt: skip
     """Return upper bounds on the ratio at cardinality k, by name, with an allowance for rounding.
 
-    If the hook ends the search, the bounds that are known are returned. With u = EPS/2, LAPACK's eigenvalues
-    are off by at most 2 p u of a norm, which is at most p times the largest entry: those of B by 2 p u top.
-    For T'T of norm 1/least, T'MT is off by as much, and by gamma_p of the sums that make it. T'BT differs
-    from I by 2 p u top/least, which moves a ratio by that share of it. `rounding` = 32 p^2 u is more than all
-    of these.
+    If the hook ends the search, the bounds that are known are returned.
     """
     clock = ProgressClock(hook)
     # Only the largest value of the whole pencil, if B is nearly singular
     mu, U = all_eigenpairs(B)
-    top, rounding = float(mu[-1]), 16 * len(B) ** 2 * EPS
+    top, rounding = float(mu[-1]), _rounding(len(B))
     least = float(mu[0]) - rounding * top
     if not least > 1e4 * rounding * top:
-        return {} if spectral is None else {"spectral": spectral + rounding * (1 + abs(spectral))}
+        return {} if spectral is None else {"spectral": spectral}
 
     # The largest value, then a tree, and if it does not end the relaxation and further trees
-    T = whitening(mu, U, mu > 0)
-
-    def largest(M: Array) -> float:
-        """Return the largest value of the pencil (M, B), or a little more."""
-        value = largest_value(M, T)
-        return value + rounding * (largest_magnitude(M) + abs(value) * top) / least
-
+    largest = partial(_at_least, T=whitening(mu, U, mu > 0))
     out = {"spectral": largest(A)}
     tree = _Tree(A, B, k, least, parts, support)
     tree.run(nodes, clock, 64)
@@ -482,6 +470,25 @@ def _bounds(
         return out | {"search": tree.upper()}
     out["relaxation"] = _relaxed(A, B, k, tree.value, out["spectral"], largest, clock)
     return out | {"search": _searched(tree, min(tree.upper(), out["relaxation"]), nodes, clock)}
+
+
+def _rounding(p: int) -> float:
+    """Return by how much rounding may move the values of a pencil of order p, as a share of its entries.
+
+    With u = EPS/2, LAPACK's eigenvalues are off by at most 2 p u of a norm, which is at most p times the
+    largest entry: those of B by 2 p u top. If T'T has the norm 1/least, T'MT is off by as much, and by
+    gamma_p of the sums that make it. T'BT differs from I by 2 p u top/least, which moves a ratio by that
+    share of it. 32 p^2 u is more than all of these.
+    """
+    return 16 * p**2 * EPS
+
+
+def _at_least(M: Array, T: Array) -> float:
+    """Return the largest value of the pencil (M, B), where T'BT = I, or as much more as rounding may hide."""
+    value, inverse = largest_value(M, T), (T**2).sum(axis=0)  # 1/mu
+    return float(
+        value + _rounding(len(T)) * (largest_magnitude(M) + abs(value) / inverse.min()) * inverse.max()
+    )
 
 
 def _relaxed(
