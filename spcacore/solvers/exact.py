@@ -352,9 +352,11 @@ def _brief_proof(state: DeflatedOperator, k: int) -> Proof | None:
     if found is None or not found.proved or (best := best_on_support(state, found.supports[0])) is None:
         return None
     assert A is not None
-    size = max(abs(best.objective), largest_magnitude(A.diagonal()))
-    rounding = BRIEF_TIE + 64 * (k + 4) ** 2 * EPS  # at least that of tree.c
-    return Proof(replace(best, n_iter=found.nodes), best.objective + rounding * size, True)
+    # The bound: the value in double precision, and at least the rounding of tree.c
+    S = found.supports[0]
+    value = max(best.objective, float(np.linalg.eigvalsh(A[np.ix_(S, S)].astype(np.float64))[-1]))
+    size, rounding = max(abs(value), largest_magnitude(A.diagonal())), BRIEF_TIE + 64 * (k + 4) ** 2 * EPS
+    return Proof(replace(best, n_iter=found.nodes), value + rounding * size, True)
 
 
 # ---- what need not be searched ----------------------------------------------------------------------

@@ -126,6 +126,9 @@ def test_the_bound_is_above_the_optimum_of_single_precision():
         x = spcacore.branch_and_bound(X, 3)
         assert best <= x.upper_bound <= best * (1 + 1e-4)
         assert (x.optimal, x.gap) == (True, 0)
+        A = covariance(X).astype(np.float32)
+        best = optimum(A.astype(np.float64), 3)
+        assert best <= branch_and_bound(A, 3, kind="covariance").upper_bound <= best * (1 + 1e-6)
 
 
 def above_by_extended_precision(A, x):
