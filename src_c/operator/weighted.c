@@ -83,7 +83,7 @@ static void add_tile(spca_int r, spca_int c, const double *x, const double *w, d
     for (int j = 0; j < COLUMNS; j++) m[j] = shift[j] + sum[j] / total;
     squares(r, x, w, m, rest, square_b);
     for (spca_int j = 0; j < c; j++) {
-        double mean_b = least[j] == most[j] ? shift[j] : m[j] + rest[j] / total;
+        double mean_b = m[j] + rest[j] / total;
         double more = fmax(square_b[j] - rest[j] * rest[j] / total, 0);
         double d = mean_b - mean[j], n = done + total;
         mean[j] = done > 0 ? mean[j] + d * (total / n) : mean[j] + mean_b;
@@ -168,7 +168,7 @@ spca_status SPCA(weighted_compressed)(spca_int n, spca_int p, const real *data, 
         rest[j] -= absent * mean[j];
         square[j] += absent * mean[j] * mean[j] - rest[j] * rest[j] / total;
         square[j] = square[j] < 0 ? 0 : square[j];
-        mean[j] = low[j] == high[j] ? low[j] : mean[j] + rest[j] / total;
+        mean[j] = low[j] == high[j] && isfinite(mean[j]) ? low[j] : mean[j] + rest[j] / total;
     }
     return SPCA_OK;
 }

@@ -12,6 +12,7 @@ from oracles import normal
 from scipy import sparse
 
 import spcacore
+from spcacore import _core
 from spcacore.operators.inputs import as_problem
 
 N, P = 40, 12
@@ -208,6 +209,19 @@ def test_a_column_that_varies_in_dropped_rows_alone_is_constant(layout):
     assert not matrix(problem)[[2, 5]].any()
     at = as_problem(stored(X, layout), center=np.full(P, 0.1), sample_weight=w)
     assert (np.flatnonzero(at.diagonal == 0) == [2]).all()
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc"])
+@pytest.mark.parametrize("entry", [np.nan, np.inf])
+def test_an_entry_that_is_not_finite_beside_equal_ones(layout, entry):
+    """With a weight or without: the mean of the column is NaN, and X is refused by the place of the entry."""
+    X, weight = data(), np.arange(N) % 3 + 0.0
+    X[:, 2] = 2.0
+    X[3 if entry == np.inf else 4, 2] = entry  # of weights 0 and 1
+    mean = _core.statistics(stored(X, layout), weight)[0]
+    assert np.flatnonzero(np.isnan(mean)).tolist() == [2]
+    with pytest.raises(ValueError, match="^X(.data)? has (NaN entries|1 entry)"):
+        spcacore.sparse_pca(stored(X, layout), 1, 3, sample_weight=weight)
 
 
 @pytest.mark.parametrize("name", ["SparsePCA", "SPCA", "SCA", "PPCA", "KernelPCA"])
