@@ -220,7 +220,7 @@ def test_an_entry_that_is_not_finite_beside_equal_ones(layout, entry):
     X[3 if entry == np.inf else 4, 2] = entry  # of weights 0 and 1
     mean = _core.statistics(stored(X, layout), weight)[0]
     assert np.flatnonzero(np.isnan(mean)).tolist() == [2]
-    with pytest.raises(ValueError, match="^X(.data)? has (NaN entries|1 entry)"):
+    with pytest.raises(ValueError, match=r"^X(.data)? has (NaN entries|1 entry)"):
         spcacore.sparse_pca(stored(X, layout), 1, 3, sample_weight=weight)
 
 
