@@ -272,9 +272,9 @@ def solve_to_optimality(
     try:
         if support is None:
             best = TruncatedPower.from_record(problem).find(state, k) or best
+        best = _refitted(state, best)
         if best is None:
             return None
-        best = best_on_support(state, best.index) or best
         rounding = problem.noise(best.index, state.deflation.first_order)
         if state.operator.t > 0 and not best.objective > rounding:
             return Proof(best, upper, True)  # the earlier components left only rounding
@@ -300,6 +300,15 @@ def solve_to_optimality(
         return None
     upper = max(min(upper, others), best.objective)
     return Proof(replace(best, n_iter=limits.nodes, converged=complete), upper, complete)
+
+
+def _refitted(state: DeflatedOperator, best: Solution | None) -> Solution | None:
+    """Return the best component on a support, or on what is included where no eigenvalue is positive."""
+    if best is not None:
+        return best_on_support(state, best.index) or best
+    included = state.supports.wanted
+    negative = state.diagonal is not None and (state.diagonal[included] < 0).any()
+    return best_on_support(state, included) if negative else None
 
 
 def _proof_by_blocks(

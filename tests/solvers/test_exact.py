@@ -1,6 +1,7 @@
 """branch_and_bound against enumeration, published optima, and its own limits."""
 
 from dataclasses import replace
+from itertools import product
 
 import flat
 import numpy as np
@@ -112,6 +113,14 @@ def test_published_optima_are_found_and_proved(name, k, value, off):
     assert y.value == pytest.approx(value, abs=off)
     assert y.optimal
     assert y.upper_bound == pytest.approx(y.value, rel=1e-10)
+
+
+def test_included_variables_of_a_negative_matrix():
+    """The optimum of a diagonal matrix is its largest entry, whatever else must be there."""
+    for signs, included in product((None, 1, [1, -1, 0]), range(3)):
+        known = spcacore.Choice(include=[included], signs=signs)
+        x = spcacore.branch_and_bound(np.diag([-3.0, -2, -1]), 2, kind="covariance", choice=known)
+        assert (x.value, x.optimal) == (-1, True)
 
 
 # ---- rounding ---------------------------------------------------------------------------------------
