@@ -221,8 +221,8 @@ def whole_moments(const small[:, :] X):
     cdef int64_t[:, ::1] G = np.empty((p, p), np.int64)
     cdef uint8_t[::1] work = np.empty(spca_whole_work(p, spca_pool_run), np.uint8)
     with nogil:
-        status = spca_whole_moments(n, p, ld, row_major, kind, &X[0, 0], spca_pool_run, on_stop, &call.c, &work[0],
-                                    &o[0, 0], &o[1, 0], &o[2, 0], &G[0, 0])
+        status = spca_whole_moments(n, p, ld, row_major, kind, &X[0, 0], spca_pool_run, on_stop, &call.c, work.shape[0],
+                                    &work[0], &o[0, 0], &o[1, 0], &o[2, 0], &G[0, 0])
     call.check(status)
     return None if status > 0 else (*np.asarray(o), np.asarray(G))
 

@@ -43,16 +43,17 @@ spca_status spca_best_pairs(spca_int p, const double *A, const double *B, double
 
 /* ---- whole numbers (whole.c) ----------------------------------------------------------------- */
 
-/* The bytes of its work. */
+/* The bytes of its work with as many threads as there are now. */
 spca_int spca_whole_work(spca_int p, spca_run run);
 /* For columns of X (n x p) whose entries are whole numbers of size SPCA_WHOLE at most, stored as
  * `kind` says: the lowest and the highest entry of each, X'1 and X'X, exactly.  SPCA_NOT_CONVERGED:
  * some entry is no such number, and nothing is written.  ld: entries from a row to the next, or
- * from a column to the next. */
+ * from a column to the next.  work (room bytes): no more threads come than there is room for, since
+ * another thread may have changed their number. */
 spca_status spca_whole_moments(spca_int n, spca_int p, spca_int ld, int row_major, int kind,
-                               const void *X, spca_run run, spca_stop stop, void *ctx, void *work,
-                               int64_t *low /* p */, int64_t *high /* p */, int64_t *sum /* p */,
-                               int64_t *G /* p x p */);
+                               const void *X, spca_run run, spca_stop stop, void *ctx,
+                               spca_int room, void *work, int64_t *low /* p */,
+                               int64_t *high /* p */, int64_t *sum /* p */, int64_t *G /* p x p */);
 
 /* ---- greedy search (secular.c) -------------------------------------------------------------- */
 

@@ -275,11 +275,12 @@ spca_int spca_whole_work(spca_int p, spca_run run)
 }
 
 spca_status spca_whole_moments(spca_int n, spca_int p, spca_int ld, int row_major, int kind,
-                               const void *X, spca_run run, spca_stop stop, void *ctx, void *work,
-                               int64_t *low, int64_t *high, int64_t *sum, int64_t *G)
+                               const void *X, spca_run run, spca_stop stop, void *ctx,
+                               spca_int room, void *work, int64_t *low, int64_t *high, int64_t *sum,
+                               int64_t *G)
 {
     whole_t w = {X, p, ld, kind, row_major, 0, 0, 0, work};
-    spca_int q = filled(p), parts = parts_of(run);
+    spca_int q = filled(p), parts = min_int(parts_of(run), room / bytes_of(p));
     double products = (double)ROWS * (double)q * (double)q / 2; /* products of ROWS rows */
     spca_int blocks = products < ROUND ? (spca_int)(ROUND / products) : 1;
     sums_t all = sums_of(&w, 0);

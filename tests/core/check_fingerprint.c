@@ -99,8 +99,8 @@ void SPCA(check_whole)(trial_t *t)
     spca_int n = between(t, 1, 40), p = between(t, 1, 40);
     spca_int lines = row_major ? n : p, width = row_major ? p : n, ld = width + below(t, 5);
     spca_int length = (lines - 1) * ld + width;
-    void *X = SCRATCH(t, length * BYTES[kind], char),
-         *work = SCRATCH(t, spca_whole_work(p, NULL), char);
+    spca_int room = spca_whole_work(p, chance(t, 50) ? backwards : NULL);
+    void *X = SCRATCH(t, length * BYTES[kind], char), *work = SCRATCH(t, room, char);
     int64_t *low = SCRATCH(t, p, int64_t), *high = SCRATCH(t, p, int64_t);
     int64_t *sum = SCRATCH(t, p, int64_t), *G = SCRATCH(t, p * p, int64_t);
     spca_status status;
@@ -114,8 +114,8 @@ void SPCA(check_whole)(trial_t *t)
         spca_int which = kind < SPCA_SINGLES ? below(t, first) : below(t, 6);
         put(X, kind, row_major ? i * ld + j : j * ld + i, WRONG[which]);
     }
-    status =
-        spca_whole_moments(n, p, ld, row_major, kind, X, NULL, NULL, NULL, work, low, high, sum, G);
+    status = spca_whole_moments(n, p, ld, row_major, kind, X, chance(t, 50) ? backwards : NULL,
+                                NULL, NULL, room, work, low, high, sum, G);
     CHECK(t, status == (wrong ? SPCA_NOT_CONVERGED : SPCA_OK));
     for (spca_int a = 0; !wrong && a < p; a++)
         for (spca_int b = 0; b < p; b++) {
