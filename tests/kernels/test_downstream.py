@@ -278,9 +278,10 @@ from manypca._starts import best_value
 
 A = np.random.default_rng(0).standard_normal((600, 600))
 A = A @ A.T
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
-    best_value(np.kron(A, np.eye(5)), 300, int(sys.argv[2]))
+    best_value(np.kron(A, np.eye(2)), 300, int(sys.argv[2]))
 except KeyboardInterrupt:
     print("interrupted", end=" ")
 print(best_value(np.diag([1.0, 3.0, 2.0]), 1))
