@@ -295,7 +295,7 @@ def wheel(session):
     down = fresh("down", NEWEST, f"{built}[all]", *test, *BUILD, "numba", "mypy")
     down("pytest", "-q", "-m", "slow or not slow", core[0])
     allow = "--allowlist", "tests/stubtest.txt", "--ignore-unused-allowlist"
-    down("python", "-m", "mypy.stubtest", "spcacore", "--mypy-config-file", "pyproject.toml", *allow)
+    down("python", "-m", "mypy.stubtest", "spcacore._core", "--mypy-config-file", "pyproject.toml", *allow)
     if missing:
         leave_out(session, f"Python {', '.join(missing)} is not here")
 

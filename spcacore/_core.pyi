@@ -157,8 +157,8 @@ def dense(
     symmetric_form: bool,
     mean: _Real | None = None,
     weight: _Real | None = None,
-    range_: float = 1.0,
-    factor: float = 1.0,
+    range_: float = 1,
+    factor: float = 1,
 ) -> Operator: ...
 def operator(
     X: Any,
@@ -322,7 +322,7 @@ def elastic_net(
     value: _Double,
 ) -> tuple[int, _Index, _Double, float]: ...
 def unit_net(
-    rule: UnitRule, K: _Double, c: _Double, start: _Double, near: float = 0
+    rule: UnitRule, K: _Double, c: _Double, start: _Double, near: float = 0.0
 ) -> tuple[_Double, float, _Double]: ...
 def best_pairs(A: _Double, B: _Double, least: float, most: int, part: _Index | None = None) -> _Index: ...
 def prior_support(indptr: _Index, indices: _Index, data: _Double, r: _Double, a: float, k: int) -> _Index: ...
