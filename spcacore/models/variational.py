@@ -233,7 +233,7 @@ class ExpectationMaximization:
             step = float(np.linalg.norm(y.m / np.linalg.norm(y.m) - z.m / np.linalg.norm(z.m)))
             converged = step <= tol and abs(y.a - x.a) <= 1e-3 * y.a
             # F is flat at its maximum, so a direction goes on improving after the last digits of F have
-            # settled: to half as many digits as F has. If F no longer rises, and three times neither the
+            # converged: to half as many digits as F has. If F no longer rises, and three times neither the
             # steps get smaller nor the span grows, the rest is rounding.
             stuck = step >= least or not self.grows
             idle = idle + 1 if stuck and after - max([F, *path[-1:]]) <= rounding else 0

@@ -269,7 +269,7 @@ def columns_cost(problem: Problem) -> float:
 
 
 def rows_at_once(op: _core.Operator) -> bool:
-    """Whether several rows of A cost little more than one."""
+    """Whether several rows of A cost less together than one by one, as a product serves them all."""
     return op.by_passes or (op.in_memory and op.factored)
 
 

@@ -226,7 +226,7 @@ def search_in_working_set(solver: Solver, state: DeflatedOperator, sparsity: Any
     active = union(likely, _removed(state), *([] if given is None else [given.index]))
     if not state.problem.working_set.admit(active):
         return None
-    x = _settled(inner, state, active, {0: given}, True).get(0)
+    x = _converged_runs(inner, state, active, {0: given}, True).get(0)
     return None if x is None else _finished(solver, inner[0], state, x)
 
 
@@ -265,7 +265,7 @@ def search_from_each(
         each = (search_from_each(inner, solver, state, [b]) for b in begins)
         return [x for found in each for x in found]
     starts = {i: begin.x for i, begin in enumerate(begins)}
-    found = _settled(inner, state, active, starts)
+    found = _converged_runs(inner, state, active, starts)
     for i, x in found.items():
         known = begins[i].known
         same = known is not None and np.array_equal(x.index, known.index)
@@ -273,7 +273,7 @@ def search_from_each(
     return out
 
 
-def _settled(
+def _converged_runs(
     inside: Inner, state: DeflatedOperator, active: Index,
     under_way: Mapping[int, Solution | None], anew: bool = False,
 ) -> dict[int, Solution]:  # fmt: skip

@@ -246,7 +246,7 @@ spca_status SPCA(truncated_power_of_matrix)(spca_int p, spca_int k, const real *
         work + 2 * p, work + 2 * p + k, objective, .previous = 0};
     o.x = s.work + p;
     o.inside = o.x + k;
-    /* a start of k nonzeros is a run that goes on, whose support has most likely settled */
+    /* a start of k nonzeros is a run that goes on, whose support mostly stays */
     o.stays = *nnz == k;
     (void)to_unit(*nnz, value);
     return ascend(&s, matrix_step, &solver, n_iter);

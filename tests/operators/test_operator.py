@@ -14,6 +14,7 @@ from scipy.sparse.linalg import LinearOperator
 from spcacore import _core, row_blocks
 from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
+from spcacore.operators.gram import rows_of
 from spcacore.operators.inputs import as_problem
 
 N, P = 40, 23
@@ -338,6 +339,7 @@ def test_row_weights(name, dtype, centered):
         assert_allclose(state.apply(S, x.astype(dtype)), B[:, S] @ x, **tolerance)
         assert_allclose(state.apply_block(V.astype(dtype)), B @ V, **tolerance)
         assert_allclose(state.submatrix(S), B[np.ix_(S, S)], **tolerance)
+        assert_allclose(rows_of(state, S), B[S], **tolerance)
         for b in range(6):
             v = np.ascontiguousarray(V[:, b], dtype)
             assert_array_equal(state.apply(None, v), state.apply_block(V[:, b : b + 1])[:, 0], strict=True)
