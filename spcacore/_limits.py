@@ -39,7 +39,7 @@ CLUSTERING_TOL = Precision(1e-6, 1e-4)  # clustering ends at this change of the 
 REFIT_RISE = Precision(1e-12, 1e-6)  # when values are re-fitted, a smaller rise of the objective is rounding
 # x'Bx of a unit vector x, where generalized deflation has left rounding
 QUOTIENT_NULL = Precision(1e-8, 1e-3)
-SOLVER_TOL = Precision(1e-8, 1e-5)  # a search for one component ends at this change, by default
+SOLVER_TOL = 1e-8  # a search for one component ends at this change, by default
 EXACT_SLACK = Precision(1e-9, 1e-4)  # for bounds that leave out variables: far above rounding
 CENTERING_LOSS = Precision(1e-6, 1e-3)  # share of a column's norm that may be lost when a mean is removed
 BLOCK_NOISE = Precision(1e-12, 1e-5)  # share of the objective of generalized power that is rounding

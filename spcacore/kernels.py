@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core
-from ._limits import SOLVER_TOL
 from ._messages import counted
 from ._types import AnyArray, Array, Index, Kind
 from ._validation import (
@@ -149,7 +148,7 @@ class ManyComponents(NamedTuple):
 def sparse_pca_each(
     X: ArrayLike, n_components: int, cardinality: int | None = None, *, thorough: bool = True,
     deflation: str = "projection", kind: str = "data", center: bool = True, scale: bool = False,
-    max_iter: int = 1000, tol: float | None = None,
+    max_iter: int = 1000, tol: float = 1e-8,
 ) -> ManyComponents:  # fmt: skip
     """Sparse principal components of many small matrices: of permutations, sliding windows or sets of genes.
 
@@ -173,8 +172,8 @@ def sparse_pca_each(
         As in `sparse_pca`, but the same for all.
     max_iter : int, default 1000
         Of truncated power iteration.
-    tol : float, optional
-        Relative change of the variance at which an iteration ends. Default: 1e-8, or 1e-5 in float32.
+    tol : float, default 1e-8
+        Relative change of the variance at which an iteration ends.
 
     Returns
     -------
@@ -219,7 +218,7 @@ def sparse_pca_each(
         k,
         update + 1,
         check_bool(thorough, "thorough"),
-        *iteration_limits(max_iter, tol, SOLVER_TOL.of(a.dtype)),
+        *iteration_limits(max_iter, tol),
     )
     if (status < 0).any():
         refuse_not_finite(a, "X")

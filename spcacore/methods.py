@@ -113,7 +113,7 @@ class Iterative(Method):
     start: StartLike = None
     n_starts: int | None = None
     max_iter: int = 1000
-    tol: float | None = None
+    tol: float = 1e-8
     rng: RandomSource = None
 
 
@@ -140,9 +140,9 @@ class TPower(Iterative):
         Default: a race, see `start`.
     max_iter : int, default 1000
         Largest number of iterations from each start. With support "common" or "disjoint": of swaps.
-    tol : float, optional
+    tol : float, default 1e-8
         An iteration from a start ends when the support is stable and a step raises the objective by a
-        fraction of at most `tol`. Default 1e-8 for float64, 1e-5 for float32.
+        fraction of at most `tol`; where rounding hides that, when the squared step is at most `tol`.
     swaps : bool, optional
         At the end, swap variables of the support for others, one for one, until no swap raises the objective;
         this takes `cardinality` columns of A. Then, with up to 300 variables, search for better supports by
@@ -202,9 +202,9 @@ class GPower(Iterative):
         large.
     max_iter : int, default 1000
         Iterations of each start.
-    tol : float, optional
+    tol : float, default 1e-8
         A run ends when its support is stable and an iteration raises the objective by at most `tol` times its
-        first term. Default 1e-8 for float64, 1e-5 for float32.
+        first term; where rounding hides that, when the squared step is at most `tol`.
     renormalize, screening
         As in `Method`; without re-fitted values the loadings are shrunk by an l1 penalty.
     rng : None, int or numpy Generator, optional

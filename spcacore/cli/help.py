@@ -105,7 +105,7 @@ n_jobs.path --jobs N
 max_iter N
   most iterations (default: 1000)
 tol TOL
-  stop at this relative change, or for branch_and_bound at this gap (tpower: 1e-8; --float32: 1e-5)
+  stop at this relative change, or for branch_and_bound at this gap (tpower: 1e-8)
 rng --seed N
   seed of random choices (default: fixed)
 n_starts N

@@ -7,9 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .. import _core
 from .._asked import as_record, seed_of, sparsity_given
-from .._limits import SOLVER_TOL
 from .._messages import counted, warn
 from .._records import filled, record, replaced
 from .._validation import (
@@ -163,7 +161,7 @@ class IterativeSolver(Solver):
     """A solver that iterates from several starts and keeps the best run. `start` is its only array."""
 
     max_iter: int
-    tol: float | None
+    tol: float
 
     maximizes_quotient = True
     usual_needs: ClassVar[Needs] = Needs(working_set=True)
@@ -178,10 +176,6 @@ class IterativeSolver(Solver):
         usual = self.nearby is not None or (default and self.start != "eigenvector")
         possible = usual and self.max_iter > 0 and state.constraint is None and state.deflation.semidefinite
         return (replaced(self, renormalize=False), sparsity) if possible and not state.quotient else None
-
-    def tolerance(self, op: _core.Operator) -> float:
-        """Return the tolerance of an iteration; where none was given, the default for this precision."""
-        return self.tol if self.tol is not None else SOLVER_TOL.of(op.dtype)
 
 
 def check_start(problem: Problem, start: Any, n_starts: Any) -> tuple[Any, int | None]:

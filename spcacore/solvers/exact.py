@@ -355,9 +355,9 @@ def _brief_proof(state: DeflatedOperator, k: int) -> Proof | None:
     """Return the proof by the search of a matrix that `tpower` makes for few variables, or None."""
     finder, state = TruncatedPower.from_record(state.problem), state.formed()
     A = None if state.problem.working_set is not None else finder.matrix(state)
-    found, tol = None, finder.tolerance(state.operator)
+    found = None
     if A is not None and 1 < k < state.p <= EXACT_ORDER:
-        found = best_supports(A, k, finder.max_iter, tol, finder.swaps, state.hook)
+        found = best_supports(A, k, finder.max_iter, finder.tol, finder.swaps, state.hook)
     if found is None or not found.proved or (best := best_on_support(state, found.supports[0])) is None:
         return None
     assert A is not None

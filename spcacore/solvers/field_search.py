@@ -282,7 +282,7 @@ class FieldSearch:
     def _race(self, field: Field, count: int, most: int) -> Race:
         """Race on a field. Swaps are left for later if its ends go on among all variables."""
         swaps = self.swaps if field.whole or count == 0 else 0.0
-        tol = max(self.solver.tolerance(self.state.operator), 1e-6)
+        tol = max(self.solver.tol, 1e-6)
         return ends_on_field(field, self.cardinality, count, most, swaps, tol, self.state.hook)
 
     def _begin(self, support: Index, best: Solution | None) -> Begin:

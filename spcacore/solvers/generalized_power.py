@@ -102,7 +102,7 @@ class GeneralizedPower(IterativeSolver):
         run zero.
         """
         l0, rounding = self.norm == "l0", _rounding(op)
-        limits = self.max_iter, self.tolerance(op), state.hook
+        limits = self.max_iter, self.tol, state.hook
         steps = self._steps(state.supports, gamma)
         best, lacking, most, runs = None, None, -math.inf, 0
         agreed, work = 0, 0.0  # runs that ended at the best value, and the multiplications of all
@@ -119,7 +119,7 @@ class GeneralizedPower(IterativeSolver):
             if new.converged and objective <= rounding * first_term:
                 continue
             if best is not None and objective <= most + rounding * abs(most):
-                agreed += objective >= most - 100 * self.tolerance(op) * abs(most)
+                agreed += objective >= most - 100 * self.tol * abs(most)
                 continue
             if self.renormalize:
                 new = refit(state, new)
@@ -353,7 +353,7 @@ def _ascend(
     `step` returns the new W and the objective.
     """
     rounding = 64 * eps_of(op.dtype)
-    tol = max(solver.tolerance(op), rounding)
+    tol = max(solver.tol, rounding)
     W, previous = step(_projections(op, W))
     clock = ProgressClock(hook)
     for n_iter in range(1, solver.max_iter + 1):

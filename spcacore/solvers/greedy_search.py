@@ -307,8 +307,7 @@ def _begins(state: DeflatedOperator, K: int) -> list[int]:
     passed = np.zeros(len(A), bool)
     values: dict[int, list[float]] = {}  # for each cardinality, by where a search begins
     leaders: list[int] = []
-    tol = SOLVER_TOL.of(A.dtype)
-    for end in ends_on_field(field, k, RACE_STARTS, RACE_ENDS, 0.0, tol, None)[0][:GREEDY_BEGINS]:
+    for end in ends_on_field(field, k, RACE_STARTS, RACE_ENDS, 0.0, SOLVER_TOL, None)[0][:GREEDY_BEGINS]:
         S = np.flatnonzero(are_among(field.index, end.index))
         _, x = _core.leading_eigenvector(_core.principal_submatrix(A, S))
         leaders += S[descending(np.abs(x).round(3))[:2]].tolist()

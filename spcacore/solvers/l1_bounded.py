@@ -114,7 +114,7 @@ class PenalizedDecomposition(BoundedSolver):
         steps = Steps(supports, Step.L1_BOUND, level=l1_bound, samples=sample_bound)
 
         def ascend(op: _core.Operator, index: Index, entries: AnyArray) -> Solution | None:
-            return steps.ascend(op, index, entries, self.max_iter, self.tolerance(op), state.hook)[0]
+            return steps.ascend(op, index, entries, self.max_iter, self.tol, state.hook)[0]
 
         def run(*start: Any) -> Solution | None:
             x = ascend(*start[:3])
@@ -227,7 +227,7 @@ class LassoComponent(BoundedSolver):
 
     def solve(self, state: DeflatedOperator, l1_bound: float) -> Solution | None:
         """Return the best of the runs, in which each step keeps the l1 bound and Q'x = 0 exactly."""
-        op, tol = state.operator, self.tolerance(state.operator)
+        op = state.operator
         if not state.quotient:
             state = state.orthogonal()
         Q, supports = _columns_of(state), state.supports
@@ -236,14 +236,14 @@ class LassoComponent(BoundedSolver):
             operator: _core.Operator, index: Index, entries: AnyArray, _: tuple[int, ...]
         ) -> Solution | None:
             steps = Steps(supports, Step.L1_BOUND, level=l1_bound, Q=Q if operator is op else Q[:, :0])
-            return steps.ascend(operator, index, entries, self.max_iter, tol, state.hook)[0]
+            return steps.ascend(operator, index, entries, self.max_iter, self.tol, state.hook)[0]
 
         begin = partial(self.begin, state, l1_bound)
         signed = supports.signs is not None and state.constrained
         best = best_of_bounded(state, begin, run, self.renormalize and not signed)
         if signed and self.renormalize and best is not None:
             steps = Steps(supports.only(best.index), Step.L1_BOUND, level=math.sqrt(op.p), Q=Q)
-            x, _ = steps.ascend(op, best.index, best.entries, self.max_iter, tol, state.hook)
+            x, _ = steps.ascend(op, best.index, best.entries, self.max_iter, self.tol, state.hook)
             if x is not None and x.objective > best.objective:
                 best = best.moved_to(x)
         return best
@@ -264,7 +264,7 @@ class LassoComponent(BoundedSolver):
         op, Q = state.operator, _columns_of(state.orthogonal())
         dense = with_entries(op.p, x.index, x.entries, op.dtype)
         y = op.apply(x.index, np.ascontiguousarray(x.entries))
-        status, w, _, _ = op.scotlass(dense, Q, l1_bound, 1, self.tolerance(op), None)
+        status, w, _, _ = op.scotlass(dense, Q, l1_bound, 1, self.tol, None)
         S = np.flatnonzero(w)
         if status < 0 or len(S) == 0:
             return None

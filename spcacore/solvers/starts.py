@@ -381,7 +381,7 @@ class Columns:
         The runs are in this matrix alone. A search that starts from these ends reads the data for few runs.
         """
         operator = _core.dense(np.ascontiguousarray(self.matrix), True)
-        limits = max_iter, SOLVER_TOL.of(operator.dtype), hook
+        limits = max_iter, SOLVER_TOL, hook
         found: dict[bytes, tuple[Index, AnyArray, float]] = {}
         times: Counter[bytes] = Counter()
         for j in promising_columns(self.matrix, promise, count):

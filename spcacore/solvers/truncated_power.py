@@ -75,19 +75,19 @@ class TruncatedPower(IterativeSolver):
         A = self.matrix(state)
         if A is not None:
             return self._best_of_matrix(state, A, cardinality)
-        tol, running = self.tolerance(state.operator), _running(state)
+        running = _running(state)
         ends: dict[bytes, list[Solution]] = {}
 
         def run(
             index: Index, entries: AnyArray, path: tuple[int, ...]
         ) -> Solution | None:  # fmt: skip
-            x = self._run(state, running, index, entries, path, tol)
+            x = self._run(state, running, index, entries, path)
             if x is not None:
                 ends.setdefault(x.index.tobytes(), []).append(x)
             return x
 
         # The best run, or under a constraint the best few, with values re-fitted and variables swapped
-        best = best_run(state, self._begin(state, cardinality), run, tol if self.renormalize else 0)
+        best = best_run(state, self._begin(state, cardinality), run, self.tol if self.renormalize else 0)
         if best is None:
             return None
         few = [[best] * best.tally.best]
@@ -139,9 +139,9 @@ class TruncatedPower(IterativeSolver):
 
     def _best_of_matrix(self, state: DeflatedOperator, A: AnyArray, cardinality: int) -> Solution | None:
         """Return the better of what a search of A finds, re-fitted, and what `nearby` leads to."""
-        near, tol = self.nearby, self.tolerance(state.operator)
+        near = self.nearby
         best = None if near is None else self._from_one(state, near, cardinality)
-        found = best_supports(A, cardinality, self.max_iter, tol, self.swaps, state.hook)
+        found = best_supports(A, cardinality, self.max_iter, self.tol, self.swaps, state.hook)
         if found is None:
             return best
         for support in found.supports:
@@ -263,15 +263,14 @@ class TruncatedPower(IterativeSolver):
         return float(np.abs(product).min()) if len(x.index) == cardinality else 0.0
 
     def _run_from(self, state: DeflatedOperator, x: Solution, cardinality: int) -> Solution | None:
-        tol = self.tolerance(state.operator)
-        return self._run(state, _running(state), x.index, x.entries, (cardinality,), tol)
+        return self._run(state, _running(state), x.index, x.entries, (cardinality,))
 
     def _run(
         self, state: DeflatedOperator, running: _core.Operator, index: Index, entries: AnyArray,
-        path: tuple[int, ...], tol: float,
+        path: tuple[int, ...],
     ) -> Solution | None:  # fmt: skip
         """Iterate from a start through these cardinalities; None where A maps a vector to zero."""
-        supports, limits = state.supports, (self.max_iter, tol, state.hook)
+        supports, limits = state.supports, (self.max_iter, self.tol, state.hook)
 
         def steps(
             op: _core.Operator, index: Index, entries: AnyArray, width: int = path[-1]

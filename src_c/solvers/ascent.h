@@ -62,6 +62,26 @@ static inline int same_support(spca_int nnz, const spca_int *index, spca_int cou
     return same;
 }
 
+/* Whether a step from one vector to the next tells that the ascent is over, once the objective
+ * gains no more than tol or its rounding.  Where rounding, a share of ROUNDING, hides a gain of
+ * tol, the squared length of the step stands in for the gain, which is of that order. */
+static inline int stands_still(real tol, vector_t v, vector_t next)
+{
+    real sum = 0;
+    if (tol >= ROUNDING) return 1;
+    for (spca_int a = 0, b = 0; a < v.nnz || b < next.nnz;) {
+        spca_int i = v.index && a < v.nnz ? v.index[a] : a;
+        spca_int j = next.index && b < next.nnz ? next.index[b] : b;
+        int first = b == next.nnz || (a < v.nnz && i <= j);
+        int second = a == v.nnz || (b < next.nnz && j <= i);
+        real step = (first ? v.value[a] : 0) - (second ? next.value[b] : 0);
+        sum += step * step;
+        a += first;
+        b += second;
+    }
+    return sum <= fmax(tol, ROUNDING * sqrt(REAL_EPSILON));
+}
+
 /* v <- next. */
 static inline void replace(spca_int count, const spca_int *next_index, const real *next,
                            spca_int *nnz, spca_int *index, real *value)
@@ -87,7 +107,9 @@ static inline spca_status ascend(ascent_t *s, step_t *step, const void *solver, 
         enough = s->noise;
         if (same_support(*s->nnz, s->index, s->count, s->next_index))
             enough = fmax(s->tol * s->scale, s->noise);
-        if (comparable && at_rest(&s->A, *s->objective - s->previous, s->noise, enough, s->raise))
+        if (comparable && at_rest(&s->A, *s->objective - s->previous, s->noise, enough, s->raise) &&
+            stands_still(s->tol, (vector_t){*s->nnz, s->index, s->value},
+                         (vector_t){s->count, s->next_index, s->next}))
             return SPCA_OK;
         if (*n_iter == s->max_iter) return SPCA_NOT_CONVERGED;
         s->previous = *s->objective;

@@ -136,7 +136,7 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
                               spca_int *iwork, real *u, real *objective, spca_int *n_iter)
 {
     real *next = work, *f = next + A->p, *rest = f + A->m, previous = 0;
-    int feasible = 0, same = 0;
+    int feasible = 0, same = 0, rests;
     spca_status status = prepare(nnz, index, value, bound, nonnegative, max_iter == 0, rest);
     *n_iter = 0;
     if (status < 0) return status;
@@ -144,7 +144,7 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
         vector_t v = {*nnz, index, value};
         spca_int count;
         double level;
-        real product, outside = SPCA(outside)(A, v);
+        real product, enough, outside = SPCA(outside)(A, v);
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         status = SPCA(forward)(A, v, stop, ctx, rest, f);
         if (status < 0) return status;
@@ -153,8 +153,9 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
         product = strands_dot(A->m, u, f);
         *objective = product / sqrt(outside);
         if (!(*objective > 0)) return SPCA_ZERO_VECTOR;
-        if (feasible && *objective - previous <= (same ? fmax(tol, ROUNDING) : ROUNDING) * previous)
-            return SPCA_OK;
+        enough = (same ? fmax(tol, ROUNDING) : ROUNDING) * previous;
+        rests = feasible && *objective - previous <= enough;
+        if (rests && (tol >= ROUNDING || *n_iter == max_iter)) return SPCA_OK;
         if (*n_iter == max_iter) return SPCA_NOT_CONVERGED;
 
         status = SPCA(backward)(A, u, stop, ctx, rest, next);
@@ -162,6 +163,7 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
         SPCA(add_span)(A, A->factor * product / outside, v, next);
         (void)SPCA(l1_threshold)(A->p, next, bound, nonnegative, A->run, rest, next, &level);
         if ((count = compress(A->p, NULL, next, iwork)) == 0) return SPCA_ZERO_VECTOR;
+        if (rests && stands_still(tol, v, (vector_t){count, iwork, next})) return SPCA_OK;
         feasible = feasible || satisfies(v, bound, nonnegative);
         previous = *objective;
         same = same_support(*nnz, index, count, iwork);

@@ -161,7 +161,7 @@ spca_status SPCA(scotlass)(const operator_t *A, spca_int t, const real *Q, doubl
     for (;;) {
         vector_t x = {p, NULL, v};
         real gain, size, noise;
-        int same = 1;
+        int same = 1, rests;
         spca_status status;
         if (asked_to_stop(stop, ctx)) return SPCA_STOPPED;
         status = SPCA(apply)(&shifted, x, stop, ctx, rest, a);
@@ -170,7 +170,8 @@ spca_status SPCA(scotlass)(const operator_t *A, spca_int t, const real *Q, doubl
         gain = *objective - previous;
         size = fabs(*objective) + shifted.shift;
         noise = ROUNDING * size;
-        if (feasible && at_rest(&shifted, gain, noise, noise, previous)) return SPCA_OK;
+        rests = feasible && at_rest(&shifted, gain, noise, noise, previous);
+        if (rests && (tol >= ROUNDING || *n_iter == max_iter)) return SPCA_OK;
         if (*n_iter == max_iter) return SPCA_NOT_CONVERGED;
 
         for (spca_int l = 0; l < t && *n_iter == 0; l++)
@@ -178,10 +179,11 @@ spca_status SPCA(scotlass)(const operator_t *A, spca_int t, const real *Q, doubl
         status =
             SPCA(orthogonal_l1_threshold)(p, t, a, Q, bound, stop, ctx, mu, rest, dwork + t, next);
         /* v is feasible, but no unit vector attains the maximum of the step */
-        if (status == SPCA_ZERO_VECTOR && feasible) return SPCA_NOT_CONVERGED;
+        if (status == SPCA_ZERO_VECTOR && feasible) return rests ? SPCA_OK : SPCA_NOT_CONVERGED;
         if (status < 0) return status;
         for (spca_int i = 0; i < p; i++) same = same && (next[i] == 0) == (v[i] == 0);
-        if (feasible && same && gain >= -noise && gain <= tol * size) return SPCA_OK;
+        rests = rests || (feasible && same && gain >= -noise && gain <= tol * size);
+        if (rests && stands_still(tol, x, (vector_t){p, NULL, next})) return SPCA_OK;
         for (spca_int i = 0; i < p; i++) v[i] = next[i];
         feasible = 1;
         previous = *objective;
