@@ -70,7 +70,7 @@ PENCIL_DEFLATED_NULL = 1e-8  # smaller eigenvalues of a deflated B are rounding
 PENCIL_ROUNDING = 1e-13  # share of |x|'|A||x| that deflation leaves of x'Ax
 PRIOR_SUM = 1e-5  # by how much probabilities of classes may miss 1, as printed ones do
 NAMED_WEIGHT = 1e-6  # a variable is named in a direction if its entry is this share of the largest
-CCA_TOL = Precision(1e-10, 1e-5)  # share by which an iteration must raise the objective, by default
+CCA_TOL = 1e-10  # share by which an iteration must raise the objective, by default
 CCA_LEFT = Precision(1e-12, 1e-5)  # below this share of the first strength nothing is left, for "pmd"
 CCA_GENERALIZED_LEFT = Precision(1e-10, 1e-5)  # the same for "generalized", whose metrics are inverted
 

@@ -336,7 +336,6 @@ def _solver(
 ) -> PenalizedDecomposition | Alternation:  # fmt: skip
     """Return what finds one pair after another, for the options of a method, which must go together."""
     x, y = sides
-    tol = CCA_TOL.of(common_dtype(x, y))
     given = {"l1_bound": l1_bound, "cardinality": cardinality}
     needed, other = ("l1_bound", "cardinality") if method == "pmd" else ("cardinality", "l1_bound")
     if given[other] is not None:
@@ -359,11 +358,11 @@ def _solver(
             raise ValueError("ridge requires method='generalized'")
         l1_bound = (math.sqrt(usual[0]), math.sqrt(usual[1])) if l1_bound is None else l1_bound
         return PenalizedDecomposition(
-            x, y, one_of_each(l1_bound, "l1_bound", l1_bound_of, sides), max_iter, tol, removal
+            x, y, one_of_each(l1_bound, "l1_bound", l1_bound_of, sides), max_iter, CCA_TOL, removal
         )
     cardinality = usual if cardinality is None else cardinality
     counts = one_of_each(cardinality, "cardinality", lambda v, name, s: s.count(v, name), sides)
-    return Alternation(x, y, counts, ridges, min(max_iter, CCA_ROUNDS), tol, removal, certify)
+    return Alternation(x, y, counts, ridges, min(max_iter, CCA_ROUNDS), CCA_TOL, removal, certify)
 
 
 def sparse_cca_bound(

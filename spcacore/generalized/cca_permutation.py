@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._limits import CCA_TOL, TIE
+from .._limits import TIE
 from .._messages import counted
 from .._records import frozen_record
 from .._types import Array, Index, MatrixLike, RandomSource
@@ -23,7 +23,7 @@ from .._validation import (
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from ..readable import Listing, Tabular
-from .canonical_sides import CrossCovariance, both_sides, common_dtype, l1_bound_of, one_of_each
+from .canonical_sides import CrossCovariance, both_sides, l1_bound_of, one_of_each
 from .cca_alternation import PenalizedDecomposition, pair_starts
 
 
@@ -96,7 +96,7 @@ def sparse_cca_permutation(
     *,
     n_permutations: int = 25,
     max_iter: int = 1000,
-    tol: float | None = None,
+    tol: float = 1e-10,
     scale: bool = True,
     n_jobs: int = 1,
     rng: RandomSource = None,
@@ -117,8 +117,10 @@ def sparse_cca_permutation(
         The choices of `l1_bound` to compare.
     n_permutations : int, default 25
         At least 2. All choices see the same permutations.
-    max_iter, tol, scale
+    max_iter, scale
         As in `sparse_cca`.
+    tol : float, default 1e-10
+        An iteration ends when it raises the correlation by no more than this share.
     n_jobs : int, default 1
         Threads; -1: one for each processor. The result does not depend on it.
     rng : None, int or numpy Generator, optional
@@ -166,7 +168,7 @@ def sparse_cca_permutation(
     given = several(l1_bounds, "l1_bounds", "bounds")
     bounds = [one_of_each(b, f"l1_bounds[{i}]", l1_bound_of, sides) for i, b in enumerate(given)]
     count = integer(n_permutations, "n_permutations", 2)
-    max_iter, tol = iteration_limits(max_iter, tol, CCA_TOL.of(common_dtype(x, y)), most=LARGEST)
+    max_iter, tol = iteration_limits(max_iter, tol, most=LARGEST)
     threads, counter = check_jobs(n_jobs), ProgressCounter(check_callback(callback), 1 + count)
     generator = np.random.default_rng(as_seed(rng))
     orders = [None, *(generator.permutation(x.n) for _ in range(count))]

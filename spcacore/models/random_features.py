@@ -87,6 +87,7 @@ def as_rows(X: Any, p: int | None = None, name: str = "X") -> RowBlocks:
     """Return X as row blocks; what cannot be sliced is converted at once."""
     by_slices = isinstance(getattr(X, "dtype", None), np.dtype) and X.dtype.kind in "fiub"
     by_slices &= hasattr(X, "__getitem__") and not isinstance(X, np.ma.MaskedArray)
+    by_slices &= type(X) is not np.ndarray or X.dtype not in (np.int64, np.uint64)  # which may be refused
     names = None
     if is_sparse(X) or is_operator(X):
         X = as_kernel_input(X, name=name)

@@ -12,7 +12,6 @@ from scipy.optimize import nnls
 
 import spcacore
 from spcacore import sparse_cca
-from spcacore._limits import Precision
 
 P, Q = 7, 6
 GROUPS_X = np.array([0, 0, 1, 1, 2, 3, 3])
@@ -140,7 +139,7 @@ def test_generalized_finds_nearly_the_optimum(known):
 @pytest.mark.share(3)
 @pytest.mark.parametrize("known", KNOWN)
 def test_penalized_decompositions_end_where_no_step_helps(known, monkeypatch):
-    monkeypatch.setattr("spcacore.generalized.cca.CCA_TOL", Precision(0, 0))
+    monkeypatch.setattr("spcacore.generalized.cca.CCA_TOL", 0)
     cp = pytest.importorskip("cvxpy")
     X, Y = both(7)
     found = flat.sparse_cca(X, Y, l1_bound=(1.4, 1.3), max_iter=3000, **known)
