@@ -31,6 +31,7 @@ class Precision(NamedTuple):
 # Precision, relative to the largest magnitude where nothing else is said
 SYMMETRY = Precision(1e-8, 1e-5)  # difference of a matrix from its transpose, by the order of sums
 TIE = Precision(1e-12, 1e-6)  # values this close are equal, and the lower index is preferred
+NOISE_LEFT = 1e-12  # share of the variance of a permuted column, below which it is none
 VARIANCE_TIE = 1e-6  # a variance this share below the largest promises as much
 RISE = 1e-10  # an objective must rise by this share for a swap or another start to count
 EIGENVECTOR_TOL = Precision(1e-8, 1e-4)  # for eigenvectors by ARPACK that are only a start, or summed

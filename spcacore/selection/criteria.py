@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import field, replace
 from typing import Any
 
@@ -29,7 +28,7 @@ from .._types import (
 )
 from .._validation import check_choice, integer, is_row_blocks, require_memory
 from ..linalg.orthogonal import unit_columns
-from ..linalg.scaling import EPS, TINY
+from ..linalg.scaling import TINY
 from ..linalg.threads import check_jobs
 from ..models.components import SparsePCAResult
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
@@ -58,10 +57,10 @@ class SparsitySelection(Judged, ByValue):
         Larger is better. "cv": the share of the variance of left-out entries that is predicted, averaged over
         folds and repeats. "permutation": the logarithm of the share explained, minus its mean after
         permutations; for a number of components t, the share of the t-th in the variance that the earlier
-        ones leave. "correlation": between the scores of left-out rows from components fitted without them and
-        from the components of all rows. "sparseness": the index of sparseness. "bic": the log-likelihood
-        minus the cost of the parameters, divided by n. "stability": the agreement of half-samples, averaged
-        over components.
+        ones leave, see `select_n_components`. "correlation": between the scores of left-out rows from
+        components fitted without them and from the components of all rows. "sparseness": the index of
+        sparseness. "bic": the log-likelihood minus the cost of the parameters, divided by n. "stability": the
+        agreement of half-samples, averaged over components.
     standard_error : ndarray of shape (m,) or None
         The standard error of the score; None for the last three criteria.
     scores : ndarray of shape (runs, m) or None
@@ -358,11 +357,11 @@ def select_n_components(
         all numbers. Default: the number of the model.
     criterion : {"cv", "permutation"}, default "cv"
         "cv": as in `select_sparsity`; no component at all has the score 0. "permutation": parallel analysis.
-        A component explains a share of the variance that the earlier ones leave; it is compared with its
-        share after the entries of each column are permuted. "best" counts components until one falls below
-        the mean of the permuted shares, "one_se" until one is less than two standard deviations above it.
-        Use "cv" with ``scale=True``: strong components leave their own variables with less variance than
-        permuted ones have, so that each of the later components has a larger share, and too many count.
+        A component explains a share of the variance that the earlier ones leave; it is compared with what one
+        component explains of permuted columns with the variances of noise: what the earlier ones leave of a
+        variable, over the share of its noise that they leave. "one_se" counts components until one
+        is less than two standard deviations above the mean of the permuted shares, as noise is in 29 of 30
+        cases; "best" until one is below the mean, as noise is in half of the cases.
     rule : {"one_se", "best"}, default "one_se"
     n_folds, n_repeats, n_permutations, n_jobs, rng, callback
         As in `select_sparsity`.
@@ -381,7 +380,9 @@ def select_n_components(
     References
     ----------
     A. Buja and N. Eyuboglu (1992). Remarks on parallel analysis. Multivariate Behavioral Research 27,
-    509-540. R. Bro et al. (2008), see `select_sparsity`.
+    509-540. E. Dobriban and A. B. Owen (2019). Deterministic parallel analysis: an improved method for
+    selecting factors and principal components. Journal of the Royal Statistical Society B 81, 163-183.
+    R. Bro et al. (2008), see `select_sparsity`.
 
     Examples
     --------
@@ -416,12 +417,15 @@ def select_n_components(
         scored = way.folds(plan, progress)
         best, one_se = _largest(*scored[:2])
     else:
-        scored = way.permutations(plan, progress, _share_of_remainder)
+        scored = way.permutations(plan, progress)
         score, error, scores = (np.insert(a, 0, 0.0, axis=-1) for a in scored)
         scored = score, error, scores
         # The first component that explains no more than by chance ends the count
-        best = int(np.argmin(np.append(score[1:] > 0, False)))
-        one_se = int(np.argmin(np.append(score[1:] > 2 * error[1:], False)))
+        tie = TIE.of(plan.problem.operator.dtype)
+        best, one_se = (
+            int(np.argmin(np.append(score[1:] > np.maximum(errors * error[1:], tie), False)))
+            for errors in (0, 2)
+        )
     chosen = one_se if rule == "one_se" else best
     result = plan.result(solutions[0][:chosen], plan.requests[0]) if chosen else None
     plan.warn([result] if result else [])
@@ -499,7 +503,7 @@ class _Criterion:
             full = [result.loadings for result in path] if self.name == "correlation" else None
             scored = self.folds(plan, progress, full)
         else:
-            scored = self.permutations(plan, progress, lambda shares: shares.sum(axis=2))
+            scored = self.permutations(plan, progress)
         return self.selection(plan.parameter, plan.values, scored, *_largest(*scored[:2]), path)
 
     def selection(
@@ -530,20 +534,17 @@ class _Criterion:
         within = scores.reshape(-1, n_folds, scores.shape[1]).var(axis=1, ddof=1)
         return scores.mean(axis=0), np.sqrt(within.mean(axis=0) / n_folds), scores
 
-    def permutations(
-        self, plan: Plan, progress: ProgressCounter, of_shares: Callable[[Array], Array]
-    ) -> tuple[Array, Array, Array]:
+    def permutations(self, plan: Plan, progress: ProgressCounter) -> tuple[Array, Array, Array]:
         """Return the gap of each value, its error, and the logarithms of the shares after each permutation.
 
-        The gap is the logarithm of the share of X less its mean over the permutations. `of_shares` makes what
-        is compared from the shares of all components. If the callback ends the search, only finished
-        permutations count.
+        The gap is the logarithm of the share of X less its mean over the permutations. If the callback ends
+        the search, only finished permutations count.
         """
         done = np.empty(0)
         if not progress.ended:
             done = plan.permuted(self.n_permutations, self.threads, progress)
         refuse_ended(len(done) - 1, "permutations")
-        own, *permuted = np.log(np.maximum(of_shares(done), TINY))
+        own, *permuted = np.log(np.maximum(done, TINY))
         scores = np.array(permuted)
         error = scores.std(axis=0, ddof=1) * math.sqrt(1 + 1 / len(scores))
         return own - scores.mean(axis=0), error, scores
@@ -580,9 +581,3 @@ def _refuse_likelihood(plan: Plan) -> None:
         raise ValueError("criterion='bic' needs data: the number of samples behind a covariance is not known")
     if plan.problem.diagonal is None:
         raise TypeError("X must have entries for criterion='bic'; an operator offers only products")
-
-
-def _share_of_remainder(shares: Array) -> Array:
-    """Return each share of the variance over the share that the earlier components leave."""
-    before = np.cumsum(shares, axis=-1) - shares
-    return shares / np.maximum(1 - before, EPS)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._limits import HELD_OUT_ENTRIES, slices
+from .._limits import HELD_OUT_ENTRIES, NOISE_LEFT, slices
 from .._messages import counted, quiet, warn
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index
@@ -24,6 +24,7 @@ from ..models.alternation import explained_together, problem_of, refine_all, sea
 from ..models.components import SparsePCAResult, components_result, loadings_of
 from ..models.request import Request
 from ..models.variance import DEFINITIONS, nonzeros_of, operator_variances
+from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.gram import dense_shares, formed
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem, warn_out_of_range
@@ -160,25 +161,35 @@ class Plan:
         return np.array(in_threads(score, folds, threads, hook))
 
     def permuted(self, count: int, threads: int, hook: Notify) -> Array:
-        """Return the share of the variance of each component, in X and in `count` permutations of X.
+        """Return the share of the variance of all components, in X and in `count` permutations of X.
 
-        The shape is (1 + count, m, r) for m values, or (1 + count, r) if components are counted; the first
-        row is X itself. A permutation shuffles each column by itself.
+        The shape is (1 + count, m) for m values; the first row is X itself. A permutation shuffles each
+        column by itself.
         """
         X = plain_rows(self.X)
-        definition = DEFINITIONS[SOLVERS[self.method].objective] if self.method in SOLVERS else "cumulative"
 
-        def shares(i: int, report: Report) -> Array:
-            rows = permuted_columns(X, np.random.default_rng([self.seed, 1, i])) if i else X
-            problem, solutions = self.searched(rows, report)
-            problem, total = problem.unscreened(), problem.trace
-            out = np.zeros((len(solutions), self.r))  # 0 where no component was left
-            for row, components in zip(out, solutions, strict=True):
-                variances = operator_variances(problem, loadings_of(problem, components), definition)
-                row[: len(components)] = variances / total if total > 0 else 0.0
-            return out[0] if self.counting else out
+        def shares(i: int, report: Report) -> list[float]:
+            problem, solutions = self.searched(self.shuffled(X, i) if i else X, report)
+            return [float(self.shares(problem, components).sum()) for components in solutions]
 
         return np.array(in_threads(shares, range(1 + count), threads, hook))
+
+    def shuffled(self, X: Any, i: int) -> Any:
+        """Return the i-th permutation of X."""
+        return permuted_columns(X, np.random.default_rng([self.seed, 1, i]))
+
+    @property
+    def definition(self) -> str:
+        """How the variance is counted that each component explains."""
+        return DEFINITIONS[SOLVERS[self.method].objective] if self.method in SOLVERS else "cumulative"
+
+    def shares(self, problem: Problem, components: list[Solution]) -> Array:
+        """Return the share of the variance that each component explains, 0 where none was left."""
+        problem, out = problem.unscreened(), np.zeros(self.r)
+        if problem.trace > 0:
+            variances = operator_variances(problem, loadings_of(problem, components), self.definition)
+            out[: len(components)] = variances / problem.trace
+        return out
 
 
 class SearchPlan(Plan):
@@ -267,6 +278,64 @@ class SearchPlan(Plan):
         if report is None:
             self.solutions = solutions
         return solutions
+
+    # Parallel analysis of what components leave. The matrix that is left cannot be permuted itself: in the
+    # directions of the loadings it has no noise, and permuted it would have. What matters are the variances
+    # of the noise (Dobriban and Owen). A variable has lost the share h_j of its noise, where h_j is the
+    # squared norm of row j of an orthonormal basis of the loadings. So each column of X is permuted, and
+    # scaled to the variance that is left over 1 - h_j. A regression on t scores also takes t of n - 1 degrees
+    # of freedom.
+
+    def permuted(self, count: int, threads: int, hook: Notify) -> Array:
+        """Return shares of the variance that earlier components leave, if components are counted.
+
+        The shape is (1 + count, r). The first row has the share of each component in X, the others that of
+        the first component in permuted columns of the variances that are left.
+        """
+        if not self.counting:
+            return super().permuted(count, threads, hook)
+        X, request, found = plain_rows(self.X), self.requests[0], self.solutions[0]
+        own = self.shares(self.problem, found)
+        left = np.maximum(1 - np.cumsum(own) + own, EPS)
+        scales, totals = self._scales_of_noise(found)
+
+        def shares(i: int, report: Report) -> Array:
+            if i == 0:
+                report(self.values[0].item())
+                return own / left
+            rows, out, tell = self.shuffled(X, i), np.zeros(self.r), Hook(lambda progress: report())
+            for t, scale in enumerate(scales):
+                one = request.having(scale=scale, sparsity=request.sparsity[t : t + 1])
+                problem = formed(problem_of(rows, one))
+                with quiet():
+                    first = search(problem, self.solver, one, [], 1, tell)
+                out[t] = self.shares(problem, first)[0] * totals[t]
+            report(self.values[0].item())
+            return out / left
+
+        return np.array(in_threads(shares, range(1 + count), threads, hook))
+
+    def _scales_of_noise(self, found: list[Solution]) -> tuple[list[Any], list[float]]:
+        """Return the scales of the permuted columns for each component, and their total over that of X."""
+        problem = self.problem.unscreened()
+        by_scores = self.definition == "regression"
+        state = DeflatedOperator.from_problem(
+            problem, DEFLATIONS["orthogonalized_schur" if by_scores else "orthogonalized_projection"]
+        )
+        scales: list[Any] = [self.requests[0].scale]
+        totals = [1.0]
+        own = np.ones(problem.p) if problem.scale is None else problem.scale
+        for t, component in enumerate(found[: self.r - 1], 1):
+            state = state.deflate(component.index, component.entries)
+            kept = 1 - sum((q**2 for q in state.basis), np.zeros(problem.p))
+            if by_scores:
+                kept *= max(problem.degrees - t, 1) / problem.degrees
+            noise = np.divide(state.variances, kept, out=np.zeros(problem.p), where=kept > NOISE_LEFT)
+            share = np.divide(noise, problem.variances, out=noise, where=problem.variances > 0)
+            share = np.maximum(share, NOISE_LEFT)
+            scales.append(own / np.sqrt(share))
+            totals.append(float(share @ problem.variances) / problem.trace)
+        return scales, totals
 
     def fitted(self, hook: Notify) -> tuple[SparsePCAResult, ...]:
         solutions = self.search_values(self.problem, hook)

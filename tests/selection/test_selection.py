@@ -197,22 +197,40 @@ def test_permuted_data_are_searched_as_data_are():
         assert scores[i, 0] > np.log(0.99 * anew)
 
 
-def test_parallel_analysis_by_its_formulas():
+def deflated_shares(X, r, scale, count):
+    """Logarithms of the shares of what earlier components leave, for X and for permuted columns, by NumPy.
+
+    Column j of the permuted X gets the variance that is left over 1 - sum of V_js^2.
+    """
+    A = np.corrcoef(X.T) if scale else np.cov(X.T)
+    values, V = np.linalg.eigh(A)
+    values, V = values[::-1], V[:, ::-1]
+    out = np.zeros((1 + count, r))
+    for t in range(r):
+        left = A - (V[:, :t] * values[:t]) @ V[:, :t].T
+        deviations = np.sqrt(left.diagonal() / (1 - (V[:, :t] ** 2).sum(axis=1)))
+        out[0, t] = values[t]
+        for i in range(count):
+            R = np.corrcoef(permuted_columns(X, np.random.default_rng([0, 1, i + 1])).T)
+            out[1 + i, t] = np.linalg.eigvalsh(deviations[:, None] * R * deviations)[-1]
+        out[:, t] /= left.trace()
+    return np.log(out)
+
+
+@scaled_or_not
+def test_parallel_analysis_by_its_formulas(scale):
     """Each share of what the earlier components leave; two errors above what permutations give."""
     ratios = []
     for seed in range(12):
         X = planted(40, 8, 4, signal=0.9, seed=seed)
         selection, best = (
             spcacore.select_n_components(
-                X, pca(1, 8), 3, criterion="permutation", n_permutations=5, rule=rule
+                X, pca(1, 8, scale=scale), 3, criterion="permutation", n_permutations=5, rule=rule
             )
             for rule in ("one_se", "best")
         )
-        logs = []
-        for shares in [dense_shares(X), *permuted_shares(X, 5)]:
-            left = [shares[t:].sum() for t in range(3)]
-            logs.append(np.log(shares[:3] / left))
-        own, permuted = logs[0], np.array(logs[1:])
+        own, *permuted = deflated_shares(X, 3, scale, 5)
+        permuted = np.array(permuted)
         assert_allclose(selection.scores[:, 1:], permuted, rtol=1e-6)
         assert_allclose(selection.score[1:], own - permuted.mean(axis=0), atol=1e-6)
         error = permuted.std(axis=0, ddof=1) * np.sqrt(1 + 1 / 5)
@@ -225,6 +243,32 @@ def test_parallel_analysis_by_its_formulas():
         ratios.append(ratio[: selection.chosen].min(initial=np.inf))
     assert any(1 < ratio < 2 for ratio in ratios)  # so that neither one error nor three would do
     assert any(2 < ratio < 3 for ratio in ratios)
+
+
+@pytest.mark.share(4)
+@scaled_or_not
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize(
+    ("p", "strengths", "options"),
+    [
+        (40, (1.5, 1.3, 1), {}),
+        (40, (4, 1.5, 0.8), {}),
+        (18, (1.5, 1.3, 1), {}),  # no variable without a factor
+        (40, (1.5, 1.3, 1), {"cardinality": 10}),
+        pytest.param(40, (1.5, 1.3, 1), {"method": "least_squares"}, marks=pytest.mark.slow),
+        (100, (2, 2), {}),
+        (40, (), {}),
+    ],
+)
+def test_as_many_components_as_were_planted_are_more_than_chance(p, strengths, options, form, scale):
+    """Factors of six variables each, strong and weak ones beside each other."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((120, p))
+    for i, strength in enumerate(strengths):
+        X[:, 6 * i : 6 * i + 6] += strength * rng.standard_normal((120, 1))
+    model = partial(spcacore.sparse_pca, **{"cardinality": 6, "scale": scale, **options})
+    found = spcacore.select_n_components(form(X), model, 5, criterion="permutation", n_permutations=12)
+    assert found.chosen == len(strengths)
 
 
 def test_missing_entries_are_left_out():
