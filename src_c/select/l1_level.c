@@ -540,7 +540,8 @@ static void excess_over(spca_int p, const real *a, double level, spca_run run, d
 /* Newton's method: next = level + (sum - bound)/count.  From below the root, sets of entries only
  * shrink, so each step but the last loses an entry; from above it, one step leads below.  A bound
  * below the rounding of the largest entry leaves no entry.  Where the bound equals the sum but for
- * rounding, the root from below may be none from above, which is why a level from below is final.
+ * rounding, the root from below may be none from above, which is why a level from below is final;
+ * and a step that leads down from there is rounding, which would go to and fro among near-ties.
  */
 double SPCA(l1_ball_level)(spca_int p, const real *a, double bound, double start, spca_run run)
 {
@@ -553,7 +554,8 @@ double SPCA(l1_ball_level)(spca_int p, const real *a, double bound, double start
         if (!(next > 0)) {
             if (level == 0 || before >= 0) return level;
             next = 0;
-        } else if (count == before || fabs(next - level) <= 2 * DBL_EPSILON * level)
+        } else if (count == before || (before >= 0 && next < level) ||
+                   fabs(next - level) <= 2 * DBL_EPSILON * level)
             return next;
         before = next > level ? count : -1;
         level = next;

@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -292,6 +293,20 @@ def test_a_level_at_the_rounding_of_the_sum_ends(size):
         for start in (0.0, 1e-18, 1e-17, 1e-16, 1e-3, np.inf):
             level = _core.l1_ball_level(a, float(bound), start)
             assert 0 <= level <= 1e-15
+
+
+def test_a_level_among_near_ties_ends():
+    """Entries within rounding of the level; the level by fractions.  Newton's steps went to and fro."""
+    a = np.abs([0.80536502, 0.44441076, 0.84004068, 1.38586943, 2.41531665, 0.35567608, 0.1206199])
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        tie = 10.0 ** rng.uniform(-4, -1)
+        x = np.append(a, tie * (1 + 2.2e-16 * rng.integers(-20, 21, 8)))
+        bound = float(np.maximum(x - tie, 0).sum())
+        size = sorted(map(Fraction, x), reverse=True)
+        level = max((sum(size[:k]) - Fraction(bound)) / k for k in range(1, len(size) + 1))
+        for start in (0.0, tie, tie / 2, 2 * tie):
+            assert abs(_core.l1_ball_level(x, bound, start) - float(level)) <= 1e-15
 
 
 @pytest.mark.parametrize("apart", [1e-6, 1e-9])
