@@ -24,6 +24,8 @@
 #include <stdlib.h>
 
 enum { BINS = 512 };
+#define FAINT                                                                                      \
+    0x1p-900 /* rows below it are taken times a power of two: no subnormal norm is exact */
 
 /* A row: its place b/(a + b), a and b. */
 typedef struct {
@@ -131,14 +133,14 @@ static spca_status best_turn(spca_int p, const real *x, const real *y, double to
     for (int k = 0; k < BINS; k++) {
         double inside_a = a, inside_b = b;
         for (; wanted[k] && i < count && bin_of(rows[i].a, rows[i].b) == k; i++) {
-            double f;
+            double f, up = rows[i].a + rows[i].b < FAINT ? 1 / FAINT : 1;
             inside_a += rows[i].a;
             inside_b += rows[i].b;
-            f = at_direction(rows[i].a, rows[i].b, inside_a, inside_b, A, B);
+            f = at_direction(rows[i].a * up, rows[i].b * up, inside_a, inside_b, A, B);
             if (f < limit) {
                 limit = f;
-                *c = rows[i].a;
-                *s = rows[i].b;
+                *c = rows[i].a * up;
+                *s = rows[i].b * up;
             }
         }
         a += sum_a[k];

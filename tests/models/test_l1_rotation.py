@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from in_turn import SEEDS, each_dtype, of_examples
 from numpy.testing import assert_allclose
 
-from spcacore import l1_rotation, varimax
+from spcacore import _core, l1_rotation, varimax
 
 
 @of_examples(60, seed=SEEDS, single=st.booleans())
@@ -51,3 +51,11 @@ def test_l1_rotation_recovers_an_exactly_sparse_basis(p, r, dtype):
         assert_allclose(np.abs(rotated[:, place]), np.abs(simple), atol=1e-5 if dtype == np.float32 else 1e-6)
     varimaxed = varimax(mixed)[0]
     assert (np.abs(varimaxed) > 1e-4).sum() > 2 * np.count_nonzero(simple)  # alone it does not find them
+
+
+def test_rows_that_are_subnormal_leave_the_rotation_orthogonal():
+    """Their norms are rounded to a few bits, by which the direction of a row of ones became too short."""
+    Y = np.array([[2.0, 2], [5e-324, 5e-324], [1e-323, 1e-323], [-1, 0], [-2, -2]], order="F")
+    R = np.eye(2, order="F")
+    _core.l1_sweeps(Y, 9, 1e-12, R)
+    assert_allclose(R.T @ R, np.eye(2), atol=1e-15)
