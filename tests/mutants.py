@@ -30,7 +30,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULE = "_core.abi3.so"
-PLAIN = ["-std=c11", "-O1", "-fopenmp-simd", "-ffp-contract=off", "-w", "-DSPCA_TINY"]  # as in nox
+PLAIN = ["gcc", "-std=c11", "-O1", "-fopenmp-simd", "-ffp-contract=off", "-w", "-DSPCA_TINY"]  # as in nox
+# and as in its harness asan: an entry too far is noticed, which no answer would show
+CHECKED = [*PLAIN, "-fsanitize=address,bounds", "-fno-sanitize-recover=all"]
 DOUBLE = {f"check_{name}.c" for name in ("fingerprint", "pool", "prior", "search", "units")}  # alone
 DOUBLE |= {path.name for path in ROOT.glob("src_c/**/*.c") if "SPCA(" not in path.read_text()}
 SEARCHES = "solvers at_rest queries stopped_solvers screened_solvers corners"
@@ -351,18 +353,22 @@ class Build:
         listed = must(["ninja", "-C", folder, "-t", "commands", MODULE])
         commands = [c for c in map(shlex.split, listed.splitlines()) if "-o" in c]
         self.link = next(c for c in commands if MODULE in c)
-        self.flags = []
+        precisions = "-DSPCA_SINGLE", "-DSPCA_DOUBLE"
+        self.flags = {
+            "plain": [[*PLAIN, p] for p in precisions],
+            "checked": [[*CHECKED, p] for p in precisions],
+        }
+        packaged = self.flags["package"] = []
         for c in commands:
             if "-c" in c and c[-1].endswith("/threshold.c"):
                 # without vectors: compiled in a third of the time, and the answers are the same
                 flags = [f for f in c if re.match(r"-[Dfs]", f) and not f.endswith("_CLONES")]
-                self.flags.append(["gcc", "-O2", *flags, "-w"])
-        self.flags.sort(key=lambda flags: "-DSPCA_SINGLE" not in flags)  # as in `objects`
+                packaged.append(["gcc", "-O2", *flags, "-w"])
+        packaged.sort(key=lambda flags: precisions[0] not in flags)
         core = ROOT / "tests/core"
         checks = [*sorted(core.glob("check_*.c")), core / "makers.c", core / "reference_blas.c"]
         both = [*self.sources, *checks]
-        headers = [*(ROOT / "src_c").rglob("*.h"), *core.glob("*.h")]
-        self.newest = max(f.stat().st_mtime for f in both + headers)
+        self.headers = [*(ROOT / "src_c").rglob("*.h"), *core.glob("*.h")]
         self.harness = folder / "harness"
         self.harness.mkdir(exist_ok=True)
         with ThreadPoolExecutor(jobs) as pool:
@@ -371,7 +377,7 @@ class Build:
         self.main = [self.harness / "core.o", self.harness / "main.o"]
         for made in self.main:
             source = core / f"{made.stem}.c"
-            must(["gcc", *PLAIN, *self.include(ROOT / "src_c"), "-c", source, "-o", made])
+            must([*CHECKED, *self.include(ROOT / "src_c"), "-c", source, "-o", made])
 
     @staticmethod
     def include(source):
@@ -379,16 +385,17 @@ class Build:
             f"-I{f}" for f in (source, *(d for d in source.rglob("*") if d.is_dir()), ROOT / "tests/core")
         ]
 
-    def objects(self, file, out, source, package=False):
-        """The file for its precisions, or nothing where it does not compile."""
+    def objects(self, file, out, source, way="checked"):
+        """The file for its precisions, in a way of `flags`, or nothing where it does not compile."""
         made = []
-        for i, real in enumerate(("SPCA_SINGLE", "SPCA_DOUBLE")):
-            if file.name in DOUBLE and real == "SPCA_SINGLE":
+        for i, flags in enumerate(self.flags[way]):
+            if file.name in DOUBLE and i == 0:
                 continue
-            flags = self.flags[i] if package else ["gcc", *PLAIN, f"-D{real}"]
-            made.append(out / f"{file.stem}{i}{'p' if package else ''}.o")
-            command = [*flags, *self.include(source), "-c", file, "-o", made[-1]]
-            fresh = out == self.harness and made[-1].exists() and made[-1].stat().st_mtime > self.newest
+            made.append(out / f"{file.stem}{i}{way}.o")
+            named = f"-ffile-prefix-map={source}=src_c"  # in what assert() says, the same in each folder
+            command = [*flags, named, *self.include(source), "-c", file, "-o", made[-1]]
+            newest = max(f.stat().st_mtime for f in (file, *self.headers))
+            fresh = out == self.harness and made[-1].exists() and made[-1].stat().st_mtime > newest
             if not fresh and run(command)[0]:
                 return []
         return made
@@ -402,7 +409,7 @@ class Build:
                     parts.add(f.name)
         return [f for f in self.sources if f.name in parts]
 
-    def compiled(self, mutant, folder, package):
+    def compiled(self, mutant, folder, way):
         """Its objects, by source; None where it does not compile."""
         source = folder / "src_c"
         if not source.exists():
@@ -410,7 +417,7 @@ class Build:
             (source / mutant.path.relative_to(ROOT / "src_c")).write_text(mutant.source)
         made = {}
         for f in self.users(mutant.path):
-            made[f] = self.objects(source / f.relative_to(ROOT / "src_c"), folder, source, package)
+            made[f] = self.objects(source / f.relative_to(ROOT / "src_c"), folder, source, way)
             if not made[f]:
                 return None
         return made
@@ -418,7 +425,7 @@ class Build:
     def linked(self, made, folder):
         """A harness of these objects, and the others as they are."""
         objects = [o for group in (self.base | made).values() for o in group]
-        must(["gcc", *self.main, *objects, "-o", folder / "harness", "-lm", "-lpthread"])
+        must([*CHECKED, *self.main, *objects, "-o", folder / "harness", "-lm", "-lpthread"])
         return folder / "harness"
 
     def module(self, made, folder):
@@ -479,35 +486,36 @@ class Examiner:
 
     def timed(self, mutant, folder, package, limit):
         start = time.monotonic()
-        made = self.build.compiled(mutant, folder, package)
+        made = self.build.compiled(mutant, folder, "package" if package else "checked")
         if package:
             verdict = test(self.build.module(made, folder), PYTHON[mutant.name], limit)
         else:
             verdict = check(self.build.linked(made, folder), CHECKS[mutant.name], limit)
-        return verdict, made, time.monotonic() - start
+        return verdict, time.monotonic() - start
 
     def as_it_is(self, path, package):
-        """The objects of an unchanged file, and a limit for its mutants."""
+        """The code of an unchanged file, and a limit for its mutants."""
         with self.lock[path]:
             if (path, package) not in self.plain:
                 same = Mutant(path, path.read_text(), (0, 0, ""))
                 with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-                    verdict, made, seconds = self.timed(same, Path(folder), package, None)
+                    code = code_of(self.build.compiled(same, Path(folder), "plain"))
+                    verdict, seconds = self.timed(same, Path(folder), package, None)
                     if verdict[0] != "survived":
                         raise SystemExit(f"{path.name} as it is: {verdict}")
-                    self.plain[path, package] = code_of(made), 4 * seconds + 30
+                    self.plain[path, package] = code, 4 * seconds + 30
             return self.plain[path, package]
 
     def examine(self, mutant):
         code, limit = self.as_it_is(mutant.path, False)
         with tempfile.TemporaryDirectory(prefix="mutant-") as name:
             folder = Path(name)
-            made = self.build.compiled(mutant, folder, False)
+            made = self.build.compiled(mutant, folder, "plain")
             if made is None:
                 return "not compiled", ""
             if code_of(made) == code:
                 return "same code", ""
-            verdict = check(self.build.linked(made, folder), CHECKS[mutant.name], limit)
+            verdict, _ = self.timed(mutant, folder, False, limit)
             if verdict[0] == "survived" and self.package:
                 limit = self.as_it_is(mutant.path, True)[1]
                 verdict = self.timed(mutant, folder, True, limit)[0]

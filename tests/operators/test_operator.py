@@ -205,6 +205,13 @@ def test_leading_eigenvector(k, dtype):
     assert_allclose(G.astype(float) @ vector, value * vector, atol=10 * k * tolerance)
 
 
+def test_the_largest_eigenvalue_of_two_equal_variables_to_the_last_bit():
+    for a, b in np.random.default_rng(1).integers(1, 2**20, (40, 2)) / 2**20:
+        exact = 8 + a + b / 16
+        value, _ = _core.leading_eigenvector(np.array([[8 + a, b / 16], [b / 16, 8 + a]]))
+        assert abs(value - exact) <= 1.5 * np.finfo(float).eps * exact
+
+
 @each_dtype
 def test_eigenvectors_of_what_is_not_finite_are_an_error(dtype):
     with pytest.raises(ValueError, match="not finite"):
