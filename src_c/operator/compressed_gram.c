@@ -19,14 +19,14 @@
 #include <string.h>
 
 enum {
-    BLOCK = 8192,      /* rows of a block, at most, */
-    ENTRIES = 1 << 20, /* and entries, unless one row has more */
-    ENTRY = 3 * PAIR,  /* bytes, for do_parts, that take as long as copying an entry */
-    AHEAD = 3,         /* a variable's rows are fetched this many before their turn */
-    SHARE = 4,         /* rows are dense where 1/SHARE of the entries is stored, */
-    SAMPLE = 1 << 18,  /* which about SAMPLE entries of CSR show; */
-    SPARSE = 12,       /* by strips where 1/SPARSE is, in CSC; */
-    FEW = 3            /* and `few` are less than FEW WIDE variables */
+    BLOCK = 4 * SPCA_LEAST(2048),       /* rows of a block, at most, */
+    ENTRIES = 16 * SPCA_LEAST(1 << 16), /* and entries, unless one row has more */
+    ENTRY = 3 * PAIR, /* bytes, for do_parts, that take as long as copying an entry */
+    AHEAD = 3,        /* a variable's rows are fetched this many before their turn */
+    SHARE = 4,        /* rows are dense where 1/SHARE of the entries is stored, */
+    SAMPLE = 1 << 18, /* which about SAMPLE entries of CSR show; */
+    SPARSE = 12,      /* by strips where 1/SPARSE is, in CSC; */
+    FEW = 3           /* and `few` are less than FEW WIDE variables */
 };
 
 /* The share of the entries of these columns that is stored; in CSR, a sample of the first rows

@@ -94,8 +94,11 @@ void SPCA(check_units)(trial_t *t)
     norm = norms_of(t, &rule.of, x, y);
     want = best_of_sets(&rule.of, norm, rule.count);
     x = step_of(t, &rule, 1, x, kept);
-    for (spca_int u = 0; u < units; u++)
+    for (spca_int u = 0; u < units; u++) {
+        if (want > 0 && rule.of.sized) /* nothing but what has entries */
+            CHECK(t, norm[u] > 0 || !kept[u] || rule.of.included[u]);
         sum += kept[u] ? (long double)norm[u] * (long double)norm[u] : 0;
+    }
     CHECK(t, fabsl(sum - want) <= 1e-12L * (1 + want));
     for (spca_int j = 0; want > 0 && j < p; j++)
         CHECK(t, x[j] == (kept[rule.of.unit[j]] ? y[j] : 0));
