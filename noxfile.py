@@ -536,7 +536,7 @@ def mutants(session):
 @nox.session(python=USUAL)
 def mutants_python(session):
     """Functions of the Python layer with one thing changed, 300 at random: do tests notice at least 90 %?"""
-    work = environment(session, ".[test-all]", "coverage>=7.10", groups=["dev"])
+    work = environment(session, ".[test-all]", groups=["dev"])
     tree = work / "tree"  # the sources, with the extension that was built beside them
     site = session.run(
         "python", "-P", "-c", "import spcacore; print(spcacore.__path__[0])", silent=True

@@ -5,10 +5,11 @@ python tests/mutation/python.py [--sample 300] [--seed 0] [--module NAME] [--fun
             [--list]
 
 A mutant changes one operator, number, comparison, condition, keyword argument, call or statement of a
-function.  The first run measures which lines each test runs (coverage, by file of tests; kept in --data until
-that file or the package changes).  A mutant is then put into the loaded functions of a forked process, where
-the tests that run its line are run, the module's own and the fastest first, as many as take --seconds, until
-the first that fails.
+function.  The first run measures which lines each test of the default run runs (four minutes of a
+processor; kept in --data, by file of tests, until that file or the package changes).  A mutant is then put
+into the loaded functions of a forked process, where the tests that run its line are run, the module's own
+and the fastest first, as many as take --seconds, until the first that fails.  It needs Python 3.12, for
+`sys.monitoring`.
 
 equivalent.txt, beside this file, lists mutants that no answer can show, with reasons.  What is not mutated:
 module level, annotations, strings, and what is in `raise` and `warnings.warn`.  Tests that start processes,
@@ -35,7 +36,6 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +45,7 @@ LEFT_OUT = {
     "test_benchmarks", "test_concurrency", "test_determinism", "test_documentation", "test_downstream",
     "test_examples", "test_interrupts", "test_memory", "test_security",
 }  # fmt: skip
-PYTEST = ["-q", "--tb=no", "--all-cases"]
+PYTEST = ["-q", "--tb=no"]
 PYTEST += [f"-pno:{plugin}" for plugin in ("randomly", "cacheprovider", "xdist", "faulthandler")]
 
 COMPARE = {
@@ -297,46 +297,62 @@ class Mutant:
 # --- which tests run which lines ----------------------------------------------------------------------------
 
 
-def measure(file, out):
-    """Runs a file of tests; which lines each ran, and the time that it took, in `out`."""
-    import coverage
-
+def measure(*places):
+    """Runs files of tests, of each `FILE=OUT`: which lines each test ran, and its time, in OUT."""
     os.environ.setdefault("MPLBACKEND", "agg")
     sys.path.insert(0, str(ROOT))
-    cover = coverage.Coverage(data_file=f"{out}.coverage", source_pkgs=["spcacore"], config_file=False)
-    cover.erase()
-    cover.start()
     import pytest
 
-    seconds, bad = {}, set()
+    outs = dict(place.split("=", 1) for place in places)
+    tool, events = sys.monitoring.COVERAGE_ID, sys.monitoring.events
+    ran, lines, seconds, bad = set(), defaultdict(dict), {}, set()
+
+    def start(code, _):
+        if code.co_filename.startswith(str(PACKAGE)):
+            sys.monitoring.set_local_events(tool, code, events.LINE)
+        return sys.monitoring.DISABLE
+
+    def line(code, number):
+        ran.add((code.co_filename, number))
+        return sys.monitoring.DISABLE  # once in a test
+
+    sys.monitoring.use_tool_id(tool, "mutants")
+    sys.monitoring.register_callback(tool, events.PY_START, start)
+    sys.monitoring.register_callback(tool, events.LINE, line)
+    sys.monitoring.set_events(tool, events.PY_START)
 
     class Contexts:
         @pytest.hookimpl(wrapper=True)
-        def pytest_runtest_protocol(self, item):
-            cover.switch_context(item.nodeid)
+        def pytest_runtest_protocol(self, item, nextitem):
+            ran.clear()
+            sys.monitoring.restart_events()
             began = time.process_time()
             try:
                 return (yield)
             finally:
                 seconds[item.nodeid] = round(time.process_time() - began, 4)
-                cover.switch_context("")
+                for path, number in ran if item.nodeid not in bad else ():
+                    lines[str(Path(path).relative_to(ROOT))].setdefault(item.nodeid, []).append(number)
+                if nextitem is None or nextitem.path != item.path:
+                    keep(outs.pop(str(item.path.relative_to(ROOT))))
 
         def pytest_runtest_logreport(self, report):
             if report.outcome != "passed":
                 bad.add(report.nodeid)
 
-    pytest.main([*PYTEST, file], plugins=[Contexts()])
-    cover.stop()
-    data, lines = cover.get_data(), {}
-    for path in data.measured_files():
-        tests = defaultdict(list)
-        for line, contexts in data.contexts_by_lineno(path).items():
-            for test in contexts:
-                if test in seconds and test not in bad:
-                    tests[test].append(line)
-        lines[str(Path(path).relative_to(ROOT))] = tests
-    Path(f"{out}.coverage").unlink(missing_ok=True)
-    Path(f"{out}.json").write_text(json.dumps({"seconds": seconds, "lines": lines}))
+    def keep(out):
+        Path(out).write_text(json.dumps({"seconds": seconds, "lines": lines}))
+        seconds.clear()
+        lines.clear()
+
+    code = pytest.main([*PYTEST, *outs], plugins=[Contexts()])
+    for event in (events.PY_START, events.LINE):
+        sys.monitoring.register_callback(tool, event, None)
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
+        return f"tests could not be collected ({code})"
+    for out in outs.values():  # nothing of it is run
+        keep(out)
+    return None
 
 
 def digest(*paths):
@@ -353,22 +369,22 @@ def measured(data, jobs, names):
     data.mkdir(parents=True, exist_ok=True)
     package = digest(*sorted(PACKAGE.rglob("*.py")))
     files = [f for f in sorted(TESTS.glob("*/test_*.py")) if f.stem in (names or {f.stem} - LEFT_OUT)]
-    wanted = {f: data / f"{name_of(f)}-{digest(f)}-{package}" for f in files}
+    wanted = {f: data / f"{name_of(f)}-{digest(f)}-{package}.json" for f in files}
 
-    def one(file):
-        out = wanted[file]
-        if not Path(f"{out}.json").exists():
+    places = []
+    for file, out in wanted.items():
+        if not out.exists():
             for old in data.glob(f"{name_of(file)}-*"):
                 old.unlink()
-            command = [sys.executable, __file__, "--measure", str(file.relative_to(ROOT)), str(out)]
-            subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
-            print(f"measured {file.stem}", flush=True)
-
-    with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(one, sorted(files, key=lambda f: f.stat().st_size)))
+            places.append(f"{file.relative_to(ROOT)}={out}")
+    shares = [places[i::jobs] for i in range(jobs) if places[i::jobs]]
+    command = [sys.executable, __file__, "--measure"]
+    running = [subprocess.Popen([*command, *share], cwd=ROOT) for share in shares]
+    if sum(process.wait() != 0 for process in running):
+        raise SystemExit("tests could not be measured")
     seconds, users = {}, defaultdict(list)
     for out in wanted.values():
-        found = json.loads(Path(f"{out}.json").read_text())
+        found = json.loads(out.read_text())
         seconds |= found["seconds"]
         for path, tests in found["lines"].items():
             for test, lines in tests.items():
