@@ -10,6 +10,15 @@
 #include "real.h"
 
 #define ROUNDING (64 * REAL_EPSILON) /* the rounding of an objective, relative to its terms */
+#define STILL ((real)0x1p-28)        /* the square of a step that is none, in single precision */
+
+enum { VAIN = 10 };
+
+/* The shortest of the steps that gained nothing: its square, and how many such steps since. */
+typedef struct {
+    real square;
+    int vain;
+} shortest_t;
 
 /* The state of an ascent; the arguments of the solvers are kept by pointers. */
 typedef struct {
@@ -27,6 +36,7 @@ typedef struct {
     real noise, scale; /* what rounding does to the objective; what tol is relative to */
     real raise;        /* twice the first shift */
     int feasible;      /* whether v is feasible */
+    shortest_t shortest;
 } ascent_t;
 
 /* A step: the product with v, the objective of v, and the next vector.  It sets objective, noise,
@@ -64,8 +74,10 @@ static inline int same_support(spca_int nnz, const spca_int *index, spca_int cou
 
 /* Whether a step from one vector to the next tells that the ascent is over, once the objective
  * gains no more than tol or its rounding.  Where rounding, a share of ROUNDING, hides a gain of
- * tol, the squared length of the step stands in for the gain, which is of that order. */
-static inline int stands_still(real tol, vector_t v, vector_t next)
+ * tol, the squared length of the step stands in for the gain, which is of that order.  Steps that
+ * have not become shorter VAIN times in a row lead nowhere: where A is negative, vectors alternate.
+ */
+static inline int stands_still(shortest_t *shortest, real tol, vector_t v, vector_t next)
 {
     real sum = 0;
     if (tol >= ROUNDING) return 1;
@@ -79,7 +91,9 @@ static inline int stands_still(real tol, vector_t v, vector_t next)
         a += first;
         b += second;
     }
-    return sum <= fmax(tol, ROUNDING * sqrt(REAL_EPSILON));
+    shortest->vain = shortest->vain > 0 && sum >= shortest->square ? shortest->vain + 1 : 1;
+    if (shortest->vain == 1) shortest->square = sum;
+    return sum <= fmax(tol, STILL) || shortest->vain > VAIN;
 }
 
 /* v <- next. */
@@ -108,7 +122,7 @@ static inline spca_status ascend(ascent_t *s, step_t *step, const void *solver, 
         if (same_support(*s->nnz, s->index, s->count, s->next_index))
             enough = fmax(s->tol * s->scale, s->noise);
         if (comparable && at_rest(&s->A, *s->objective - s->previous, s->noise, enough, s->raise) &&
-            stands_still(s->tol, (vector_t){*s->nnz, s->index, s->value},
+            stands_still(&s->shortest, s->tol, (vector_t){*s->nnz, s->index, s->value},
                          (vector_t){s->count, s->next_index, s->next}))
             return SPCA_OK;
         if (*n_iter == s->max_iter) return SPCA_NOT_CONVERGED;

@@ -137,6 +137,7 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
 {
     real *next = work, *f = next + A->p, *rest = f + A->m, previous = 0;
     int feasible = 0, same = 0, rests;
+    shortest_t shortest = {0};
     spca_status status = prepare(nnz, index, value, bound, nonnegative, max_iter == 0, rest);
     *n_iter = 0;
     if (status < 0) return status;
@@ -163,7 +164,8 @@ spca_status SPCA(pmd_two_way)(const operator_t *A, double bound, double sample_b
         SPCA(add_span)(A, A->factor * product / outside, v, next);
         (void)SPCA(l1_threshold)(A->p, next, bound, nonnegative, A->run, rest, next, &level);
         if ((count = compress(A->p, NULL, next, iwork)) == 0) return SPCA_ZERO_VECTOR;
-        if (rests && stands_still(tol, v, (vector_t){count, iwork, next})) return SPCA_OK;
+        if (rests && stands_still(&shortest, tol, v, (vector_t){count, iwork, next}))
+            return SPCA_OK;
         feasible = feasible || satisfies(v, bound, nonnegative);
         previous = *objective;
         same = same_support(*nnz, index, count, iwork);

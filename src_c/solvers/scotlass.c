@@ -149,6 +149,7 @@ spca_status SPCA(scotlass)(const operator_t *A, spca_int t, const real *Q, doubl
     real *a = work, *next = a + p, *rest = next + p, previous = 0;
     double *mu = dwork;
     int feasible = 0;
+    shortest_t shortest = {0};
     *n_iter = 0;
     (void)to_unit(p, v);
     for (spca_int l = 0; l < t; l++) mu[l] = 0;
@@ -183,7 +184,7 @@ spca_status SPCA(scotlass)(const operator_t *A, spca_int t, const real *Q, doubl
         if (status < 0) return status;
         for (spca_int i = 0; i < p; i++) same = same && (next[i] == 0) == (v[i] == 0);
         rests = rests || (feasible && same && gain >= -noise && gain <= tol * size);
-        if (rests && stands_still(tol, x, (vector_t){p, NULL, next})) return SPCA_OK;
+        if (rests && stands_still(&shortest, tol, x, (vector_t){p, NULL, next})) return SPCA_OK;
         for (spca_int i = 0; i < p; i++) v[i] = next[i];
         feasible = 1;
         previous = *objective;
