@@ -186,8 +186,7 @@ def sparse_kmeans(
     fit = best_partition(columns, n_clusters, bound, starts, max_iter, generator, tell)
     if not hook.ended:
         warn_unless_converged(fit.converged, max_iter)
-    labels, order = renumbered(columns.labels(fit.partition))
-    centers = columns.centers(fit.partition, n_clusters)[order]
+    labels, centers = columns.labels(fit.partition), columns.centers(fit.partition, n_clusters)
     trace = np.ldexp(np.array(fit.trace), 2 * columns.exponent)
     stopped = hook.ended
     hook(Progress(0, 1, len(trace), float(trace[-1])))
@@ -195,8 +194,9 @@ def sparse_kmeans(
     if columns.kept is not None:
         own, labels = labels, nearest_clusters(X, centers, weights)
         labels[columns.kept] = own
+    labels, order = renumbered(labels)
     return SparseKMeans(
-        labels, weights, centers, float(trace[-1]),
+        labels, weights, centers[order], float(trace[-1]),
         trace, len(trace), fit.converged and not stopped, bound, columns.names,
     )  # fmt: skip
 
