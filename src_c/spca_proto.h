@@ -525,8 +525,9 @@ size_t SPCA(race_work)(spca_int p, spca_int k, int known, const spca_search_plan
  * Kept between calls, all 0 at first: random (the generator's), state (3: moves made, moves that
  * raised nothing, places taken), spent, and subspace (2r (p + 1) + p).  diagonal (p): that of A.
  * of: which supports are allowed; size is their cardinality then, and room the most variables of
- * one; NULL: any.  constraint 1: V'V = I, or 2: V'AV diagonal, and Tr V'AV is raised; 0: none.
- * work (joint_work), iwork (joint_iwork), turned (p r). */
+ * one; given loadings have a place for included variables; NULL: any.  constraint 1: V'V = I, or 2:
+ * V'AV diagonal, and Tr V'AV is raised; 0: none. work (joint_work), iwork (joint_iwork), turned (p
+ * r). */
 spca_status SPCA(joint)(spca_int p, spca_int r, spca_int room, const REAL *A,
                         const double *diagonal, const spca_int *size, int constraint,
                         const spca_supports *of, spca_int members, spca_int given, spca_int moves,

@@ -37,7 +37,7 @@ from .._limits import (
 )  # fmt: skip
 from .._types import AnyArray, Array, Index
 from .._validation import Hook
-from ..linalg.scaling import TINY, beyond_range, union
+from ..linalg.scaling import TINY, beyond_range, union, with_entries
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Progress
@@ -95,13 +95,21 @@ def _population(
     """Return a population of loadings for the search of joint.c on the matrix A.
 
     A population is a few sets of r loadings, which moves change. It begins with `starts`. With `late` it
-    skips the first moves, which seek loadings from new starts.
+    skips the first moves, which seek loadings from new starts. Included variables have their place in each
+    start, even where they have no entry.
     """
+    if len(wanted := supports.wanted):
+        starts = [[_whole(union(index, wanted), index, value) for index, value in x] for x in starts]
     return _core.Population(
         A, np.array(sizes, np.intp), min(supports.most_variables(max(sizes)), len(A)),
         max(JOINT_MEMBERS, len(starts)), starts, JOINT_BITS, seed % 2**64, JOINT_FIRST_MOVES if late else 0,
         _CONSTRAINTS.index(constraint), supports.rule(0) if supports.shapes else None,
     )  # fmt: skip
+
+
+def _whole(support: Index, index: Index, value: AnyArray) -> Loading:
+    """Return a loading with its entries on a support, some of which may be zero."""
+    return support, with_entries(int(support[-1]) + 1, index, value)[support]
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""SCoTLASS and least squares components that respect what is known of the variables."""
+"""SCoTLASS, least squares components and refined ones that respect what is known of the variables."""
 
 import warnings
 
@@ -116,3 +116,24 @@ def test_least_squares_by_units_in_data_and_with_a_constraint(known):
     x = flat.sparse_pca(X, 2, method="least_squares", cardinality=3, constraint="uncorrelated", **known)
     scores = centered(X) @ x.loadings
     assert abs(scores[:, 0] @ scores[:, 1]) < 1e-8 * np.square(scores).sum()
+
+
+# ---- refinement
+
+
+@pytest.mark.filterwarnings("ignore:refinement not converged")
+def test_orthogonal_loadings_that_leave_out_an_included_variable_have_no_more_room():
+    """Of two variables, one of which is included: all supports by hand, and a loading may be zero there."""
+    for seed in range(4):
+        A = np.cov(np.random.default_rng(seed).standard_normal((5, 20)))
+        pairs = [np.linalg.eigvalsh(A[np.ix_([0, a], [0, a])]) for a in range(1, 5)]
+        alone = [np.delete(A.diagonal()[1:], a).max() for a in range(4)]
+        best = max(max(pair.sum(), pair[1] + other) for pair, other in zip(pairs, alone, strict=True))
+        start = np.eye(5)[:, :2] + [[0, -0.1], [0.1, 0], [0, 0], [0, 0], [0, 0]]
+        V = spcacore.refine(
+            A, start, 2, constraint="orthogonal", choice=spcacore.Choice(include=[0]), kind="covariance",
+            max_iter=1,
+        )  # fmt: skip
+        assert_allclose(V.T @ V, np.eye(2), atol=1e-12)
+        assert (np.count_nonzero(V[1:], axis=0) <= 1).all()
+        assert np.trace(V.T @ A @ V) == pytest.approx(best, rel=1e-12)
