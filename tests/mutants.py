@@ -482,43 +482,46 @@ class Examiner:
 
     def __init__(self, build, package):
         self.build, self.package = build, package
-        self.plain, self.lock = {}, defaultdict(threading.RLock)
+        self.limits, self.code, self.lock = {}, {}, defaultdict(threading.RLock)
 
-    def timed(self, mutant, folder, package, limit):
-        start = time.monotonic()
-        made = self.build.compiled(mutant, folder, "package" if package else "checked")
+    def verdict(self, name, made, folder, package, limit):
         if package:
-            verdict = test(self.build.module(made, folder), PYTHON[mutant.name], limit)
-        else:
-            verdict = check(self.build.linked(made, folder), CHECKS[mutant.name], limit)
-        return verdict, time.monotonic() - start
+            return test(self.build.module(made, folder), PYTHON[name], limit)
+        return check(self.build.linked(made, folder), CHECKS[name], limit)
 
-    def as_it_is(self, path, package):
-        """The code of an unchanged file, and a limit for its mutants."""
-        with self.lock[path]:
-            if (path, package) not in self.plain:
-                same = Mutant(path, path.read_text(), (0, 0, ""))
+    def limit(self, name, package):
+        """Seconds for the mutants of a file."""
+        with self.lock[name]:
+            if (name, package) not in self.limits:
+                start = time.monotonic()
                 with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-                    code = code_of(self.build.compiled(same, Path(folder), "plain"))
-                    verdict, seconds = self.timed(same, Path(folder), package, None)
-                    if verdict[0] != "survived":
-                        raise SystemExit(f"{path.name} as it is: {verdict}")
-                    self.plain[path, package] = code, 4 * seconds + 30
-            return self.plain[path, package]
+                    verdict = self.verdict(name, {}, Path(folder), package, None)
+                if verdict[0] != "survived":
+                    raise SystemExit(f"{name} as it is: {verdict}")
+                self.limits[name, package] = 4 * (time.monotonic() - start) + 30
+            return self.limits[name, package]
+
+    def same_code(self, mutant, folder):
+        """Whether the compiler makes the same of the file as it is."""
+        with self.lock[mutant.path]:
+            if mutant.path not in self.code:
+                same = Mutant(mutant.path, mutant.original, (0, 0, ""))
+                with tempfile.TemporaryDirectory(prefix="mutant-") as other:
+                    self.code[mutant.path] = code_of(self.build.compiled(same, Path(other), "plain"))
+        return code_of(self.build.compiled(mutant, folder, "plain")) == self.code[mutant.path]
 
     def examine(self, mutant):
-        code, limit = self.as_it_is(mutant.path, False)
         with tempfile.TemporaryDirectory(prefix="mutant-") as name:
-            folder = Path(name)
-            made = self.build.compiled(mutant, folder, "plain")
-            if made is None:
-                return "not compiled", ""
-            if code_of(made) == code:
-                return "same code", ""
-            verdict, _ = self.timed(mutant, folder, False, limit)
-            if verdict[0] == "survived" and self.package:
-                limit = self.as_it_is(mutant.path, True)[1]
-                verdict = self.timed(mutant, folder, True, limit)[0]
+            for package in (False, True)[: 1 + self.package]:
+                limit = self.limit(mutant.name, package)
+                made = self.build.compiled(mutant, Path(name), "package" if package else "checked")
+                if made is None:
+                    return "not compiled", ""
+                verdict = self.verdict(mutant.name, made, Path(name), package, limit)
+                if verdict[0] != "survived":
+                    break
+                if not package and self.same_code(mutant, Path(name)):
+                    return "same code", ""
             return verdict
 
 

@@ -13,16 +13,16 @@
 
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),
-    GROUPS = 8,                 /* groups of rows that threads share at a time, at most */
-    SPAN = GROUPS * SPCA_GROUP, /* the most rows with one shift (read_rows) */
-    SHARED = 1 << 23,           /* bytes of F that threads share at a time */
-    STEP = SPCA_LEAST(128),     /* rows that a thread centers at a time */
-    STRETCHES = 16,             /* stretches of tall data, at most */
-    LONG = SPCA_LEAST(2048),    /* rows of a stretch, at least */
-    TALL = LONG / 128,          /* and TALL for each column, which bounds the memory for sums */
-    ROUND = 1 << 24,            /* bytes of a stretch that a part reads before stop is asked */
-    AHEAD = 1 << 14,            /* bytes of dense rows that are fetched before their turn */
-    WAYS = 16                   /* sums side by side, so that none waits for another */
+    GROUPS = 8,                         /* groups of rows that threads share at a time, at most */
+    SPAN = GROUPS * SPCA_GROUP,         /* the most rows with one shift (read_rows) */
+    SHARED = 128 * SPCA_LEAST(1 << 16), /* bytes of F that threads share at a time */
+    STEP = SPCA_LEAST(128),             /* rows that a thread centers at a time */
+    STRETCHES = 16,                     /* stretches of tall data, at most */
+    LONG = SPCA_LEAST(2048),            /* rows of a stretch, at least */
+    TALL = LONG / 128, /* and TALL for each column, which bounds the memory for sums */
+    ROUND = 1 << 24,   /* bytes of a stretch that a part reads before stop is asked */
+    AHEAD = 1 << 14,   /* bytes of dense rows that are fetched before their turn */
+    WAYS = 16          /* sums side by side, so that none waits for another */
 };
 
 /* How many rows W holds at a time; `shared` among threads, or of one. */
