@@ -218,6 +218,11 @@ void SPCA(check_joint)(trial_t *t)
     memcpy(copy, dense, (size_t)(p * p) * sizeof *copy);
     CHECK(t, jacobi(p, copy, values, vectors));
     for (spca_int l = 0; l < r; l++) at_most += values[p - 1 - l];
+    if (moves > 0) { /* the first move has found eigenvalues, in a subspace or of all */
+        double most = s.subspace[2 * r * p];
+        CHECK(t, most <= values[p - 1] + near);
+        if (2 * r >= p) CHECK(t, most >= values[p - 1] - (1e-7 + 1e2 * EPSILON) * size);
+    }
     if (s.state[2] == 0) s.explained[0] = 0; /* none were found that are uncorrelated */
     CHECK(t, s.explained[0] <= fmin(trace, at_most) + near);
     if (whole == r && s.state[2] > 0 && (!s.constraint || moves > 18))
