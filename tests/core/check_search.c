@@ -216,6 +216,7 @@ void SPCA(check_dspca)(trial_t *t)
     CHECK(t,
           fabs((double)primal - (constrained ? product : product - (double)limit * off)) <= slack);
     CHECK(t, (double)primal <= (double)dual + slack);
+    for (spca_int j = 0; j < p; j++) CHECK(t, primal >= A[j + j * p]); /* of one variable alone */
     CHECK(t,
           status != SPCA_OK || (double)dual - (double)primal <= (double)tol * (double)dual + slack);
     for (spca_int i = 0; i < k; i++) support[i] = i;
