@@ -250,8 +250,7 @@ def search_from_each(
 ) -> list[Solution | None]:
     """Return what is found from each start alone in the working set; None where it cannot tell.
 
-    All runs share the checks of the columns. If the set has no room for all starts, each is searched by
-    itself.
+    All runs share the checks of the columns, in a set that must have room for all starts.
     """
     working_set: WorkingSet = state.problem.working_set
     out: list[Solution | None] = [None] * len(begins)
@@ -260,10 +259,7 @@ def search_from_each(
         likely = [begin.likely for begin in begins]
     active = union(*likely, _removed(state), *(begin.x.index for begin in begins))
     if not working_set.admit(active):
-        if len(begins) == 1:
-            return out
-        each = (search_from_each(inner, solver, state, [b]) for b in begins)
-        return [x for found in each for x in found]
+        return out
     starts = {i: begin.x for i, begin in enumerate(begins)}
     found = _converged_runs(inner, state, active, starts)
     for i, x in found.items():

@@ -235,6 +235,10 @@ BAD = {
     "no array": (lambda tmp: [[1.0]], TypeError, "shape, dtype and slices of rows"),
     "operator": (lambda tmp: LinearOperator((3, 3), matvec=lambda v: v), TypeError, "slices of rows"),
     "one dimension, dask": (lambda tmp: dask_array(data())[0], ValueError, "2 dimensions"),
+    "no array, dask": (
+        lambda tmp: pytest.importorskip("dask.bag", reason="needs dask").from_sequence([[1.0]]),
+        TypeError, "must be a dask array or dataframe, not Bag",
+    ),
     "unknown sizes": (
         lambda tmp: dask_array(data())[dask_array(data())[:, 0] > 0], ValueError, "chunks of unknown sizes",
     ),
@@ -384,8 +388,9 @@ def test_matrices_one_below_the_other():
     assert np.array_equal(sp.csr_array(blocks.whole()).toarray(), X)
     same(spcacore.sparse_pca(blocks, 2, cardinality=8), spcacore.sparse_pca(X, 2, cardinality=8), 1e-12)
     mixed = [X[:200].astype(np.float32), X[200:]]
-    assert spcacore.row_blocks(mixed).dtype == np.float64
-    assert spcacore.sparse_pca(mixed, 1, cardinality=3).loadings.dtype == np.float64
+    blocks, X = spcacore.row_blocks(mixed, block_bytes=X.nbytes // 5), np.concatenate(mixed)
+    assert blocks.dtype == np.float64
+    same(spcacore.sparse_pca(blocks, 1, cardinality=3), spcacore.sparse_pca(X, 1, cardinality=3), 1e-12)
 
 
 def stored_by_rows(X, how, tmp_path):

@@ -73,6 +73,16 @@ def test_projection_selects_variables_for_the_dense_score():
     assert_array_equal(np.flatnonzero(x.loading), sorted(S))
 
 
+def test_auto_is_the_best_of_its_searches():
+    X = samples(11, 40, 20)
+    value = {
+        strategy: flat.least_squares_component(X, 2, strategy=strategy, swaps=False).value
+        for strategy in ("forward", "backward", "projection", "auto")
+    }
+    assert value["projection"] > 1.05 * max(value["forward"], value["backward"])
+    assert value["auto"] == max(value.values())
+
+
 @pytest.mark.parametrize("k", [1, 3, 6])
 def test_large_matrices_are_searched_by_rows_with_the_same_result(with_limits, k):
     """Where A is not formed, and bounds stand for the diagonal of its square."""
