@@ -12,7 +12,8 @@
  * rises. */
 #include "real.h"
 
-/* So few units, 24, are packed exactly at once, which costs no more than to look for what is sure. */
+/* So few units, 24, are packed exactly at once, which costs no more than to look for what is sure.
+ */
 enum { FEW = SPCA_LEAST(30) - 6 };
 /* The exact way is taken up to so many units times room. */
 enum { CELLS = 1 << 18 };
