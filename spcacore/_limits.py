@@ -44,6 +44,7 @@ SOLVER_TOL = 1e-8  # a search for one component ends at this change, by default
 EXACT_SLACK = Precision(1e-9, 1e-4)  # for bounds that leave out variables: far above rounding
 CENTERING_LOSS = Precision(1e-6, 1e-3)  # share of a column's norm that may be lost when a mean is removed
 BLOCK_NOISE = Precision(1e-12, 1e-5)  # share of the objective of generalized power that is rounding
+BLOCK_STILL = 2.0**-28  # the square of a step that is none there, beside that of the loadings
 SHARE_ROUNDING = Precision(1e-10, 1e-5)  # rounding of a share of the variance that is to be reached
 VARIANCE_LEFT = Precision(1e-14, 1e-6)  # share of a variance, given earlier components, that is rounding
 # A round of refinement must raise the variance by more than this share

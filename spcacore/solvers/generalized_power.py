@@ -12,6 +12,7 @@ import numpy as np
 from .. import _core
 from .._limits import (
     BLOCK_NOISE,
+    BLOCK_STILL,
     COLUMN_ENDS,
     COLUMN_STARTS_LEAST,
     GPOWER_ORDER,
@@ -350,7 +351,8 @@ def _ascend(
 ) -> _Block:
     """Iterate W <- step(C), where C = F'U and U is the polar factor of F W, while the objective grows.
 
-    `step` returns the new W and the objective.
+    `step` returns the new W and the objective. Where rounding hides a gain of the tolerance, the iteration
+    goes on while W moves, as runs for one component do (ascent.h).
     """
     rounding = 64 * eps_of(op.dtype)
     tol = max(solver.tol, rounding)
@@ -361,8 +363,10 @@ def _ascend(
             return _Block(W, previous, n_iter - 1, False)
         new, objective = step(_projections(op, W))
         stable = np.array_equal(new != 0, W != 0)
+        rests = objective - previous <= (tol if stable else rounding) * objective
+        moved = np.square(new - W).sum() > max(solver.tol, BLOCK_STILL) * np.square(new).sum()
         W = new
-        if objective - previous <= (tol if stable else rounding) * objective:
+        if rests and (solver.tol >= rounding or not moved):
             return _Block(W, objective, n_iter, True)
         previous = objective
     return _Block(W, previous, solver.max_iter, False)
