@@ -521,7 +521,7 @@ def threads(session):
 @nox.session(python=USUAL)
 def soak(session):
     """An hour of random calls in one process, whose memory must stay as it is; or `-- --calls 100000`."""
-    environment(session, ".[all,test]")
+    environment(session, ".[test-all]")
     session.run("python", "tests/soak.py", *session.posargs, env=ONE_THREAD)
 
 

@@ -3,7 +3,7 @@
     python tests/soak.py --minutes 60 --seed 0        # exit status 1 if anything is amiss
     python tests/soak.py --seed 0 --replay 1234       # the call of that number again
 
-Needs the extras "all" and "test"; with OPENBLAS_NUM_THREADS=1 it leaves the other processors alone.
+Needs the extra "test-all"; with OPENBLAS_NUM_THREADS=1 it leaves the other processors alone.
 """
 
 import argparse
