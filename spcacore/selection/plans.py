@@ -305,8 +305,11 @@ class SearchPlan(Plan):
                 return own / left
             rows, out, tell = self.shuffled(X, i), np.zeros(self.r), Hook(lambda progress: report())
             for t, scale in enumerate(scales):
+                given = rows
+                if t and self.problem.filled is not None:  # no vector goes with missing entries
+                    given, scale = (rows / scale).astype(rows.dtype), False
                 one = request.having(scale=scale, sparsity=request.sparsity[t : t + 1])
-                problem = formed(problem_of(rows, one))
+                problem = formed(problem_of(given, one))
                 with quiet():
                     first = search(problem, self.solver, one, [], 1, tell)
                 out[t] = self.shares(problem, first)[0] * totals[t]

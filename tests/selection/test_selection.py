@@ -274,6 +274,9 @@ def test_as_many_components_as_were_planted_are_more_than_chance(p, strengths, o
 def test_missing_entries_are_left_out():
     X = planted(60, 40, 6, r=1, signal=4)
     X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    for scale in (False, True):
+        model = pca(1, method=spcacore.PMD(l1_bound=2.4), scale=scale)
+        assert spcacore.select_n_components(X, model, 3, criterion="permutation").chosen == 1
     selection = spcacore.select_sparsity(X, pca(method="pmd", renormalize=False), [1, 1.7, 2.4, 5])
     assert selection.chosen == 2.4  # the planted loading has a norm of 2.45
     with pytest.raises(ValueError, match="NaN"):
