@@ -375,7 +375,7 @@ def select_n_components(
     Raises
     ------
     ValueError, TypeError
-        As in `sparse_pca`.
+        As in `sparse_pca`; for options by which all components are found together.
 
     References
     ----------
@@ -401,15 +401,19 @@ def select_n_components(
     asked = asked if n_components is None else asked.of(n_components)
     if asked.n_components is None:
         raise TypeError("n_components must be given: the largest number of components to try")
-    for name in ("refine", "block"):
-        if asked.keywords.get(name):
-            raise ValueError(f"{name}=True finds all components together, so that they cannot be counted")
     if asked.keywords.get("kind", "data") != "data":
         raise TypeError(
             "kind must be 'data': components are counted by rows, which a covariance does not have"
         )
     # One search for the largest number of components, and a score for each number
     plan = SearchPlan(way.rows(X, "data"), asked, None, rng, counting=True)
+    request = plan.requests[0]
+    for name, used in {
+        "refine=True": request.attempts, "block=True": getattr(request.method, "block", False),
+        f"support={request.support!r}": request.support != "free", "Total": request.total,
+    }.items():  # fmt: skip
+        if used:
+            raise ValueError(f"{name} finds all components together, so that they cannot be counted")
     progress = ProgressCounter(hook, 1 + way.runs)
     solutions = plan.search_values(plan.problem, progress)
     values = np.arange(plan.r + 1)

@@ -497,7 +497,11 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
         "needs penalty": pca(2, method=GPower()),
         "n_components must be given": spcacore.sparse_pca,
         "n_components must be an integer": pca(0.5, 2),
-        "refine=True finds all": pca(2, 2, refine=True),
+        "refine=True finds all components together": pca(2, 2, refine=True),
+        "block=True finds all components together": pca(2, method=GPower(penalty=0.3, block=True)),
+        "support='common' finds all components together": pca(2, 3, support="common"),
+        "support='disjoint' finds all components together": pca(2, 2, support="disjoint"),
+        "Total finds all components together": pca(2, spcacore.Total(5)),
         "criterion must be one of 'cv', 'permutation'": (pca(2, 2), {"criterion": "sparseness"}),
     }),
     (flat.oppca, {
