@@ -369,8 +369,9 @@ def select_n_components(
     Returns
     -------
     SparsitySelection
-        With `values` 0, 1, ..., n_components. If "cv" chooses 0, no component predicts better than the means:
-        try more variables in each, and with counts a transformation such as tf-idf or logarithms.
+        With `values` 0, 1, ..., n_components. If "cv" chooses 0, no component predicts better than the means,
+        as where variables vary much by themselves: bursty words make components of their own. Try more
+        variables in each, ``scale=True``, or logarithms of counts.
 
     Raises
     ------
