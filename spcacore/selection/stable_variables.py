@@ -57,8 +57,9 @@ def stability(
         within each class.
     resampling : {"complementary", "half", "bootstrap"}, default "complementary"
         "half": floor(n/2) rows without replacement. "complementary": the same in pairs without a common row.
-        Both bound the expected number of false variables. "bootstrap": n rows with replacement, so that
-        quantiles describe components of n rows.
+        Both bound the expected number of false variables, "half" only if there are many resamples: of two to
+        four, three times as many may be false. "bootstrap": n rows with replacement, so that quantiles
+        describe components of n rows.
     n_resamples : int, default 100
         B, at least 2; even for "complementary".
     threshold : float, optional
