@@ -234,6 +234,7 @@ class SearchPlan(Plan):
         rows = self.checked[: len(self.values)]
         self.requests = [row.having(sparsity=(*chosen, row.sparsity[t])) for row in rows]
 
+    @quiet()  # of a part of the rows
     def searched(self, X: Any, report: Report) -> tuple[Problem, list[list[Solution]]]:
         problem = formed(problem_of(X, self.requests[0]))
         return problem, self.search_values(problem, report, report)
