@@ -42,6 +42,7 @@ from .residual import Residual
 
 _LOG_2PI = math.log(2 * math.pi)
 _LEAST = 1e-300  # in place of 0, so that logarithms are finite
+_SIGNAL = 1e-14  # share of the variance below which a squared mean counts as none
 ROOT_STEP = 0.7  # a longer step of log a can miss a root, or all signal of a first direction
 SHIFTED_ENTRIES = 1 << 21  # entries of eigenvectors; with more, a system is solved by conjugate gradients
 
@@ -221,7 +222,7 @@ class ExpectationMaximization:
         converged, idle, least = False, 0, math.inf
         # Each iteration: the best point in the span of the iterates, then an E-step if that raises F
         while len(path) < max_iter and not converged:
-            if float(x.m @ x.m) < 1e-14 * x.trace:  # no signal beside the prior
+            if float(x.m @ x.m) < _SIGNAL * x.trace:  # no signal beside the prior
                 converged = True
                 break
             z = best = self.best_combination(x)
@@ -273,7 +274,7 @@ class ExpectationMaximization:
             square, linear = max(self.square - f / w, 0), f * trace / w
             constant = self.entries * f * trace / l
             e = 2 * constant / max(linear + math.sqrt(linear**2 + 4 * square * constant), _LEAST)
-            energy = max((e - trace) / w, _LEAST)
+            energy = max(e - trace, _SIGNAL / 10 * trace) / w
             return math.log(energy * (l / trace)) - t, energy, trace, Z
 
         begin = math.log(max(y.a, _LEAST))

@@ -501,3 +501,15 @@ def test_what_is_included_was_not_chosen():
     given = soppca(X, 1, 3, choice=spcacore.Choice(include=np.flatnonzero(free.loadings[:, 0])))
     assert_allclose(given.free_energy[0][-1], free.free_energy[0][-1])
     assert_allclose(given.gain - free.gain, np.log(math.comb(20, 3)))
+
+
+@pytest.mark.parametrize("share", [1e-3, 1e-4, 1e-6])
+def test_a_component_of_a_variable_without_signal_has_its_direction(share):
+    """Far below the noise the posterior is the prior, as Tipping and Bishop (1999) say of eigenvalues."""
+    X = np.random.default_rng(0).standard_normal((16, 8)) * [share, 1, 1, 1, 1, 1, 1, 1]
+    for deflation in ("orthogonal", "naive"):
+        result = soppca(X, 1, 1, choice=spcacore.Choice(include=[0]), deflation=deflation)
+        assert_allclose(result.loadings[:, 0], np.eye(8)[0])
+        assert result.means[0, 0] ** 2 < 1e-6 * result.posterior_trace[0]
+        assert_allclose(result.posterior_trace, 1, rtol=1e-6)
+        assert_allclose(result.noise_variance, np.square(X - X.mean(axis=0)).mean(), rtol=1e-9)
