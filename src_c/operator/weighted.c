@@ -10,7 +10,11 @@
 #include "centring.h"
 #include <string.h>
 
-enum { TILE_ROWS = 256, COLUMNS = 16, VECTORS = COLUMNS * sizeof(double) / sizeof(doubles_t) };
+enum {
+    TILE_ROWS = SPCA_LEAST(256),
+    COLUMNS = 16,
+    VECTORS = COLUMNS * sizeof(double) / sizeof(doubles_t)
+};
 
 /* sum_j = sum w (x - shift), and the range, of each column of a tile by rows. */
 VECTORIZED(sums,

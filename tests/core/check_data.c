@@ -58,8 +58,19 @@ static void check_all_finite(const trial_t *t, spca_int n, const real *x)
 static void check_weights(trial_t *t, spca_int n, spca_int p, const table_t *d, const operator_t *A)
 {
     double *weight = SCRATCH(t, n, double), *out = SCRATCH(t, 7 * p, double), total = 0;
-    for (spca_int i = 0; i < n; i++) total += weight[i] = (double)below(t, 4);
+    spca_int first = below(t, 2 * n), last = first + below(t, n); /* these do not count */
+    table_t with = {0};
+    for (spca_int i = 0; i < n; i++)
+        total += weight[i] = i < first || i > last ? (double)below(t, 4) : 0;
     if (!(total > 0)) total = weight[0] = 1;
+    if (d) { /* what does not count may be large */
+        real *X = SPCA(copy_of)(t, d->size, d->X);
+        for (spca_int i = 0; i < n; i++)
+            for (spca_int j = 0; !(weight[i] > 0) && j < p; j++) X[place(d, i, j)] += (real)0x1p30;
+        with = *d;
+        with.X = X;
+        d = &with;
+    }
     if (d)
         CHECK(t, SPCA(weighted_statistics)(n, p, d->X, d->ld, d->row_major, weight, NULL, NULL, out,
                                            out + p, out + 2 * p, out + 3 * p) == SPCA_OK);

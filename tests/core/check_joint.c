@@ -36,7 +36,7 @@ typedef struct {
     int constraint;
     const spca_supports *of;
     uint64_t random;
-    spca_int state[3], *nnz, *index;
+    spca_int patience, state[3], *nnz, *index;
     double spent, *subspace, *value, *explained;
 } searched_t;
 
@@ -50,6 +50,7 @@ static void begin(trial_t *t, searched_t *s)
     s->subspace = zeros(t, 2 * r * (s->p + 1) + s->p);
     s->state[0] = s->state[1] = s->state[2] = 0;
     s->spent = 0;
+    s->patience = 1000;
     s->random = 3;
 }
 
@@ -58,7 +59,7 @@ static spca_status go_on(trial_t *t, searched_t *s, spca_int given, spca_int mov
 {
     spca_int p = s->p, r = s->r, room = s->room;
     return SPCA(joint)(p, r, room, s->A, s->diagonal, s->size, s->constraint, s->of, s->members,
-                       given, moves, 1000, 1e9, stop, ctx, &s->random, s->state, &s->spent,
+                       given, moves, s->patience, 1e9, stop, ctx, &s->random, s->state, &s->spent,
                        s->subspace, s->nnz, s->index, s->value, s->explained,
                        SCRATCH(t, SPCA(joint_work)(p, r, room, s->constraint, s->of), double),
                        SCRATCH(t, SPCA(joint_iwork)(p, r, room), spca_int), WORK(t, p * r));
@@ -250,6 +251,10 @@ void SPCA(check_joint)(trial_t *t)
     spca_status status = go_on(t, &again, 0, 5, stop_at, &stop);
     CHECK(t, status == (stop.asked > stop.at ? SPCA_STOPPED : SPCA_OK));
     for (spca_int a = 0; a < again.state[2]; a++) check_member(t, &again, dense, size, a);
+    spca_int made = s.state[0]; /* it ends where so many moves have gained nothing */
+    s.patience = s.state[1] + below(t, 3);
+    CHECK(t, go_on(t, &s, 0, 5, NULL, NULL) == SPCA_OK && s.state[1] <= s.patience);
+    CHECK(t, s.state[1] == s.patience || s.state[0] == made + 5);
     check_units(t, s, moves);
     check_select(t);
     check_fitted(t);

@@ -137,7 +137,8 @@ void SPCA(check_unit_steps)(trial_t *t)
     double quadratic = (double)below(t, 40) / 4, root = sqrt(quadratic), all = 0, rest, product = 0;
     double most = 0;
     spca_int ties = 0;
-    for (spca_int j = 0; j < p; j++) x[j] = (double)(below(t, 21) - 10) / 4;
+    int levels = chance(t, 25) ? 3 : 21; /* of few levels many tie */
+    for (spca_int j = 0; j < p; j++) x[j] = (double)(below(t, levels) - levels / 2) / 4;
     if (step == SPCA_UNITS_BOUND) rule.level = 1 + (double)below(t, 33) / 16;
     norm = norms_of(t, o, x, y);
     x = step_of(t, &rule, quadratic, x, kept);
@@ -161,7 +162,13 @@ void SPCA(check_unit_steps)(trial_t *t)
         CHECK(t,
               kept[u] || !o->allowed[u] || step == SPCA_UNITS_L0 || norm[u] <= level * (1 + 1e-9));
     }
-    if (step != SPCA_UNITS_BOUND || product == 0) return;
+    if (step != SPCA_UNITS_BOUND) return;
+    for (spca_int u = 0; u < units;
+         u++) { /* an ascent goes on, and not with what rounding leaves */
+        CHECK(t, product > 0 || norm[u] == 0);
+        CHECK(t, !kept[u] || o->included[u] || new[u] > 1e-13 * norm[u]);
+    }
+    if (product == 0) return;
     rest = beside(o, new, &all);
     CHECK(t, rest <= rule.level * all * (1 + 1e-9));
     product /= all;
