@@ -249,6 +249,7 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
         q->storage = chance(t, 50) ? CSR : CSC;
         most = t->left ? 7 : 16;
     }
+    int full = (fixed & THIN) && !t->left && chance(t, 15); /* some variables, not most rows */
     q->covariance = A->symmetric_form = !(fixed & (SCREENED | THIN)) && chance(t, 30);
     A->p = fixed & SCREENED ? between(t, 1,
                                       t->left         ? 48
@@ -256,6 +257,7 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
                                                       : 90)
                             : odd[below(t, most)];
     A->n = A->m = q->covariance ? A->p : odd[below(t, most)];
+    if (full) A->p = 260, A->n = A->m = between(t, 20, 90);
     A->row_major = q->storage == ROWS || q->storage == CSR;
     /* with a screen, up to norms whose squares overflow in float */
     A->range =
@@ -270,7 +272,10 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
     A->factor = q->covariance ? 1 : 1 / (real)(A->n > 1 ? A->n - 1 : 1);
     X = entries(t, q->style, A->m, A->p, q->covariance);
     for (spca_int a = 0; (fixed & THIN) && a < A->m * A->p; a++)
-        if ((a / A->p + a % A->p) % 3) X[a] = 0;
+        if (full)
+            X[a] = chance(t, a % A->p % 2 ? 3 : 30) ? (real)between(t, 1, 3) : 0;
+        else if ((a / A->p + a % A->p) % 3)
+            X[a] = 0;
     if (q->storage != CALLBACK && !q->covariance && chance(t, 70))
         A->mean = fixed & SCREENED ? means(t, A->n, A->p, X)
                                    : SPCA(numbers)(t, q->style == ANY ? PLAIN : q->style, A->p);
