@@ -165,7 +165,7 @@ PYTHON = {
     "threshold.c": "kernels: threshold; "
     "threshold: ties or denormals or range_few or ignore or rounded or rounding or finite or feasible",
     "exchange.c": "tpower: exchange or swap; greedy; generalized",
-    "leading_eigenvector.c": "leading_eigenvector",
+    "leading_eigenvector.c": "operator: eigenv",
     "passes.c": "rotation",
     "principal.c": "search",
     "quick_swap.c": "search; greedy",
