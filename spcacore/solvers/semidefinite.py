@@ -451,12 +451,12 @@ def solve_shaped(
 
     Let x = (x_u) by units u, of size m_u as the cardinality counts them, let I be the units that are
     included, and K what k leaves for the others. By Cauchy and Schwarz (sum sqrt(m_u) ||x_u||)^2 <= K sum
-    ||x_u||^2 over u not in I, which is the constraint on M = xx' there. For a penalty on (sum ||x_u||)^2, m_u
-    is 1 and K is 0.
+    ||x_u||^2 over u not in I, which is the constraint on M = xx' there. For a penalty on (sum ||x_u||)^2 each
+    m_u is 1, and K is 0.
     """
     names, place = np.unique(choice.unit[kept], return_inverse=True)
     free = ~choice.included[names]
-    size = choice.size[names].astype(float) if k is not None else np.ones(len(names))
+    size = choice.size[names].astype(float)
     room = 0.0 if k is None else float(k - int(choice.size[choice.included].sum()))
     root = np.where(free, np.sqrt(size), 0)
     weights = np.outer(root, root)

@@ -51,7 +51,7 @@ def relaxed(A, k=None, penalty=None, include=(), exclude=(), groups=None, nonneg
     return cp.Problem(cp.Maximize(cp.trace(A @ M) - cost), constraints).solve(solver="CLARABEL")
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("known", "k"), [*CASES, *COUNTED])
 def test_the_relaxation_is_solved(known, k):
     A = covariance(3)

@@ -245,6 +245,15 @@ def test_a_relaxation_out_of_time_leaves_its_bound(monkeypatch):
     assert best < problem.in_units(found[-1]) < 1.4 * best
 
 
+def test_no_relaxation_bounds_an_indefinite_matrix():
+    """It leaves out variables without variance, which have none of the optimum of semidefinite matrices alone."""
+    A = np.diag([0.0, 0.0, 0.5, 0.1])
+    A[0, 1] = A[1, 0] = 1
+    problem = as_problem(A, kind="covariance", definite=False)
+    bounds = list(certificates.bounds_without_search(DeflatedOperator.from_problem(problem), 2, np.inf))
+    assert problem.in_units(min(bounds)) >= 1
+
+
 def test_large_covariances_bound_a_matrix_without_a_search():
     """lambda_1(S(A, rho)) + rho (k - 1), S the soft threshold, for the best of many levels rho."""
     rng, k = np.random.default_rng(1), 20
