@@ -7,9 +7,9 @@ python tests/mutation/python.py [--sample 300] [--seed 0] [--module NAME] [--fun
 A mutant changes one operator, number, comparison, condition, keyword argument, call or statement of a
 function.  The first run measures which lines each test of the default run runs (four minutes of a
 processor; kept in --data, by file of tests, until that file or the package changes).  A mutant is then put
-into the loaded functions of a forked process, where the tests that run its line are run, the module's own
-and the fastest first, as many as take --seconds, until the first that fails.  It needs Python 3.12, for
-`sys.monitoring`.
+into the loaded functions of a forked process, where the tests that run its line are run, those that a
+condition refuses, the module's own and the fastest first, as many as take --seconds, until the first that
+fails.  It needs Python 3.12, for `sys.monitoring`.
 
 equivalent.txt, beside this file, lists mutants that no answer can show, with reasons.  What is not mutated:
 module level, annotations, strings, and what is in `raise` and `warnings.warn`.  Tests that start processes,
@@ -394,18 +394,21 @@ def measured(data, jobs, names):
 
 
 def chosen_tests(mutant, seconds, users, budget):
-    """Tests that run the changed line: few cases of each, the module's own before others, the fastest."""
+    """Tests that run the changed line: those that come to its `raise`, few cases of each, the fastest."""
     path = str(mutant.module.path.relative_to(ROOT))
     tests = {t for line in mutant.lines() for t in users.get((path, line), ())}
     if mutant.default:  # which no test need call to see
         tests |= {t for t in seconds if "::test_defaults_are" in t or "::test_defaults_of" in t}
+    refusals = [s.lineno for s in getattr(mutant.statement, "body", ()) if isinstance(s, ast.Raise)]
+    refused = {t for line in refusals for t in users.get((path, line), ())}
     own, cases, ranked = mutant.module.path.stem.strip("_"), Counter(), []
     for test in sorted(tests, key=lambda t: (seconds[t], t)):
         function = test.partition("[")[0]
-        ranked.append((cases[function] // 3, f"test_{own}" not in function, seconds[test], test))
+        rank = cases[function] // 3, f"test_{own}" not in function, seconds[test]
+        ranked.append((test not in refused, *rank, test))
         cases[function] += 1
     chosen, total = [], 0.0
-    for _, _, used, test in sorted(ranked):
+    for *_, used, test in sorted(ranked):
         if total + used <= budget or not chosen:
             chosen.append(test)
             total += used

@@ -246,7 +246,7 @@ def test_a_relaxation_out_of_time_leaves_its_bound(monkeypatch):
 
 
 def test_no_relaxation_bounds_an_indefinite_matrix():
-    """It leaves out variables without variance, which have none of the optimum of semidefinite matrices alone."""
+    """It leaves out variables without variance, which the optimum of a semidefinite matrix does without."""
     A = np.diag([0.0, 0.0, 0.5, 0.1])
     A[0, 1] = A[1, 0] = 1
     problem = as_problem(A, kind="covariance", definite=False)
