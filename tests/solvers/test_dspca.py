@@ -246,6 +246,25 @@ def test_the_bound_allows_for_rounding_of_the_products(monkeypatch, one_sided):
         assert min(bounds.values()) >= best
 
 
+@pytest.mark.parametrize("entries", [10**6, 1000])
+def test_the_margin_is_that_of_how_the_entries_come_about(entries, monkeypatch):
+    """By tiles of centered columns or, of many variables, by products with columns as they are stored."""
+    monkeypatch.setattr("spcacore.operators.gram.SUBMATRIX_ENTRIES", entries)
+    n, X, every, half = 2000, normal(0, 2000, 5) + 30, np.arange(5), np.full(2, 0.5**0.5)
+    moment, variance = (X**2).mean(axis=0), X.var(axis=0)
+    problem, tiled = as_problem(X), entries > 5 * n
+    state, additions = DeflatedOperator.from_problem(problem), 512 + n // 512 if tiled else n
+    for found, squares, times in (
+        (state, variance if tiled else moment, 1),
+        (state.deflate(np.arange(2), half), moment, 2),
+    ):
+        for together in (np.sum, np.max):
+            least = times * additions * np.finfo(float).eps / 2 * together(squares)
+            assert least <= problem.in_units(MODULE._rounding(found, every, together)) <= 3 * least
+    given = DeflatedOperator.from_problem(as_problem(np.cov(X.T), kind="covariance"))
+    assert MODULE._lost(given, every) == 0
+
+
 class EndsOnceItMoves:
     """A progress hook that is heard at once, and ends the search when it hears of an iteration."""
 

@@ -269,6 +269,12 @@ def test_large_covariances_bound_a_matrix_without_a_search():
         largest = np.linalg.eigvalsh(A - np.clip(off, -rho, rho))[-1]
         by_level.append(largest + rho * (k - 1))
     assert problem.in_units(bound) == pytest.approx(min(by_level), rel=0.02)
+    # Of data, with what sums over all variables lose
+    problem = as_problem(normal(0, 3, 250))
+    state = replace(DeflatedOperator.from_problem(problem), hook=lambda n: True)
+    _, bound, *_ = certificates.bounds_without_search(state, k, np.inf)
+    margin = bound - wide_bounds.threshold_bound(state.diagonal, k, wide_bounds.large_entries(state.operator))
+    assert 4 * 250 * np.finfo(float).eps * state.diagonal.sum() < margin < 1e-11 * state.diagonal.sum()
     assert problem.in_units(bound) >= tpower(A, k, kind="covariance").value
 
 
@@ -406,6 +412,8 @@ def test_what_is_too_large():
     X = scipy.sparse.random_array((40, p), density=0.1, rng=np.random.default_rng(0)).tocsr()
     with pytest.raises(ValueError, match="at most 3000 variables with deflation='hotelling'"):
         sparse_pca(X, 2, cardinality=2, method="branch_and_bound", deflation="hotelling")
+    with pytest.raises(ValueError, match="takes include, groups and signs for at most 3000 variables"):
+        branch_and_bound(X, 2, choice=spcacore.Choice(include=[0]))
 
 
 # ---- several components -----------------------------------------------------------------------------
