@@ -249,8 +249,6 @@ class TruncatedPower(IterativeSolver):
         """
         if self.renormalize:
             best = refit(state, best)
-        if best.objective == -np.inf:  # every vector on this support lies in the span of Q
-            return None
         return drop_zeros(swap_search(state, best, self.swaps))
 
     def among_some(self, state: DeflatedOperator, cardinality: int) -> tuple[Solver, int] | None:
