@@ -1,4 +1,4 @@
-"""The search of a matrix in memory, by kernels: a race from its columns (search.c), and branch and bound.
+"""The search of a matrix in memory, by kernels: a race from its columns (race.c), and branch and bound.
 
 A race starts a run of truncated power from each of many columns. After each round only the most promising
 runs go on, and few run to their ends. Swaps then improve the best ends.
