@@ -58,11 +58,11 @@ from .kernel_matrix import (
 )
 from .random_features import (
     RandomFeatures,
-    as_kernel_input,
     as_rows,
     drawn_features,
     feature_moments,
     feature_scores,
+    finite_rows,
     median_distance,
     of_block,
 )
@@ -350,7 +350,7 @@ def kernel_pca(
     require_memory(X, "a kernel matrix of all pairs of rows needs", instead=instead)
     seed = as_seed(rng)
     # Data, and the size of the matrix
-    data = as_kernel_input(X, square=name == "precomputed")
+    data = finite_rows(X, square=name == "precomputed")
     n = data.shape[0]
     weight = check_sample_weight(joined(X, sample_weight, "sample_weight"), n)
     r = _check_components(n_components, n, weight=weight)

@@ -41,7 +41,7 @@ from ..readable import Result
 # ---- rows as kernels read them: arrays, CSR matrices, blocks, or anything that is sliced ----------------
 
 
-def as_kernel_input(X: Any, square: bool = False, name: str = "X") -> Any:
+def finite_rows(X: Any, square: bool = False, name: str = "X") -> Any:
     """Return X as a finite float array or CSR matrix, by reference where possible."""
     if is_operator(X):
         raise TypeError(f"{name} is a LinearOperator, and a kernel needs its rows")
@@ -90,7 +90,7 @@ def as_rows(X: Any, p: int | None = None, name: str = "X") -> RowBlocks:
     by_slices &= type(X) is not np.ndarray or X.dtype not in (np.int64, np.uint64)  # which may be refused
     names = None
     if is_sparse(X) or is_operator(X):
-        X = as_kernel_input(X, name=name)
+        X = finite_rows(X, name=name)
     elif not (is_row_blocks(X) or (by_slices and len(X.shape) == 2 and min(X.shape) > 0)):
         names, X = columns_of(X), real_array(X, name, ndim=2, finite=False)
     rows = row_blocks(X, names=names)
@@ -109,7 +109,7 @@ def _sample_rows(
         chosen = np.sort(rng.choice(n, BANDWIDTH_ROWS, replace=False))
         sample, weight = rows.taken(chosen), None if weight is None else weight[chosen]
     with naming_not_finite(rows):
-        return as_kernel_input(sample.whole()), weight
+        return finite_rows(sample.whole()), weight
 
 
 def of_block(block: Any, task: Callable[..., Any], *arguments: Any) -> Any:
