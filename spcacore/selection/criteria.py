@@ -369,9 +369,10 @@ def select_n_components(
     Returns
     -------
     SparsitySelection
-        With `values` 0, 1, ..., n_components. If "cv" chooses 0, no component predicts better than the means,
-        as where variables vary much by themselves: bursty words make components of their own. Try more
-        variables in each, ``scale=True``, or logarithms of counts.
+        With `values` 0, 1, ..., n_components. A factor of more variables than a component has may count
+        several times. If "cv" chooses 0, no component predicts better than the means, as where variables vary
+        much by themselves: bursty words make components of their own. Try more variables in each,
+        ``scale=True``, or logarithms of counts.
 
     Raises
     ------

@@ -54,7 +54,8 @@ class Stability(Judged, Tabular):
     any_threshold : float
         The same for `any_frequency`.
     expected_false : ndarray of shape (r,) or None
-        The bound on the expected number of false variables at these thresholds; None for a bootstrap.
+        The bound on the expected number of false variables at these thresholds; None for a bootstrap, and for
+        a threshold of at most 1/2.
     stable : ndarray of shape (p, r), bool
         Whether the frequency reaches the threshold.
     loading_interval : ndarray of shape (p, r, 2)
