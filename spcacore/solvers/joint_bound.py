@@ -93,7 +93,8 @@ def relaxed_bound(
         return 0.0
     A, clock = np.ascontiguousarray(A) / scale, ProgressClock(hook)
     bound = 0.0
-    for case in (constraint,) if constraint else ("orthogonal", None):
+    cases = (constraint,) if constraint else ("orthogonal", None)
+    for case in cases[: len(sizes)]:  # a single loading shares no variable
         bound = max(bound, _Ascent(A, sizes, case, clock).bound(bound))
     return scale * bound
 
