@@ -329,6 +329,8 @@ class PMD(Iterative):
 class SCoTLASS(Iterative):
     """Components of bounded l1 norm, orthogonal to the earlier ones; see `scotlass`.
 
+    With ``deflation="generalized"`` or "uncorrelated" they are what that deflation says, and not orthogonal.
+
     Parameters
     ----------
     l1_bound : float or sequence of r floats, optional
