@@ -428,7 +428,7 @@ def promax(loadings: ArrayLike, power: float = 4.0, *, normalize: bool = False) 
     V = L / row @ turned
     V /= abs(V).max()
     U = np.linalg.lstsq(V, V * abs(V) ** (power - 1), rcond=None)[0]
-    U *= np.sqrt(np.linalg.inv(U.T @ U).diagonal())
+    U *= np.linalg.norm(np.linalg.inv(U), axis=1)
     return back(L, turned @ U)
 
 
@@ -514,8 +514,8 @@ def _checked(loadings: ArrayLike, normalize: bool) -> tuple[Array, Array, Callab
 
 def _rotated(exponent: int, dtype: DType, L: Array, rotation: Array) -> ObliqueRotation:
     """Return the result: factors in order of variance, each with its largest loading positive."""
-    C = np.linalg.inv(rotation.T @ rotation)
-    P = L @ rotation
+    back = np.linalg.inv(rotation)  # not of rotation'rotation, which squares what rounding does
+    C, P = back @ back.T, L @ rotation
     variance = (P * (P @ C)).sum(axis=0)
     order = descending(variance)
     turn = np.eye(len(order))[:, order] * np.sign(P[abs(P).argmax(axis=0), range(len(order))])[order]

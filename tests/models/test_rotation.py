@@ -348,6 +348,17 @@ def test_laws_of_oblique_rotations(method, rng):
         assert found.to_frame().cumulative.iloc[-1] == pytest.approx(1)
 
 
+@pytest.mark.parametrize("method", ["promax", "oblimin"])
+@pytest.mark.parametrize("share", [1e-4, 1e-7, 1e-10])
+def test_oblique_factors_of_a_faint_column(method, share):
+    """They have unit variance and explain what the loadings do, to rounding (PCP' = LL')."""
+    for seed in range(3):
+        L = np.random.default_rng(seed).standard_normal((15, 3)) * [1, 1, share]
+        found = getattr(spcacore, method)(L)
+        assert_allclose(found.correlations.diagonal(), 1, rtol=1e-10)
+        assert_allclose(found.pattern @ found.correlations @ found.pattern.T, L @ L.T, atol=1e-9)
+
+
 def test_oblimin_finds_simple_structure_and_no_neighbor_is_better():
     rng = np.random.default_rng(1)
     simple = np.kron(np.eye(3), [[0.9], [0.8], [0.7], [0.6]])
