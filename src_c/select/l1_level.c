@@ -563,10 +563,12 @@ double SPCA(l1_ball_level)(spca_int p, const real *a, double bound, double start
 }
 
 /* By partition: the level is the pivot where the magnitudes above it do not exceed the bound, but
- * those and its ties do. */
+ * those and its ties do.  Where rounding sums the magnitudes above one pivot to more than the
+ * bound, and the same ones, by other pivots, to no more, it is the least of them. */
 real SPCA(l1_kept_level)(spca_int p, const real *a, double bound, real *work)
 {
     double above = 0; /* the sum of entries that are known to be kept */
+    real least = 0;
     for (spca_int i = 0; i < p; i++) work[i] = fabs(a[i]);
     while (p > 0) {
         real pivot = pivot_of(p, work);
@@ -587,6 +589,7 @@ real SPCA(l1_kept_level)(spca_int p, const real *a, double bound, real *work)
             left += lower ? x < pivot : x > pivot;
         }
         p = left;
+        for (spca_int i = 0; !lower && i < p; i++) least = i > 0 ? fmin(least, work[i]) : work[0];
     }
-    return 0;
+    return least;
 }

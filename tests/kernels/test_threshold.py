@@ -309,6 +309,16 @@ def test_a_level_among_near_ties_ends():
             assert abs(_core.l1_ball_level(x, bound, start) - float(level)) <= 1e-15
 
 
+def test_what_is_kept_where_the_bound_is_a_sum_but_for_rounding():
+    """The sum of what is above the level meets the bound, which one entry more exceeds, by fractions."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = rng.permutation(np.append(1 + 2.2e-16 * rng.integers(-3, 4, 4), np.full(8, 0.1)))
+        level = _core.l1_kept_level(x, 4.0)
+        assert sum(map(Fraction, x[x > level])) <= 4 * (1 + 2e-16)
+        assert sum(map(Fraction, x[x >= level])) >= 4 * (1 - 2e-16)
+
+
 @pytest.mark.parametrize("apart", [1e-6, 1e-9])
 def test_a_level_between_entries_that_are_close_is_exact(apart):
     """What is above the level sums to the bound, to rounding, not to the distance of the entries."""
