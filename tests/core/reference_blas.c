@@ -61,6 +61,8 @@ static void reference_stemr(char *jobz, char *range, blas_int *n, real *d, real 
         isuppz[2 * a + 1] = *n;
         for (spca_int i = 0; i < order; i++) z[i + a * *ldz] = (real)V[i + (first + a) * order];
     }
+    for (spca_int a = 0; a < *lwork; a++) assert(isnan(work[a])); /* no result lies in it */
+    for (spca_int a = 0; a < *liwork; a++) assert(iwork[a] == -1);
     free(G);
 }
 
