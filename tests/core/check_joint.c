@@ -160,6 +160,47 @@ static void check_select(trial_t *t)
     }
 }
 
+/* Of whole units those of the largest sum of squares that have room: no set of units has a larger
+ * one. */
+static void check_select_units(trial_t *t)
+{
+    spca_int p = between(t, 1, 14), n = between(t, 1, p < 8 ? p : 8), room = between(t, 1, p);
+    spca_int *unit = SCRATCH(t, p, spca_int), *size = SCRATCH(t, n, spca_int), found, used = 0;
+    uint8_t *allowed = SCRATCH(t, n, uint8_t), *included = SCRATCH(t, n, uint8_t);
+    spca_supports of = {p, n, unit, size, allowed, included, NULL, 1};
+    double *y = SCRATCH(t, p, double), *x = SCRATCH(t, p, double), sum = 0, most = 0;
+    spca_int *index = SCRATCH(t, p, spca_int);
+    for (spca_int u = 0; u < n; u++) size[u] = included[u] = 0;
+    for (spca_int u = 0; u < n; u++) allowed[u] = chance(t, 80);
+    for (spca_int i = 0; i < p; i++) {
+        unit[i] = i < n ? i : below(t, n);
+        size[unit[i]]++;
+        y[i] = (double)(below(t, 15) - 7) / 8;
+    }
+    joint_t o = {.p = p, .of = &of, .gain = zeros(t, p), .norm = zeros(t, n)};
+    o.unit_work = SCRATCH(t, spca_unit_work(&of, room), double);
+    o.unit_iwork = SCRATCH(t, n, spca_int);
+    o.kept = SCRATCH(t, n, uint8_t);
+    found = SPCA(joint_select)(&o, room, y, index, x);
+    for (spca_int a = 0; a < found; a++) {
+        sum += x[a] * x[a];
+        used += allowed[unit[index[a]]] && fabs(x[a]) == fabs(y[index[a]]);
+    }
+    CHECK(t, used == found && found <= room);
+    for (uint32_t set = 0; set < 1u << n; set++) {
+        double value = 0;
+        spca_int taken = 0, good = 1;
+        for (spca_int i = 0; i < p; i++) {
+            if (!(set >> unit[i] & 1)) continue;
+            value += y[i] * y[i];
+            taken++;
+            good &= allowed[unit[i]];
+        }
+        if (good && taken <= room) most = fmax(most, value);
+    }
+    CHECK(t, sum >= most * (1 - 1e-6));
+}
+
 /* The best unit vector on three variables or fewer, of which steps see all directions. */
 static void check_fitted(trial_t *t)
 {
@@ -257,5 +298,6 @@ void SPCA(check_joint)(trial_t *t)
     CHECK(t, s.state[1] == s.patience || s.state[0] == made + 5);
     check_units(t, s, moves);
     check_select(t);
+    check_select_units(t);
     check_fitted(t);
 }
