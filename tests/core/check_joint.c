@@ -171,7 +171,7 @@ static void check_select_units(trial_t *t)
     double *y = SCRATCH(t, p, double), *x = SCRATCH(t, p, double), sum = 0, most = 0;
     spca_int *index = SCRATCH(t, p, spca_int);
     for (spca_int u = 0; u < n; u++) size[u] = included[u] = 0;
-    for (spca_int u = 0; u < n; u++) allowed[u] = chance(t, 80);
+    for (spca_int u = 0; u < n; u++) allowed[u] = !chance(t, 20);
     for (spca_int i = 0; i < p; i++) {
         unit[i] = i < n ? i : below(t, n);
         size[unit[i]]++;

@@ -34,7 +34,7 @@ static void in_turn(const row_t *row, int precision, uint64_t seed, int raw)
     row->check[precision](&t);
     trial_end(&t);
     if (!raw) {
-        u = start(row, seed, 0x3c);
+        u = start(row, seed, seed % 2 ? 0 : 0x3c);
         u.inputs = t.inputs;
         u.shared = 1;
         row->check[precision](&u);
