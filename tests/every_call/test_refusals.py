@@ -614,7 +614,6 @@ REFUSED = [  # the words, and the call
 FIT = spcacore.sparse_pca(X, R, cardinality=3)
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize(("words", "call"), REFUSED, ids=[f"{i}" for i in range(len(REFUSED))])
 def test_refused_because_of_the_rest(words, call):
     before = X.tobytes(), A.tobytes(), V0.tobytes()

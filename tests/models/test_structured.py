@@ -18,7 +18,7 @@ from oracles import centered, covariance, deflated, dense_vector, leading_on, no
 
 import spcacore
 from spcacore import grid_laplacian, oppca, ppca, soppca, sparse_pca
-from spcacore.models import priors
+from spcacore.models import priors, variational
 from spcacore.models.priors import chosen_support
 from spcacore.supports.admissible import Supports
 
@@ -513,3 +513,11 @@ def test_a_component_of_a_variable_without_signal_has_its_direction(share):
         assert result.means[0, 0] ** 2 < 1e-6 * result.posterior_trace[0]
         assert_allclose(result.posterior_trace, 1, rtol=1e-6)
         assert_allclose(result.noise_variance, np.square(X - X.mean(axis=0)).mean(), rtol=1e-9)
+
+
+def test_the_start_of_a_large_matrix_is_near_its_leading_eigenvector(with_limits):
+    with_limits(variational, LAPACK_ORDER=20)
+    G = covariance(normal(0, 60, 40) * np.linspace(1, 3, 40))
+    v = variational._leading(G)
+    assert np.linalg.norm(v) == pytest.approx(1)
+    assert np.abs(np.linalg.eigh(G)[1][:, -1] @ v) > 0.99

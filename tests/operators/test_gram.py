@@ -219,6 +219,12 @@ def test_what_has_no_matrix_says_so():
     for operator in (deflated, covariance, unknown):
         with pytest.raises(TypeError, match="data in memory"):
             operator.gram()
+    sparse = as_problem(sp.csr_array(np.eye(50)), screening="none").operator
+    deflated = sparse.deflated("projection", np.array([0]), np.ones(1), np.ones(50), 1.0)
+    assert sparse.rough_gram(np.arange(2)).shape == (2, 2)
+    for operator in (deflated, problem.operator, covariance, unknown):
+        with pytest.raises(TypeError, match="compressed data, without deflation"):
+            operator.rough_gram(np.arange(2))
 
 
 # ---- when

@@ -129,6 +129,10 @@ def test_values_of_one_component_that_descend():
     assert np.all(np.diff(line.get_ydata()) < 0)
     assert not [line for line in ax.lines if line.get_label().startswith(("chosen", "ordinary"))]
     assert plot.path(stand_in([0, 10, 1000])).get_xscale() == "linear"  # a zero has no logarithm
+    for values, between in (([1, 10, 100], True), ([1, 10, 10**4], False), ([30, 300, 3000], True)):
+        ax = plot.path(stand_in(values))
+        assert ax.get_xscale() == "log"
+        assert np.isclose(np.log10(ax.get_xticks()) % 1, np.log10(2)).any() == between  # the powers of ten
 
 
 def test_a_few_whole_values_have_whole_ticks():
