@@ -469,6 +469,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
         "four rows": (X[:3], pca(), [1], {"criterion": "stability"}),
     }),
     (select, {
+        r"model must be .*, as in partial\(\w+, n_components=2\), or an estimator, not": (3, [2]),
         "number of rows, 40, not 41": (pca(), {"n_folds": 41}),
         "a third of the number of rows, 13, not 14": (pca(), {"criterion": "correlation", "n_folds": 14}),
         "must be even": (pca(), [1], {"criterion": "stability", "n_resamples": 3}),

@@ -117,13 +117,27 @@ CONDITIONS = {  # what is changed, and the statuses that are not OK
     "loadings zero": ({"V": np.zeros((R, P)), "Y": np.zeros((R, P))}, {}),
     "loadings in one line": ({"V": np.ones((R, P)), "Y": np.ones((R, P))}, {}),
     "no loadings": ({"V": np.zeros((0, P))}, {}),
+    "one variable": (
+        {
+            "X": X[:, :1],
+            "A": np.ones((1, 1)),
+            "mean": X[0, :1],
+            "weight": np.ones(1),
+            "a": np.ones(1),
+            "x": np.ones(1),
+            "V": np.ones((1, 1)),
+            "Y": np.ones((1, 1)),
+            "k": 1,
+            "r": 1,
+        },
+        {},
+    ),
     "all variables": ({"k": P, "bound": 9.0, "r": P, "V": np.eye(P), "Y": np.eye(P)}, {}),
     "no iteration": ({"max_iter": 0}, dict.fromkeys((*SEARCHES, "varimax"), NOT_CONVERGED)),
     "stop says so": ({"stop": SAYS_STOP}, TOLD),
 }
 
 
-@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CALLED)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_status(name, condition):

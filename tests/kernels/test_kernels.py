@@ -367,6 +367,8 @@ def test_a_start_without_an_image_ends_no_other():
         starts = np.array(order)[:, None], np.ones((3, 1))
         _, _, objective, _, _ = _core.truncated_power_of_matrix(A, *starts, 1, 9, 1e-9)
         assert objective[order].tolist() == [-np.inf, 1, 2]
+        with pytest.raises(ValueError, match="not finite"):
+            _core.truncated_power_of_matrix(np.full((3, 3), np.inf), *starts, 2, 9, 1e-9)
 
 
 @pytest.mark.share(6)
