@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 from in_turn import examples
 from numpy.testing import assert_allclose
-from oracles import covariance, leading_on, planted, reference, samples
+from oracles import covariance, leading_on, normal, planted, reference, samples
 from solvers.test_joint_bound import disjoint
 
 import spcacore
@@ -59,6 +59,14 @@ def test_a_total_explains_more_than_its_even_split_and_no_less_than_nscumcomp():
     assert np.count_nonzero(theirs) == 12
     ours = sparse_pca(X, theirs.shape[1], cardinality=spcacore.Total(12))
     assert ours.explained_variance.sum() >= explained_variance(X, theirs).sum() * (1 - 1e-9)
+
+
+def test_a_total_explains_no_less_than_any_way_to_divide_it():
+    A, known = np.cov(normal(11, 30, 8), rowvar=False), {"kind": "covariance"}
+    divided = (sparse_pca(A, 2, cardinality=[k, 6 - k], refine=True, **known) for k in (1, 2, 3))
+    x = sparse_pca(A, 2, cardinality=spcacore.Total(6), **known)
+    best = max(one.explained_variance.sum() for one in divided)
+    assert x.explained_variance.sum() >= best * (1 - 1e-9)
 
 
 @pytest.mark.share(2)
