@@ -491,7 +491,7 @@ def coverage_python(session):
         **ONE_THREAD,
     }
     pytest = shutil.which("pytest", path=session.bin)
-    apart = (f"--ignore={path}" for path in tests_of("test_security", "test_memory"))  # what gcov itself changes
+    apart = (f"--ignore={path}" for path in tests_of("test_security", "test_memory"))  # gcov alters both
     session.run("coverage", "run", pytest, "-q", "-n", "auto", *ALL_CASES, *apart, env=data)
     session.run("coverage", "combine", "-q", env=data)
     session.run("coverage", "report", env=data)

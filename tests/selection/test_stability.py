@@ -139,7 +139,7 @@ def test_wide_resamples_are_fixed_points_among_all_variables(
 
 @pytest.mark.parametrize("checks", [resampling.RESAMPLE_CHECKS, 0])
 def test_resamples_are_not_held_at_the_components_of_all_the_data(checks, with_limits):
-    """Of heavy tails, the rows that are drawn often make other components best; without checks, each alone."""
+    """Of heavy tails, rows that are drawn often make other components best; without checks, each alone."""
     with_limits(resampling, RESAMPLE_CHECKS=checks)
     X = np.random.default_rng(0).standard_t(3, (60, 6000))
     X /= X.std(axis=0)
