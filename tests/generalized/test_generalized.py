@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from oracles import deflated
+from oracles import deflated, normal
 from scipy.linalg import eigh
 
 from spcacore import Choice, sparse_eigen
@@ -305,3 +305,11 @@ def test_given_signs_of_an_indefinite_matrix(rng):
     result = sparse_eigen(A, B, 1, p, choice=Choice(signs=signs))
     assert (result.loadings[:, 0] * signs >= 0).all()
     assert result.values[0] == pytest.approx(best, rel=1e-9)
+
+
+def test_a_callback_hears_of_each_direction_once_it_is_found():
+    heard, (A, B) = [], (np.cov(normal(seed, 30, 8), rowvar=False) for seed in (0, 1))
+    x = sparse_eigen(A, B, 2, 3, callback=heard.append)
+    for t in range(2):
+        last = [progress for progress in heard if progress.component == t][-1]
+        assert (last.n_iter, last.value) == (x.n_iter[t], pytest.approx(x.values[t]))

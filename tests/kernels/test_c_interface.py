@@ -203,6 +203,14 @@ def test_schur_deflation_of_data_is_refused_before_a_column_is_changed():
         assert_array_equal(out.X, [[3, np.nan], [3, 2]])
 
 
+def test_a_rotation_is_refused_before_a_column_is_turned():
+    """Of one column, which has none to turn with, and of three, where the others could turn."""
+    for Y in (np.full((1, P), np.inf), np.vstack([USUAL["Y"], np.full((1, P), np.nan)])):
+        out = run("varimax", Y=Y)
+        assert out.status == NONFINITE
+        assert_array_equal(out.Y, Y)
+
+
 def stack_used(call):
     """Bytes of stack below the frame that makes a call, in a thread of its own."""
     room, near, out = 1 << 18, 2048, []
