@@ -287,7 +287,7 @@ class Stability(Judged, Tabular):
             low, high = self.explained_interval.T
             known |= {"% of the variance, low": 100 * low, "% of the variance, high": 100 * high}
         parts = table_of("component", range(1, self.n_components + 1), known, noun="component")
-        each = max(1, READ_VARIABLES // max(1, self.n_components))
+        each = max(1, READ_VARIABLES // self.n_components)
         rows = self.rows()
         top = [row for _, own in groupby(rows, itemgetter(0)) for row in islice(own, each)]
         parts += table_of(*self._variables(top))
