@@ -260,6 +260,8 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
         "nonnegative": (sp.csc_array(NEGATIVE), 2, {"scale": "degree"}),
         r"NaN.*\(3, 2\)": (NAN, 2, {"scale": "degree"}),
         "exceed the number range": (np.full((5, 5), 1e308), 2, {"scale": "degree"}),
+        "sums of X exceed": (np.vstack([np.full(5, 1e308), np.eye(4, 5)]), 2, {"scale": "degree"}),
+        "column sums of X exceed": (np.column_stack([np.full(5, 1e308), np.eye(5)]), 2, {"scale": "degree"}),
         "zeros": (np.zeros((5, 4)), 2, {"scale": "degree"}),
         "no variance": (np.ones((5, 4)), 2, {"scale": "degree", "center": True}),
         "an operator": (OPERATOR, 2, {"scale": "degree"}),
