@@ -54,7 +54,7 @@ spca_status SPCA(unit_ascent)(const operator_t *A, const spca_rule *rule, spca_i
 {
     const spca_supports *o = &rule->of;
     spca_int p = o->p;
-    double *x = dwork, *y = x + p, *scratch = y + p, size, now, value, rise;
+    double *x = dwork, *y = x + p, *scratch = y + p, size, now;
     spca_status status;
     *objective = -(double)INFINITY;
     *n_iter = 0;
@@ -71,8 +71,7 @@ spca_status SPCA(unit_ascent)(const operator_t *A, const spca_rule *rule, spca_i
         status = product(A, x, stop, ctx, work, iwork, y, &now);
         if (status < 0) return status;
         if (*n_iter > 0 || max_iter == 0) {
-            value = spca_unit_objective(rule, now, x, scratch);
-            rise = value - *objective;
+            double value = spca_unit_objective(rule, now, x, scratch), rise = value - *objective;
             if (rise > 0) {
                 *objective = value;
                 *quadratic = now;

@@ -253,7 +253,7 @@ static void threshold(const spca_rule *rule, double quadratic, double *norm, dou
     const spca_supports *o = &rule->of;
     double root = sqrt(fmax(quadratic, DBL_MIN)), level = rule->level * root, cut;
     double most = 0, beside = 0;
-    spca_int first = -1, over = 0;
+    spca_int first = -1;
     if (rule->step == SPCA_UNITS_L0) level = sqrt(rule->level) * root;
     if (rule->step == SPCA_UNITS_BOUND) level = level_of(o, norm, rule->level, pair);
     cut = rule->step == SPCA_UNITS_BOUND ? level * (1 + 1e-12) : level;
@@ -262,7 +262,6 @@ static void threshold(const spca_rule *rule, double quadratic, double *norm, dou
         share[u] = 1;
         if (!o->included[u] && kept[u] && rule->step != SPCA_UNITS_L0)
             share[u] = 1 - level / norm[u];
-        over += kept[u] && !o->included[u];
         if (o->included[u])
             beside = fmax(beside, norm[u]);
         else if (norm[u] > most) {
@@ -270,8 +269,8 @@ static void threshold(const spca_rule *rule, double quadratic, double *norm, dou
             first = u;
         }
     }
-    if (rule->step == SPCA_UNITS_BOUND && over == 0 && beside == 0 && first >= 0)
-        kept[first] = 1; /* all norms tie and the bound leaves none: the first one */
+    if (rule->step == SPCA_UNITS_BOUND && beside == 0 && first >= 0)
+        kept[first] = 1; /* even where norms tie and the bound leaves none */
 }
 
 spca_int spca_step_work(const spca_rule *rule)

@@ -56,10 +56,11 @@ void SPCA(check_screen_bounds)(trial_t *t)
 }
 
 /* The larger root of a pair, by a Cholesky factor of B; -infinity where that is singular. */
-static double value_of(spca_int p, const double *A, const double *B, spca_int i, spca_int j)
+static double value_of(spca_int p, const double *A, const double *B, double least, spca_int i,
+                       spca_int j)
 {
     double b = B[i * p + i], l = B[i * p + j] / b, d = B[j * p + j] - l * l * b;
-    if (d < 1e-9 * B[j * p + j]) return -HUGE_VAL;
+    if (d < least * B[j * p + j]) return -HUGE_VAL;
     double x = A[i * p + i] / b, y = (A[i * p + j] - l * A[i * p + i]) / sqrt(b * d);
     double z = (A[j * p + j] - 2 * l * A[i * p + j] + l * l * A[i * p + i]) / d;
     return (x + z) / 2 + hypot((x - z) / 2, y);
@@ -73,14 +74,16 @@ void SPCA(check_best_pairs)(trial_t *t)
     spca_int *pair = SCRATCH(t, 2 * most + 2, spca_int), times[12] = {0};
     int parted = chance(t, 40), taken[12][12] = {{0}};
     stop_t stop = {0, chance(t, 10) ? below(t, p + most) : -1};
+    double least = chance(t, 50) ? 0.4 : 1e-9, unit = ldexp(1, (int)between(t, -9, 9));
     for (spca_int i = 0; i < p; i++) {
         part[i] = below(t, 2);
         for (spca_int j = 0; j <= i; j++) {
             A[i * p + j] = A[j * p + i] = share(t) * (i == j ? 3 : 1);
-            B[i * p + j] = B[j * p + i] = i == j ? 1 : chance(t, 20) ? 1 : 0.9 * share(t);
+            B[i * p + j] = unit * (i == j ? 1 : chance(t, 20) ? 1 : 0.9 * share(t));
+            B[j * p + i] = B[i * p + j];
         }
     }
-    spca_status status = spca_best_pairs(p, A, B, 1e-9, parted ? part : NULL, most, stop_at, &stop,
+    spca_status status = spca_best_pairs(p, A, B, least, parted ? part : NULL, most, stop_at, &stop,
                                          SCRATCH(t, p * (p - 1) / 2, double), used, pair, &count);
     digest_int(t, status);
     CHECK(t, (status == SPCA_STOPPED) == (stop.at >= 0 && stop.asked > stop.at));
@@ -91,7 +94,7 @@ void SPCA(check_best_pairs)(trial_t *t)
         for (spca_int i = 0; i < p; i++)
             for (spca_int j = i + 1; j < p; j++)
                 if (!taken[i][j] && times[i] < 2 && times[j] < 2 && !(parted && part[i] == part[j]))
-                    best = fmax(best, value_of(p, A, B, i, j));
+                    best = fmax(best, value_of(p, A, B, least, i, j));
         if (c == count) {
             CHECK(t, !(best > -HUGE_VAL));
             break;
@@ -99,7 +102,7 @@ void SPCA(check_best_pairs)(trial_t *t)
         spca_int i = pair[2 * c], j = pair[2 * c + 1];
         CHECK(t, i >= 0 && i < j && j < p && !taken[i][j] && times[i] < 2 && times[j] < 2);
         CHECK(t, !(parted && part[i] == part[j]));
-        CHECK(t, value_of(p, A, B, i, j) >= best - 1e-9 * (1 + fabs(best)));
+        CHECK(t, value_of(p, A, B, least, i, j) >= best - 1e-9 * (1 + fabs(best)));
         taken[i][j] = 1, times[i]++, times[j]++;
     }
     digest(t, pair, (size_t)(2 * count) * sizeof *pair);
