@@ -442,9 +442,10 @@ VECTORIZED(margins,
             const float *slack, float *restrict margin),
            (first, last, list, near, norm, slack, margin))
 {
-    for (spca_int a = first; list && a < last; a++)
-        margin[a] = slack[list[a]] + near * norm[list[a]];
-    for (spca_int a = first; !list && a < last; a++) margin[a] = slack[a] + near * norm[a];
+    for (spca_int a = first; a < last; a++) {
+        spca_int j = list ? list[a] : a;
+        margin[a] = slack[j] + near * norm[j];
+    }
 }
 
 /* lower_a: the magnitude (nonnegative: value) that y_a has at least, 0 where that is negative or

@@ -473,7 +473,7 @@ spca_screen *SPCA(screen_of)(trial_t *t, problem_t *q, int quantized, int refere
     s->step = steps;
     s->norm = norms;
     s->slack = slacks;
-    s->widest = widest;
+    s->widest = chance(t, 30) ? ldexp(widest, (int)between(t, 12, 20)) : widest; /* rounds more */
     s->smallest = smallest;
     s->greatest = fmin((double)REAL_MAX / largest / (8 * sqrt((double)n) * range),
                        (double)REAL_MAX / (8 * longest));
