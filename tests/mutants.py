@@ -138,7 +138,7 @@ PYTHON = {
     "rough_gram.c": "gram",
     "dense_columns.c": "gram",
     "greedy.c": "greedy",
-    "l1_rotate.c": "rotation",
+    "l1_rotate.c": "l1_rotation",
     "moments.c": "rotation",
     "operator.c": "operator; deflation",
     "pivot.h": "kernels: selection or threshold",

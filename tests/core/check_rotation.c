@@ -148,6 +148,21 @@ void SPCA(check_few_reads)(trial_t *t)
     CHECK(t, rotate(t, ORTHOMAX, p, r, 0, 40, NULL, Y, R, &n_iter) >= 0);
 }
 
+/* The l1 norm of columns x and y is least where some row lies on an axis; none of these is lower.
+ */
+static void no_lower_pair(trial_t *t, spca_int p, const real *x, const real *y)
+{
+    double now = 0;
+    for (spca_int i = 0; i < p; i++) now += fabs((double)x[i]) + fabs((double)y[i]);
+    for (spca_int i = 0; i < p; i++) {
+        double h = hypot((double)x[i], (double)y[i]), c = (double)x[i], s = (double)y[i], sum = 0;
+        for (spca_int l = 0; h > 0 && l < p; l++)
+            sum += fabs(c * (double)x[l] + s * (double)y[l]) +
+                   fabs(c * (double)y[l] - s * (double)x[l]);
+        CHECK(t, !(h > 0) || sum / h >= now * (1 - 1e2 * EPSILON));
+    }
+}
+
 /* Rotations of the rounding errors alone, which would not end. */
 void SPCA(check_rest)(trial_t *t)
 {
@@ -186,6 +201,8 @@ void SPCA(check_rest)(trial_t *t)
                                     SCRATCH(t, r + r * r, spca_int), R, &n_iter)
                   : SPCA(planar_sweeps)(p, r, 1, 1000, 0, NULL, NULL, Y, R, &n_iter)) == SPCA_OK);
         SPCA(digest)(t, SPCA_OK, p * r, Y);
+        for (spca_int a = 0; l1 && a < r; a++) /* no row of a pair on an axis lowers the sum */
+            for (spca_int b = 0; b < a; b++) no_lower_pair(t, p, Y + a * p, Y + b * p);
     }
 }
 
