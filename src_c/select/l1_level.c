@@ -582,7 +582,7 @@ real SPCA(l1_kept_level)(spca_int p, const real *a, double bound, real *work)
         ties *= (double)pivot;
         lower = above + more <= bound; /* the level is the pivot or below */
         if (lower && above + more + ties > bound) return pivot;
-        if (lower) above += more + ties;
+        if (lower) above = above + more + ties; /* rounded as it was compared */
         for (spca_int i = 0; i < p; i++) {
             real x = work[i];
             work[left] = x;

@@ -311,12 +311,15 @@ def test_a_level_among_near_ties_ends():
 
 def test_what_is_kept_where_the_bound_is_a_sum_but_for_rounding():
     """The sum of what is above the level meets the bound, which one entry more exceeds, by fractions."""
-    for seed in range(40):
+    for seed in range(200):
         rng = np.random.default_rng(seed)
-        x = rng.permutation(np.append(1 + 2.2e-16 * rng.integers(-3, 4, 4), np.full(8, 0.1)))
-        level = _core.l1_kept_level(x, 4.0)
-        assert sum(map(Fraction, x[x > level])) <= 4 * (1 + 2e-16)
-        assert sum(map(Fraction, x[x >= level])) >= 4 * (1 - 2e-16)
+        near = np.append(1 + 2.2e-16 * rng.integers(-3, 4, 4), np.full(8, 0.1))
+        tenths = np.sort(rng.choice(9, 6, replace=False) + 1)[::-1] / 10
+        for x, bound in (near, 4.0), (tenths, float(tenths[: rng.integers(1, 6)].sum())):
+            x = rng.permutation(x)
+            level = _core.l1_kept_level(x, bound)
+            assert sum(map(Fraction, x[x > level])) <= bound * (1 + 2.3e-16)
+            assert sum(map(Fraction, x[x >= level])) >= bound * (1 - 2.3e-16)
 
 
 @pytest.mark.parametrize("apart", [1e-6, 1e-9])
