@@ -113,6 +113,7 @@ double *zeros(trial_t *t, spca_int n)
 int stop_at(void *ctx)
 {
     stop_t *s = ctx;
+    if (s->at >= 0 && s->asked > s->at) abort(); /* once it has said so it is not asked again */
     return s->asked++ == s->at;
 }
 
