@@ -310,8 +310,8 @@ class SearchPlan(Plan):
                 if t and self.problem.filled is not None:  # no vector goes with missing entries
                     given, scale = (rows / scale).astype(rows.dtype), False
                 one = request.having(scale=scale, sparsity=request.sparsity[t : t + 1])
-                problem = formed(problem_of(given, one))
                 with quiet():
+                    problem = formed(problem_of(given, one))
                     first = search(problem, self.solver, one, [], 1, tell)
                 out[t] = self.shares(problem, first)[0] * totals[t]
             report(self.values[0].item())

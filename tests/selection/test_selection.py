@@ -297,6 +297,10 @@ def test_variables_without_variance_outside_of_a_fold_have_no_unit():
     assert other[:, 1].min() > 0.1
     sparse = spcacore.select_sparsity(scipy.sparse.csr_array(rare), model, sizes).scores
     assert_allclose(sparse, other, atol=1e-9)
+    rare[11, 7] = 0
+    with pytest.warns(UserWarning, match="1 constant column undivided: 7") as said:
+        spcacore.select_n_components(rare, model, criterion="permutation", n_permutations=3)
+    assert len(said) == 1  # and not once more for each permutation
 
 
 def test_left_out_rows_far_beyond_the_others():
