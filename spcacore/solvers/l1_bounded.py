@@ -354,8 +354,8 @@ def scotlass(
     run = replace(run, state=state, found=run.solver.find(state, run.cardinality))
     if run.found is None and run.state.basis:
         raise ValueError(
-            f"no unit vector of l1 norm at most {l1_bound:g} that is orthogonal to the earlier loadings was "
-            "found; raise l1_bound"
+            f"no unit vector of l1 norm at most {run.cardinality:g} that is orthogonal to the earlier "
+            "loadings was found; raise l1_bound"
         )
     return run.component()
 

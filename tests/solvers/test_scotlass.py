@@ -90,8 +90,9 @@ def test_pit_props(bound, renormalize):
 def test_nothing_feasible():
     e = np.ones((4, 1))
     A = np.diag([4.0, 3, 2, 1])
-    with pytest.raises(ValueError, match=r"no unit vector of l1 norm at most 1\.2 that is orthogonal"):
-        flat.scotlass(A, 1.2, earlier=e, kind="covariance")
+    for bound, options in (1.2, None), (None, spcacore.SCoTLASS(l1_bound=1.2)):
+        with pytest.raises(ValueError, match=r"no unit vector of l1 norm at most 1\.2 that is orthogonal"):
+            spcacore.scotlass(A, bound, earlier=e, kind="covariance", options=options)
     x = flat.scotlass(A, 2**0.5 + 1e-6, earlier=e, kind="covariance")
     assert_allclose(abs(x.loading[:2]), 0.5**0.5, atol=1e-2)
     with pytest.raises(ValueError, match="no unit vector"):
