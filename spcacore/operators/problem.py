@@ -230,7 +230,7 @@ class Problem:
         first_order = first_order or self.operator.symmetric_form
         if self.moment is None or self.diagonal is None:
             return math.sqrt(self.floor) if first_order and not self.operator.symmetric_form else self.floor
-        noise = 4 * eps * k * float(self.diagonal[index].max()) if first_order else 0.0
+        noise = 4 * eps * k * float(np.abs(self.diagonal[index]).max()) if first_order else 0.0
         if self.rounding > 0:  # a unit vector takes at most the sum of squared errors, each of half an eps
             noise += self.rounding**2 / 4 * float(self.moment[index].sum())
         return (

@@ -106,6 +106,10 @@ def test_ends_of_the_range():
     one = flat.pmd(X, 1)
     assert_array_equal(one.loading, np.eye(12)[np.argmax(X.var(axis=0))])
     assert one.value == pytest.approx(X.var(axis=0, ddof=1).max())
+    negative = scipy.sparse.linalg.aslinearoperator(-np.ones((2, 2)))  # v'Av = -(v_1 + v_2)^2
+    zero = spcacore.pmd(negative, 1.2, kind="covariance")
+    assert zero.strength == 0
+    assert zero.value == pytest.approx(0, abs=1e-15)
 
 
 @pytest.mark.share(3)
