@@ -395,3 +395,19 @@ def test_truncated_power_of_a_matrix_in_memory(k, dtype):
                 y = A[:, S].astype(float) @ x
                 assert np.abs(y[S]).min() >= np.abs(np.delete(y, S)).max(initial=0) * (1 - near)
                 assert_allclose(y[S] / np.linalg.norm(y[S]), x, atol=0.05)
+
+
+def test_truncated_power_of_few_variables():
+    """As by an operator, where any variable may be the one that a bound keeps out, the first one too."""
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        p = int(rng.integers(3, 6))
+        B = rng.standard_normal((p, p)) * np.exp(rng.standard_normal(p))
+        A, index, value = B.T @ B, np.arange(p)[:, None], np.ones((p, 1))
+        for steps in (2, 200):
+            found = _core.truncated_power_of_matrix(A, index, value, 2, steps, 1e-8)
+            for S, x, *got in zip(index, value, *found[:4], strict=True):
+                plain = _core.dense(A, True).truncated_power(S, x, 2, steps, 1e-8)
+                for ours, theirs in zip(got, plain[1:], strict=True):
+                    assert_array_equal(ours, theirs)
+            index, value = found[0], found[1]
