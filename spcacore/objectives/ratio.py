@@ -475,7 +475,7 @@ class Regression(Objective):
         S, u = self.supports.index(units), np.zeros(len(self.g))
         if self.fit is None:
             u[S] = np.linalg.lstsq(self.K.between(S, S)[0], self.g[S], rcond=None)[0]
-        else:
+        elif len(S):
             u[S] = self.fit(S)
         return u
 

@@ -179,6 +179,18 @@ def test_a_start_of_the_wrong_sign_is_turned(monkeypatch):
     assert found.strengths[0] > 0.5
 
 
+def test_signs_of_columns_that_are_equal():
+    """Any of them does as well; the other side is then the best regression on two of its variables."""
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal(30)
+    Y = np.column_stack([z + rng.standard_normal(30), rng.standard_normal((30, 3))])
+    signed = spcacore.Choice(signs=np.ones(20, int)), None
+    found = sparse_cca(np.tile(z[:, None], 20), Y, 1, cardinality=2, ridge=(0.1, 0), choice=signed)
+    own, Z = centered(z), centered(Y)
+    left = [np.linalg.lstsq(Z[:, S], own)[1][0] for S in combinations(range(4), 2)]
+    assert_allclose(found.correlations, np.sqrt(1 - min(left) / (own @ own)))
+
+
 def test_signs_that_no_pair_has():
     x = np.arange(10.0)[:, None]
     with pytest.warns(RuntimeWarning, match="nothing in common"):
