@@ -541,7 +541,7 @@ static void excess_over(spca_int p, const real *a, double level, spca_run run, d
  * shrink, so each step but the last loses an entry; from above it, one step leads below.  A bound
  * below the rounding of the largest entry leaves no entry.  Where the bound equals the sum but for
  * rounding, the root from below may be none from above, which is why a level from below is final;
- * and a step that leads down from there is rounding, which would go to and fro among near-ties.
+ * and a step that leads down from there is rounding, which would go back and forth among near-ties.
  */
 double SPCA(l1_ball_level)(spca_int p, const real *a, double bound, double start, spca_run run)
 {

@@ -296,7 +296,7 @@ def test_a_level_at_the_rounding_of_the_sum_ends(size):
 
 
 def test_a_level_among_near_ties_ends():
-    """Entries within rounding of the level; the level by fractions.  Newton's steps went to and fro."""
+    """Entries within rounding of the level; the level by fractions.  Newton's steps went back and forth."""
     a = np.abs([0.80536502, 0.44441076, 0.84004068, 1.38586943, 2.41531665, 0.35567608, 0.1206199])
     for seed in range(40):
         rng = np.random.default_rng(seed)
