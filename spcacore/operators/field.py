@@ -48,14 +48,17 @@ class Field:
         A[W, W] without what has been removed.
     whole : bool
         Whether these are all variables.
+    led : bool
+        Whether the ends of races led to these variables.
     """
 
-    def __init__(self, problem: Problem, index: Index):
+    def __init__(self, problem: Problem, index: Index, led: bool = False):
         # The problem without what would hold this field: a circle keeps memory until garbage is collected
         data = None if problem.data is None else replace(problem.data, ground=None)
         self._problem = replace(problem, ground=None, working_set=None, screening=Screening, data=data)
         self.index: Index = index
         self.whole: bool = len(index) == problem.p
+        self.led = led
         self._columns: Single | None = None
         self.matrix: AnyArray = self._formed()
         self._place = np.full(problem.p, -1, np.intp)
@@ -274,6 +277,17 @@ class Ground:
             self._fields.clear()  # memory holds one
             field = self._fields[key] = Field(state.problem, index)
         return field if field.without(state) else None
+
+    def led(self, problem: Problem, among: Index) -> Field:
+        """Return the field of these variables, to which a race on the last field led; it takes its place.
+
+        The race for the next component begins there: noise has many supports nearly as good as the best, and
+        those that this field has are better than those of variables of large variance.
+        """
+        (key,) = self._fields
+        self._fields.clear()  # memory holds one
+        field = self._fields[key] = Field(problem, among, True)
+        return field
 
     def some(self, state: DeflatedOperator, count: int, by_variance: bool) -> Index:
         """Return `count` variables, chosen as for `field`, and those of the components found."""

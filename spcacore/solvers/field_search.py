@@ -154,7 +154,8 @@ class FieldSearch:
         variables lacks others that the best support has, and no other variable tells of one that has little
         variance. So the ends of a race on part of A name the variables with which they have most in common,
         and the next race runs among these. Where variances tell which variables to try, that is done only if
-        many variables of the best component so far are outside of the field.
+        many variables of the best component so far are outside of the field. If all columns start, the last
+        field serves the next component, with one race fewer.
         """
         ground, state, deep, at_once = self.ground, self.state, count == 0, self.at_once()
         field = ground.field(state, most, deep)
@@ -163,7 +164,7 @@ class FieldSearch:
         # How many rounds follow the first race, and how many ends lead to the variables of the next field
         last = leads = DEEP_ENDS if deep else RACE_ENDS
         if field.whole or deep:
-            rounds = 0 if field.whole else FIELD_ROUNDS
+            rounds = 0 if field.whole else FIELD_ROUNDS - field.led
         else:
             outside = best is not None and np.isin(best.index, field.index).mean() < FIELD_INSIDE
             rounds = int(at_once or (outside and ground.partial < PROBES))
@@ -183,7 +184,7 @@ class FieldSearch:
             supports = [end.index for end in race[0][:leads]]
             among = field.around(supports, FIELD_PARTNERS * self.cardinality, FIELD_SOME)
             del field  # its memory is free before the next is formed
-            field = Field(state.problem, among)
+            field = ground.led(state.problem, among) if deep else Field(state.problem, among)
             if ended(self.state.hook) or not field.without(state):
                 return best
             race = self._race(field, count, leads if left else last)
