@@ -276,13 +276,16 @@ class Ground:
             index = np.arange(state.p) if whole else self.some(state, most, by_variance)
             self._fields.clear()  # memory holds one
             field = self._fields[key] = Field(state.problem, index)
+        if field.led:  # it serves one component
+            del self._fields[key]
         return field if field.without(state) else None
 
     def led(self, problem: Problem, among: Index) -> Field:
         """Return the field of these variables, to which a race on the last field led; it takes its place.
 
         The race for the next component begins there: noise has many supports nearly as good as the best, and
-        those that this field has are better than those of variables of large variance.
+        those that this field has are better than those of variables of large variance. A field that led
+        from there would have ever fewer of them, so the search after that begins anew.
         """
         (key,) = self._fields
         self._fields.clear()  # memory holds one

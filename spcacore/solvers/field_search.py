@@ -154,8 +154,8 @@ class FieldSearch:
         variables lacks others that the best support has, and no other variable tells of one that has little
         variance. So the ends of a race on part of A name the variables with which they have most in common,
         and the next race runs among these. Where variances tell which variables to try, that is done only if
-        many variables of the best component so far are outside of the field. After a weak signal the next
-        component is sought in the last field first, with one race fewer.
+        many variables of the best component so far are outside of the field. After a weak signal every other
+        component is first sought in the last field of the one before, with one race fewer.
         """
         ground, state, deep, at_once = self.ground, self.state, count == 0, self.at_once()
         field = ground.field(state, most, deep)
@@ -178,13 +178,13 @@ class FieldSearch:
             if not rounds:
                 return best
         # The next races, each among the variables whose products with vectors of the last ends are largest
-        made = 0
+        made, keeps = 0, deep and not field.led
         for left in range(rounds)[::-1]:
             made += race[1] * deep
             supports = [end.index for end in race[0][:leads]]
             among = field.around(supports, FIELD_PARTNERS * self.cardinality, FIELD_SOME)
             del field  # its memory is free before the next is formed
-            field = ground.led(state.problem, among) if deep else Field(state.problem, among)
+            field = ground.led(state.problem, among) if keeps else Field(state.problem, among)
             if ended(self.state.hook) or not field.without(state):
                 return best
             race = self._race(field, count, leads if left else last)
