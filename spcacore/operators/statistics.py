@@ -206,13 +206,17 @@ def dense_moments(x: AnyArray) -> tuple[Statistics, Array | None]:
 def from_whole(rows: int, whole: tuple[AnyArray, ...]) -> tuple[Statistics, Array]:
     """Return statistics and (X - 1 mean')' (X - 1 mean') = (n X'X - s s') / n of whole numbers.
 
-    `whole` has the lowest and highest entries, and the exact sums s and X'X.
+    `whole` has the lowest and highest entries, and the exact sums s and X'X. Columns are first shifted by
+    the whole numbers c nearest to their means, exactly modulo 2^64: where n X'X is rounded, no digits cancel.
     """
     low, high, s, G = whole
-    wide: Any = np.int64 if rows * float(G.diagonal().max()) < 2.0**63 else np.longdouble
-    s = s.astype(wide)
-    M: Array = (np.asarray(rows * G.astype(wide) - np.multiply.outer(s, s)) / rows).astype(np.float64)
     mean = s.astype(np.float64) / rows
+    c = np.rint(mean).astype(np.int64)
+    rest = s - rows * c
+    G = G - np.multiply.outer(c, s) - np.multiply.outer(rest, c)
+    wide: Any = np.int64 if rows * float(G.diagonal().max()) < 2.0**63 else np.longdouble
+    rest = rest.astype(wide)
+    M: Array = (np.asarray(rows * G.astype(wide) - np.multiply.outer(rest, rest)) / rows).astype(np.float64)
     ends = np.asarray(low, np.float64), np.asarray(high, np.float64)
     return Statistics(rows, rows * len(G), mean, M.diagonal().copy(), *ends), M
 

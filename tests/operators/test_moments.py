@@ -115,6 +115,15 @@ def test_integers_are_exact(dtype, storage):
         assert np.array_equal(M.scatter, np.array(expected, float))
 
 
+def test_integers_far_from_zero_of_many_rows():
+    """One entry of 2^15 and n - 1 of 2^15 - 1 have the scatter 1 - 1/n."""
+    same = one = Moments.of(np.array([[32767]]))
+    for _ in range(17):
+        same = same + same + one
+    total = same + Moments.of(np.array([[32768]]))
+    assert total.scatter[0, 0] == 1 - 1 / total.n_samples
+
+
 @pytest.mark.parametrize("kind", ["dense", "sparse", "frame", "weights"])
 @pytest.mark.parametrize("whole", [False, True])
 def test_no_rows_change_nothing(kind, whole):
