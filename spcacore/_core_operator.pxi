@@ -141,9 +141,9 @@ cdef class Operator:
         B.s.screen = B.d.screen = NULL
         B.s.cache = B.d.cache = NULL
         if floating is float:
-            B.s.row_weight, B.s.row_center = &weight[0], &weight[0] if centered else NULL
+            B.s.row_weight, B.s.centered = &weight[0], centered
         else:
-            B.d.row_weight, B.d.row_center = &weight[0], &weight[0] if centered else NULL
+            B.d.row_weight, B.d.centered = &weight[0], centered
         return B
 
     def unit_ascend(self, UnitRule rule, const double[::1] start, Py_ssize_t max_iter, double tol, progress=None):

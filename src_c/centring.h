@@ -1,6 +1,6 @@
 /* centring.h - private: the terms beside a product with X, for the files that make such products.
  *
- * With row weights u and row centers s (NULL: ones), w = range weight v and g = range f,
+ * With row weights u and centers of rows s (ones, or u), w = range weight v and g = range f,
  *     F v = range (u (X w) - (mean'w) s),    F'f = range weight (X'(u g) - (s'g) mean). */
 #ifndef SPCA_CENTRING_H
 #define SPCA_CENTRING_H
@@ -62,12 +62,11 @@ static inline real sum_of(spca_int n, const real *f)
     return add_strands(sum);
 }
 
-/* s'f in that order too (s = 1 without row centers); 0 where there are no means, since nothing asks
- * for it then. */
+/* s'f in that order too; 0 where there are no means, since nothing asks for it then. */
 static inline real total_of(const operator_t *A, const real *f)
 {
     if (!A->mean) return 0;
-    return A->row_center ? strands_dot(A->n, A->row_center, f) : sum_of(A->n, f);
+    return A->row_weight && A->centered ? strands_dot(A->n, A->row_weight, f) : sum_of(A->n, f);
 }
 
 /* f <- range (u f - shift s): rows of F v from rows of X w (at i0, `rows` of them), where shift =
@@ -75,13 +74,12 @@ static inline real total_of(const operator_t *A, const real *f)
 static inline void finish_rows(const operator_t *A, spca_int i0, spca_int rows, real shift, real *f)
 {
     const real *u = A->row_weight ? A->row_weight + i0 : NULL;
-    const real *s = A->row_center ? A->row_center + i0 : NULL;
     if (!u)
         for (spca_int i = 0; i < rows; i++) f[i] = A->range * (f[i] - shift);
-    else if (!s)
+    else if (!A->centered)
         for (spca_int i = 0; i < rows; i++) f[i] = A->range * (u[i] * f[i] - shift);
     else
-        for (spca_int i = 0; i < rows; i++) f[i] = A->range * (u[i] * f[i] - shift * s[i]);
+        for (spca_int i = 0; i < rows; i++) f[i] = A->range * (u[i] * (f[i] - shift));
 }
 
 /* f <- u f at `rows` rows from i0. */
@@ -124,9 +122,16 @@ static inline real row_weight(const operator_t *A, spca_int i)
     return A->row_weight ? A->row_weight[i] : 1;
 }
 
-/* s_i, 1 without row centers. */
+/* s_i. */
 static inline real row_center(const operator_t *A, spca_int i)
 {
-    return A->row_center ? A->row_center[i] : 1;
+    return A->centered ? row_weight(A, i) : 1;
+}
+
+/* What entries of row i are multiplied by before their mean is subtracted: u_i / s_i.  s_i is
+ * applied last, so that no digit is lost to a large mean. */
+static inline real before_center(const operator_t *A, spca_int i)
+{
+    return A->centered ? 1 : row_weight(A, i);
 }
 #endif

@@ -26,7 +26,7 @@ typedef struct {
 /* The symmetric p x p operator A that every solver sees.
  *
  * Data X (n x p, m = n):  F = (diag(u) X - s mean') diag(weight) range^2,  A = F'F factor, where u
- *                         is row_weight and s row_center, each 1 if NULL.
+ *                         is row_weight, 1 if NULL, and s = u if `centered`, else 1.
  * Covariance (m = p):     F = A0 range^2,                          A = F.
  *
  * range is a power of two that brings the entries near 1.  It is applied once before and once after
@@ -76,7 +76,7 @@ struct SPCA(operator) {
     const REAL *mean;       /* (p) or NULL */
     const REAL *weight;     /* (p) or NULL */
     const REAL *row_weight; /* u (n) or NULL; of data without a screen */
-    const REAL *row_center; /* s (n) or NULL; only beside a row_weight */
+    int centered;           /* rows are weighted after they are centered, not before */
     REAL range, factor;
     REAL shift; /* products are with A + shift I; solvers raise it where A is indefinite */
     /* After projection deflation by orthonormal directions Q, with B = I - QQ', products are with A

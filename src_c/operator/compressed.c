@@ -250,19 +250,19 @@ static void columns_part(void *context, spca_int part)
     spca_int i0 = by_rows ? line_of(s, part) : 0, i1 = by_rows ? line_of(s, part + 1) : A->m;
     for (spca_int a = a0; a < a1; a++) {
         real mean = A->mean ? A->mean[s->list[a]] * A->range : 0;
-        for (spca_int i = i0; i < i1; i++) s->y[a * A->m + i] = -mean * row_center(A, i);
+        for (spca_int i = i0; i < i1; i++) s->y[a * A->m + i] = -mean;
     }
     for (spca_int l = by_rows ? i0 : s->list[part], l1 = by_rows ? i1 : l + 1; l < l1; l++) {
         spca_int last = at(A->indptr, A->wide, l + 1);
         for (spca_int q = at(A->indptr, A->wide, l); q < last; q++) {
             spca_int k = at(A->indices, A->wide, q), i = by_rows ? l : k;
             spca_int a = by_rows ? (spca_int)s->x[k] - 1 : part;
-            if (a >= 0) s->y[a * A->m + i] += A->data[q] * A->range * row_weight(A, i);
+            if (a >= 0) s->y[a * A->m + i] += A->data[q] * A->range * before_center(A, i);
         }
     }
     for (spca_int a = a0; a < a1; a++) {
         real weight = column_weight(A, s->list[a]);
-        for (spca_int i = i0; i < i1; i++) s->y[a * A->m + i] *= weight;
+        for (spca_int i = i0; i < i1; i++) s->y[a * A->m + i] *= row_center(A, i) * weight;
         for (spca_int i = i0; A->symmetric_form && A->weight && i < i1; i++)
             s->y[a * A->m + i] *= A->weight[i];
     }
@@ -365,12 +365,9 @@ INLINE void scatter(const int groups, const int wide, const operator_t *A, spca_
 INLINE void middle(const block_t *s, spca_int i, real *f)
 {
     const operator_t *A = s->A;
-    real center = A->row_center ? A->row_center[i] : 1;
-    if (s->to_f && A->row_weight)
-        for (spca_int c = 0; c < s->padded; c++)
-            f[c] = A->range * (A->row_weight[i] * f[c] - s->shift[c] * center);
-    else if (s->to_f)
-        for (spca_int c = 0; c < s->padded; c++) f[c] = A->range * (f[c] - s->shift[c]);
+    real center = row_center(A, i), before = before_center(A, i);
+    for (spca_int c = 0; s->to_f && c < s->padded; c++)
+        f[c] = A->range * (center * (before * f[c] - s->shift[c]));
     if (!s->to_g) return;
     for (spca_int c = 0; c < s->padded; c++) f[c] *= A->factor;
     for (spca_int c = 0; c < s->padded; c++) f[c] *= A->range;

@@ -107,7 +107,8 @@ static void begin_block(const operator_t *A, scatter_t *s, spca_int most, spca_i
 static inline void copy_entry(const products_t *g, const scatter_t *s, const section_t *f,
                               spca_int q, spca_int i, spca_int a, spca_int e)
 {
-    s->value[e] = scaled(g, q, i, a);
+    s->value[e] =
+        s->full ? g->A->data[q] * g->A->range * before_center(g->A, i) : scaled(g, q, i, a);
     s->place[e] = (uint16_t)a;
     f->total[a] += (double)s->value[e] * (double)row_center(g->A, i);
 }
@@ -187,16 +188,16 @@ static void fill_rows(const products_t *g, const scatter_t *s, const section_t *
 {
     for (spca_int r = 0; r < f->rows; r++) {
         real *y = g->W + (f->r0 + r) * g->k, center = row_center(g->A, s->i0 + f->r0 + r);
-        for (spca_int a = 0; a < g->k; a++) y[a] = -center * g->mean[a] * g->weight[a];
+        for (spca_int a = 0; a < g->k; a++) y[a] = -g->mean[a];
         for (int32_t e = f->first[r]; e < f->first[r + 1]; e++) y[s->place[e]] += s->value[e];
+        for (spca_int a = 0; a < g->k; a++) y[a] *= center * g->weight[a];
     }
 }
 
-/* A block of rows; full: whether all its rows are made dense. */
+/* A block of rows. */
 typedef struct {
     const products_t *g, *dense;
     const scatter_t *s;
-    int full;
     spca_int step; /* variables of a part */
     double pairs[SECTIONS];
 } block_t;
@@ -221,7 +222,7 @@ static void section_part(void *context, spca_int part)
         SPCA(copy_slices)(g, b->dense, s, &f);
     else
         copy_rows(g, s, &f);
-    if (b->full)
+    if (s->full)
         fill_rows(g, s, &f);
     else
         b->pairs[part] = order_entries(g, s, &f);
@@ -269,10 +270,10 @@ static void pairs_part(void *context, spca_int part)
 }
 
 /* G += the products of a block; the totals += its sums. */
-static spca_status add_block(products_t *g, products_t *dense, scatter_t *s, int full,
-                             spca_stop stop, void *ctx)
+static spca_status add_block(products_t *g, products_t *dense, scatter_t *s, spca_stop stop,
+                             void *ctx)
 {
-    block_t b = {g, dense, s, full, g->m / PARTS + 1, {0}};
+    block_t b = {g, dense, s, g->m / PARTS + 1, {0}};
     double pairs = 0;
     spca_status status = do_parts(g->A->run, (double)s->entries * ENTRY, section_part, &b,
                                   sections_of(s), stop, ctx);
@@ -283,7 +284,7 @@ static spca_status add_block(products_t *g, products_t *dense, scatter_t *s, int
     }
     for (spca_int a = 0; !g->A->row_major && a < g->k; a++) s->next[a] = s->end[a];
     g->rows = dense->rows = s->rows;
-    if (full) return SPCA(add_products)(g, stop, ctx);
+    if (s->full) return SPCA(add_products)(g, stop, ctx);
     status =
         do_parts(g->A->run, pairs * PAIR, pairs_part, &b, (g->m + b.step - 1) / b.step, stop, ctx);
     if (status < 0 || !s->stored) return status;
@@ -317,7 +318,7 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
 {
     scatter_t s = {0};
     products_t g, dense = {0};
-    int full, few;
+    int few;
     spca_int most;
     spca_status status;
     double share;
@@ -328,9 +329,9 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
     for (spca_int a = 0; index && a < k; a++) s.position[index[a]] = (int32_t)a;
     /* which of the ways */
     share = share_of(A, k, index, s.position);
-    full = SHARE * share >= 1;
+    s.full = SHARE * share >= 1;
     few = m < FEW * WIDE && 4 * m <= k;
-    if (!A->row_major && !full && (few || SPARSE * share >= 1)) {
+    if (!A->row_major && !s.full && (few || SPARSE * share >= 1)) {
         status =
             few ? SPCA(multiply_few)(&g, &s, stop, ctx) : SPCA(multiply_strips)(&g, &s, stop, ctx);
         if (status < 0) return status;
@@ -345,20 +346,20 @@ spca_status SPCA(compressed_gram)(const operator_t *A, spca_int m, spca_int k,
             spca_int j = index ? index[a] : a, last = at(A->indptr, A->wide, j + 1);
             for (spca_int q = s.next[a]; q < last; q++) {
                 int32_t *length = s.length + at(A->indices, A->wide, q);
-                *length += full || a < m || *length;
+                *length += s.full || a < m || *length;
             }
         }
     }
     /* the products, block by block */
-    most = full ? SPCA_GROUP : BLOCK;
-    if (A->row_major && !full && m == k) dense = SPCA(choose_dense)(&g, &s);
+    most = s.full ? SPCA_GROUP : BLOCK;
+    if (A->row_major && !s.full && m == k) dense = SPCA(choose_dense)(&g, &s);
     if (s.stored) most = min_int(most, dense.rows);
     for (spca_int i0 = 0; i0 < A->n; i0 += s.rows) {
         begin_block(A, &s, most, i0);
-        status = add_block(&g, &dense, &s, full, stop, ctx);
+        status = add_block(&g, &dense, &s, stop, ctx);
         if (status < 0) return status;
     }
-    if (!full) remove_means(&g, &s);
+    if (!s.full) remove_means(&g, &s);
     status = SPCA(finish_products)(&g);
     if (s.stored) SPCA(restore_order)(&s, k, G);
     return status;

@@ -316,8 +316,8 @@ static void columns_part(void *context, spca_int part)
         for (spca_int i = i0; across > 1 && i < i1; i++) FETCH(next + i * across);
         if (A->row_weight)
             for (spca_int i = i0; i < i1; i++)
-                w[i] =
-                    (A->row_weight[i] * x[i * across] * range - mean * row_center(A, i)) * weight;
+                w[i] = row_center(A, i) * (before_center(A, i) * x[i * across] * range - mean) *
+                       weight;
         else
             for (spca_int i = i0; i < i1; i++) w[i] = (x[i * across] * range - mean) * weight;
         if (A->symmetric_form && A->weight)

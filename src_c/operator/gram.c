@@ -123,12 +123,12 @@ spca_status SPCA(finish_products)(const products_t *g)
     return bad ? SPCA_NONFINITE : SPCA_OK;
 }
 
-/* One row: y_a = (u x_a - s mean_a) weight_a for x at the k columns of the list (NULL: the first
+/* One row: y_a = s (v x_a - mean_a) weight_a for x at the k columns of the list (NULL: the first
  * k), by groups of TOGETHER columns that are `apart` from each other, with zeros after the last. */
 VECTORIZED(centered,
-           (spca_int k, const spca_int *index, const real *x, real u, real s, const real *mean,
+           (spca_int k, const spca_int *index, const real *x, real v, real s, const real *mean,
             const real *weight, spca_int apart, real *restrict y),
-           (k, index, x, u, s, mean, weight, apart, y))
+           (k, index, x, v, s, mean, weight, apart, y))
 {
     for (spca_int a = 0; a < k; a += TOGETHER, y += apart) {
         const real *z = x + a;
@@ -141,16 +141,16 @@ VECTORIZED(centered,
         }
         for (int c = 0; c < TOGETHER; c += LANES)
             *(lanes_t *)(y + c) =
-                (u * *(const lanes_t *)(z + c) - s * *(const lanes_t *)(mean + a + c)) *
+                s * (v * *(const lanes_t *)(z + c) - *(const lanes_t *)(mean + a + c)) *
                 *(const lanes_t *)(weight + a + c);
     }
 }
 
 /* What `centered` does, for TOGETHER columns x of Fortran order, which become rows. */
 VECTORIZED(turned,
-           (spca_int rows, const real *const *x, const real *u, const real *s, const real *mean,
+           (spca_int rows, const real *const *x, const real *v, const real *s, const real *mean,
             const real *weight, real *restrict y),
-           (rows, x, u, s, mean, weight, y))
+           (rows, x, v, s, mean, weight, y))
 {
     for (spca_int r = 0; r < rows; r++) {
         FETCH(x[r % TOGETHER] + r / TOGETHER * TOGETHER + STEP);
@@ -158,7 +158,7 @@ VECTORIZED(turned,
 #define ENTRY(l) x[c + (l)][r]
             lanes_t z = LANES_OF(ENTRY), m = *(const lanes_t *)(mean + c);
             *(lanes_t *)(y + r * TOGETHER + c) =
-                (u[r] * z - s[r] * m) * *(const lanes_t *)(weight + c);
+                s[r] * (v[r] * z - m) * *(const lanes_t *)(weight + c);
 #undef ENTRY
         }
     }
@@ -172,13 +172,13 @@ static void centered_part(void *context, spca_int part)
     spca_int r0 = part * STEP, i0 = g->i0 + r0, rows = min_int(STEP, g->rows - r0);
     spca_int group = r0 / SPCA_GROUP * SPCA_GROUP,
              apart = TOGETHER * min_int(SPCA_GROUP, g->rows - group);
-    real u[STEP], s[STEP], *W = g->W + group * g->width + (r0 - group) * TOGETHER;
+    real v[STEP], s[STEP], *W = g->W + group * g->width + (r0 - group) * TOGETHER;
     for (spca_int r = 0; r < rows; r++) {
-        u[r] = row_weight(A, i0 + r) * A->range;
+        v[r] = before_center(A, i0 + r) * A->range;
         s[r] = row_center(A, i0 + r);
     }
     for (spca_int r = 0; A->row_major && r < rows; r++)
-        centered(g->k, g->index, A->data + (i0 + r) * A->ld, u[r], s[r], g->mean, g->weight, apart,
+        centered(g->k, g->index, A->data + (i0 + r) * A->ld, v[r], s[r], g->mean, g->weight, apart,
                  W + r * TOGETHER);
     for (spca_int a = 0; !A->row_major && a < g->k; a += TOGETHER, W += apart) {
         const real *x[TOGETHER];
@@ -186,7 +186,7 @@ static void centered_part(void *context, spca_int part)
             spca_int b = min_int(a + c, g->k - 1);
             x[c] = A->data + (g->index ? g->index[b] : b) * A->ld + i0;
         }
-        turned(rows, x, u, s, g->mean + a, g->weight + a, W);
+        turned(rows, x, v, s, g->mean + a, g->weight + a, W);
     }
 }
 
@@ -484,7 +484,7 @@ spca_status SPCA(dense_moments)(const operator_t *A, spca_stop stop, void *ctx, 
     spca_int k = A->p;
     stretch_t s = {{.m = k, .k = k, .G = G}, 0, mean, square, low, high, NULL};
     spca_status status;
-    plain.mean = plain.weight = plain.row_weight = plain.row_center = NULL;
+    plain.mean = plain.weight = plain.row_weight = NULL;
     plain.range = plain.factor = 1;
     status = read_stretches(&plain, &s, stop, ctx, work, &s);
     for (spca_int a = 0; a < k; a++) {

@@ -19,14 +19,15 @@ enum {
 /* The arrays of one Gram matrix of k variables, in the caller's work.  Rows are taken by blocks,
  * and a block is divided into sections, one for each part of the copying. */
 typedef struct {
+    int full;                   /* whether all rows are made dense */
     spca_int capacity;          /* entries that a block has room for */
     spca_int i0, rows, entries; /* the block: its first row, rows and entries */
     spca_int step;              /* rows of a section; the last may have fewer */
     double *total;              /* (k): t_a = sum of s_i x_ia over the rows so far */
     double *part;               /* (SECTIONS x k): t_a of each section */
     spca_int *next;             /* (k), CSC: the first entry of each column that is not read yet */
-    real *value;                /* (capacity): the entries of a block, row by row */
-    uint16_t *place;            /* (capacity): the variable, 0 .. k - 1, of each of these */
+    real *value;       /* (capacity): the entries of a block, row by row; full: not weighted yet */
+    uint16_t *place;   /* (capacity): the variable, 0 .. k - 1, of each of these */
     int32_t *first;    /* (2 PLACES + SECTIONS): where each row begins in them, and the end */
     int32_t *where;    /* (capacity): the places of a section's entries, variable by variable */
     int32_t *last;     /* (capacity): where the row of each of these ends */

@@ -260,7 +260,7 @@ void SPCA(check_compressed_statistics)(trial_t *t)
                                          A->row_major, A->run, NULL, NULL, mean, square, spread,
                                          SCRATCH(t, p, double), SCRATCH(t, p, double)) == SPCA_OK);
     digest(t, mean, (size_t)p * sizeof *mean);
-    A->mean = A->weight = A->row_weight = A->row_center = NULL;
+    A->mean = A->weight = A->row_weight = NULL;
     A->range = 1;
     for (spca_int j = 0; j < p; j++) {
         real *column = WORK(t, n);

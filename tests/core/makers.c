@@ -282,15 +282,16 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
     if (q->storage != CALLBACK && chance(t, 50)) A->weight = positive(t, A->p);
     if (q->storage != CALLBACK && !q->covariance && !(fixed & SCREENED) && chance(t, 30)) {
         A->row_weight = positive(t, A->n);
-        if (chance(t, 50)) A->row_center = chance(t, 50) ? A->row_weight : positive(t, A->n);
+        A->centered = chance(t, 50);
     }
     range = (double)A->range * (double)A->range;
     q->F = zeros(t, A->m * A->p);
     for (spca_int j = 0; j < A->p; j++)
         for (spca_int i = 0; i < A->m; i++) {
             double x = (double)X[i * A->p + j], weight = A->weight ? (double)A->weight[j] : 1;
-            if (A->row_weight) x *= (double)A->row_weight[i];
-            if (A->mean) x -= (double)A->mean[j] * (A->row_center ? (double)A->row_center[i] : 1);
+            if (A->row_weight && !A->centered) x *= (double)A->row_weight[i];
+            if (A->mean) x -= (double)A->mean[j];
+            if (A->row_weight && A->centered) x *= (double)A->row_weight[i];
             if (A->weight && q->covariance) weight *= (double)A->weight[i];
             q->F[i + j * A->m] = x * weight * range;
         }

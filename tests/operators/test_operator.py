@@ -352,6 +352,21 @@ def test_row_weights(name, dtype, centered):
             assert_array_equal(state.apply(None, v), state.apply_block(V[:, b : b + 1])[:, 0], strict=True)
 
 
+@each_dtype
+@pytest.mark.parametrize("name", ["C", "F", "csr", "csc"])
+def test_row_weights_of_a_large_mean(name, dtype):
+    """Whole numbers that take all digits of the type: weighted after they are centered, F and A are exact."""
+    rng, middle = np.random.default_rng(2), 1 / np.finfo(dtype).eps
+    Z, u = rng.integers(-3, 4, (9, 4)), rng.integers(0, 8, 9)
+    X, F = (middle + Z).astype(dtype), u[:, None] * Z
+    X = np.asarray(X, order=name) if name in ("C", "F") else scipy.sparse.csr_array(X).asformat(name)
+    op = _core.operator(X, False, np.full(4, middle, dtype)).row_weighted(u.astype(dtype), True)
+    index = np.array([0, 2, 3])
+    assert_array_equal(op.columns(index), F[:, index].T)
+    assert_array_equal(op.submatrix(index), F[:, index].T @ F[:, index])
+    assert_array_equal(op.gram(), F.T @ F)
+
+
 def test_row_weights_need_data_in_memory():
     A = np.eye(4)
     with pytest.raises(TypeError, match="row weights need data in memory"):
