@@ -386,6 +386,11 @@ class BlockOperator:
     def n(self) -> int:
         return self.gram.blocks.shape[0]
 
+    @property
+    def block_rows(self) -> int:
+        """The number of rows of the largest block."""
+        return int(np.diff([*self.gram.blocks.starts, self.n]).max())
+
     def __getattr__(self, name: str) -> Any:
         if name in ("outer", "row_weighted", "screened"):
             raise TypeError("this needs the data in memory, and X is in blocks of rows")

@@ -243,13 +243,13 @@ def largest_submatrix(op: _core.Operator) -> int:
     return min(SUBMATRIX_ORDER, SUBMATRIX_ENTRIES // op.m, int((SUBMATRIX_WORK / op.m) ** 0.5))
 
 
-def product_error(op: _core.Operator, k: int = 0) -> float:
+def product_error(op: Any, k: int = 0) -> float:
     """Return gamma such that an entry of A = F'F by `rows_of` is off by at most gamma |F_i|'|F_j|.
 
-    Each entry is a sum of m products, of rows in order (Higham 2002, section 3.5). Low-rank terms and a
-    further sum of k numbers are added.
+    Each entry is a sum of products, of rows in order (Higham 2002, section 3.5). Low-rank terms and a further
+    sum of k numbers are added. The sums of blocks of rows are added in double precision.
     """
-    sums = op.m + 64 + k + op.p // 64
+    sums = (op.block_rows if op.by_passes else op.m) + 64 + k + op.p // 64
     return (1 + op.t) * sums * eps_of(op.dtype)
 
 
@@ -260,6 +260,11 @@ def formed_error(op: _core.Operator) -> float:
     """
     sums = min(op.m, 512) + op.m // 128 + 16
     return (1 + op.t) * sums * eps_of(op.dtype)
+
+
+def is_given(op: _core.Operator) -> bool:
+    """Whether A is a covariance of the caller, whose entries are not computed from data."""
+    return bool(op.symmetric_form and not op.by_passes)
 
 
 def columns_cost(problem: Problem) -> float:

@@ -50,7 +50,7 @@ from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out, symmetrized
 from ..linalg.scaling import EPS, eps_of, largest_magnitude
 from ..operators.deflation import DeflatedOperator
-from ..operators.gram import columns_cost, product_error, symmetric_submatrix
+from ..operators.gram import columns_cost, is_given, product_error, symmetric_submatrix
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
 from ..operators.sparse import is_indefinite
@@ -393,7 +393,7 @@ def rounding_of_bound(problem: Problem, whole: bool, name: str, k: int) -> float
         return decomposition if op.symmetric_form else 0.0
     blocks, root = name == "blocks", np.sqrt(moment)  # blocks allow for their decompositions themselves
     margin = 0.0 if blocks else decomposition
-    given = op.symmetric_form if whole or blocks else name == "diagonal"  # no products: entries or variances
+    given = is_given(op) if whole or blocks else name == "diagonal"  # no products: entries or variances
     if given and op.t == 0:
         return margin + (eps_of(op.dtype) * size if op.symmetric_form and not (whole or blocks) else 0.0)
     rows = blocks or name in ("row sums", "threshold")

@@ -31,7 +31,14 @@ from ..choice import Choice
 from ..linalg.scaling import beyond_range, largest_magnitude
 from ..methods import DSPCA
 from ..operators.deflation import DeflatedOperator
-from ..operators.gram import formed_error, largest_submatrix, product_error, rows_of, symmetric_submatrix
+from ..operators.gram import (
+    formed_error,
+    is_given,
+    largest_submatrix,
+    product_error,
+    rows_of,
+    symmetric_submatrix,
+)
 from ..operators.inputs import as_problem
 from ..progress import Callback
 from ..results import DSPCAComponent
@@ -403,9 +410,10 @@ def _rounding(state: DeflatedOperator, index: Index, together: Callable[[AnyArra
     or by products with all rows.
     """
     op, square, gamma = state.operator, state.diagonal, formed_error
-    if not op.symmetric_form and (op.t or len(index) > largest_submatrix(op)):
+    by_products = op.by_passes or (not op.symmetric_form and len(index) > largest_submatrix(op))
+    if by_products or (not op.symmetric_form and op.t):
         square = state.problem.moment
-    if not op.symmetric_form and len(index) > largest_submatrix(op):
+    if by_products:
         gamma = product_error
     squares = symmetric_submatrix(op, index).diagonal() if square is None else square[index]
     return gamma(op) * float(together(squares))
@@ -413,7 +421,7 @@ def _rounding(state: DeflatedOperator, index: Index, together: Callable[[AnyArra
 
 def _lost(state: DeflatedOperator, kept: Index) -> float:
     """Return by how much rounding of A may have lowered a bound."""
-    return 0.0 if state.operator.symmetric_form else _rounding(state, kept, np.sum)
+    return 0.0 if is_given(state.operator) else _rounding(state, kept, np.sum)
 
 
 def _candidates(state: DeflatedOperator, k: int | None) -> Index:

@@ -148,6 +148,15 @@ def test_single_precision_of_rank_one(monkeypatch):
         assert min(found.values()) >= np.linalg.eigvalsh(A.astype(float))[-1], seed
 
 
+def test_bounds_of_data_in_blocks_of_rows_allow_for_their_rounding():
+    """Of columns that are the same, the optimum is the sum of their variances, which doubles tell."""
+    for seed in range(10):
+        x = normal(seed, 50, 1).astype(np.float32)
+        X = spcacore.row_blocks(np.repeat(x, 4, axis=1), block_bytes=200)
+        found = optimality_bound(X, 4, relaxation=True).bounds
+        assert min(found.values()) >= 4 * x.var(ddof=1, dtype=float), (seed, found)
+
+
 def test_margins_allow_for_all_that_products_and_decompositions_lose(monkeypatch):
     """And for little more: of given entries, of variances, which doubles add, and of all else by products."""
     bounds_by("all", monkeypatch, BOUND_VECTORS=2, LEADING_ORDER=8)
