@@ -20,7 +20,7 @@
 
 enum {
     BLOCK = 4 * SPCA_LEAST(2048),       /* rows of a block, at most, */
-    ENTRIES = 16 * SPCA_LEAST(1 << 16), /* and entries, unless one row has more */
+    ENTRIES = 64 * SPCA_LEAST(1 << 14), /* and entries, unless one row has more */
     ENTRY = 3 * PAIR, /* bytes, for do_parts, that take as long as copying an entry */
     AHEAD = 3,        /* a variable's rows are fetched this many before their turn */
     SHARE = 4,        /* rows are dense where 1/SHARE of the entries is stored, */

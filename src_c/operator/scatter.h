@@ -7,7 +7,7 @@
 enum {
     PLACES = 4096,          /* rows made dense at a time for few variables */
     SECTIONS = 4,           /* sections of the rows of a block, at most */
-    PARTS = 64,             /* parts of the variables, among threads */
+    PARTS = SPCA_LEAST(64), /* parts of the variables, among threads */
     PAIR = 8,               /* bytes, for do_parts, that take as long as a pair of entries */
     SLICE = SPCA_GROUP / 2, /* rows of a slice, whose entries are in order of variables */
     SLICES = 16,            /* slices of a block, at most */

@@ -270,6 +270,7 @@ static void products_of_all(trial_t *t, problem_t *q)
     spca_int p = A->p, k = chance(t, 50) ? p : between(t, 1, p), bytes = A->gram_work(A, k);
     spca_int m = chance(t, 50) ? k : between(t, 1, chance(t, 50) ? k : k / 4 + 1);
     if (m > k) m = k;
+    int alone = chance(t, 50);
     spca_int *list = SCRATCH(t, p, spca_int);
     double *G = SCRATCH(t, k * k, double);
     for (spca_int a = 0; a < k; a++) list[a] = a + p - k;
@@ -284,14 +285,14 @@ static void products_of_all(trial_t *t, problem_t *q)
     for (int by = 0; by < 2; by++) {
         operator_t B = *A;
         double *H = SCRATCH(t, k * k, double);
-        B.run = by ? spca_pool_run : backwards;
+        B.run = by ? spca_pool_run : alone ? apart(t) : backwards;
         status = B.gram(&B, m, k, list, NULL, NULL, SCRATCH(t, bytes / 8 + 1, double), H);
         CHECK(t, status == SPCA_OK && memcmp(G, H, (size_t)(m * k) * sizeof *G) == 0);
     }
     float *rough[2] = {NULL, NULL}; /* of compressed data, in single precision */
     for (int by = 0; by < 2 && A->gram == SPCA(compressed_gram); by++) {
         operator_t B = *A;
-        B.run = by ? spca_pool_run : backwards;
+        B.run = by ? spca_pool_run : alone ? apart(t) : backwards;
         rough[by] = SCRATCH(t, k * k, float);
         SPCA(rough_gram)(&B, k, list, SCRATCH(t, SPCA(rough_gram_work)(&B, k), char), rough[by]);
         CHECK(t, memcmp(rough[0], rough[by], (size_t)(k * k) * sizeof(float)) == 0);

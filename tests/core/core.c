@@ -4,12 +4,14 @@
 
 _Thread_local spca_int lapack_fails = -1;
 
-static void keep(arrays_t *a, void *p)
+static void keep(arrays_t *a, void *p, size_t bytes)
 {
     if (a->count == a->room) {
         a->room = a->room ? 2 * a->room : 64;
         a->at = realloc(a->at, a->room * sizeof *a->at);
+        a->bytes = realloc(a->bytes, a->room * sizeof *a->bytes);
     }
+    a->bytes[a->count] = bytes;
     a->at[a->count++] = p;
 }
 
@@ -17,6 +19,7 @@ static void free_arrays(arrays_t *a)
 {
     for (size_t i = 0; i < a->count; i++) free(a->at[i]);
     free(a->at);
+    free(a->bytes);
     *a = (arrays_t){0};
 }
 
@@ -92,21 +95,21 @@ void *scratch(trial_t *t, spca_int n, size_t size)
     size_t bytes = (size_t)n * size;
     void *p = malloc(bytes);
     if (t->poison >= 0 && bytes) memset(p, t->poison, bytes);
-    keep(&t->own, p);
+    keep(&t->own, p, bytes);
     return p;
 }
 
 void *input(trial_t *t, spca_int n, size_t size, int *fill)
 {
     *fill = !t->shared;
-    if (!t->shared) keep(&t->inputs, malloc((size_t)n * size));
+    if (!t->shared) keep(&t->inputs, malloc((size_t)n * size), (size_t)n * size);
     return t->inputs.at[t->next++];
 }
 
 double *zeros(trial_t *t, spca_int n)
 {
     double *x = calloc((size_t)n + 1, sizeof *x);
-    keep(&t->own, x);
+    keep(&t->own, x, (size_t)n * sizeof *x);
     return x;
 }
 
@@ -125,6 +128,57 @@ int backwards(spca_task task, void *context, spca_int count, spca_stop stop, voi
         task(context, count);
     }
     return 0;
+}
+
+static _Thread_local const trial_t *watched;
+
+/* After a part: `before` has the arrays as they were before the loop, and as they are again then;
+ * `after` gets what the part has changed. */
+static void note_changes(const uint8_t *before, uint8_t *after)
+{
+    const arrays_t *a = &watched->own;
+    for (size_t i = 0; i < a->count; before += a->bytes[i], after += a->bytes[i], i++) {
+        uint8_t *now = a->at[i];
+        if (a->bytes[i] == 0 || memcmp(now, before, a->bytes[i]) == 0) continue;
+        for (size_t b = 0; b < a->bytes[i]; b++) {
+            if (now[b] == before[b]) continue;
+            CHECK(watched, after[b] == before[b]); /* else parts write to one place */
+            after[b] = now[b];
+        }
+        memcpy(now, before, a->bytes[i]);
+    }
+}
+
+static int apart_run(spca_task task, void *context, spca_int count, spca_stop stop, void *ctx)
+{
+    const arrays_t *a = &watched->own;
+    size_t total = 1, at = 0;
+    uint8_t *before, *after;
+    int stopped = 0;
+    if (count == 0) return 3; /* threads */
+    for (size_t i = 0; i < a->count; i++) total += a->bytes[i];
+    before = malloc(total);
+    for (size_t i = 0; i < a->count; at += a->bytes[i++])
+        if (a->bytes[i]) memcpy(before + at, a->at[i], a->bytes[i]);
+    after = malloc(total);
+    memcpy(after, before, total - 1);
+    for (spca_int part = 0; part < count && !stopped; part++) {
+        stopped = stop && stop(ctx);
+        if (!stopped) task(context, part);
+        note_changes(before, after);
+    }
+    at = 0;
+    for (size_t i = 0; i < a->count; at += a->bytes[i++])
+        if (a->bytes[i]) memcpy(a->at[i], after + at, a->bytes[i]);
+    free(before);
+    free(after);
+    return stopped;
+}
+
+spca_run apart(trial_t *t)
+{
+    watched = t;
+    return t->poison < 0 ? backwards : apart_run;
 }
 
 double number(style_t style, uint64_t b, int single)

@@ -18,7 +18,7 @@
 
 typedef struct {
     void **at;
-    size_t count, room;
+    size_t *bytes, count, room;
 } arrays_t;
 
 typedef struct {
@@ -70,6 +70,11 @@ int stop_at(void *ctx);
 
 /* An spca_run: the parts from the last to the first. */
 int backwards(spca_task task, void *context, spca_int count, spca_stop stop, void *ctx);
+
+/* An spca_run that sees races: each part begins with the trial's arrays as they were before the
+ * loop, and no two parts change the same byte of these.  Scratch that is not written at first is
+ * left to `backwards`, since it is compared. */
+spca_run apart(trial_t *t);
 
 typedef enum {
     PLAIN,    /* in [-1, 1) */

@@ -249,7 +249,7 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
         q->storage = chance(t, 50) ? CSR : CSC;
         most = t->left ? 7 : 16;
     }
-    int full = (fixed & THIN) && !t->left && chance(t, 15); /* some variables, not most rows */
+    int full = (fixed & THIN) && !t->left && chance(t, 30); /* some variables, not most rows */
     q->covariance = A->symmetric_form = !(fixed & (SCREENED | THIN)) && chance(t, 30);
     A->p = fixed & SCREENED ? between(t, 1,
                                       t->left         ? 48
@@ -257,7 +257,7 @@ void SPCA(problem_of)(trial_t *t, problem_t *q, int fixed)
                                                       : 90)
                             : odd[below(t, most)];
     A->n = A->m = q->covariance ? A->p : odd[below(t, most)];
-    if (full) A->p = 260, A->n = A->m = between(t, 20, 90);
+    if (full) A->p = chance(t, 30) ? 260 : 100, A->n = A->m = between(t, 20, 90);
     A->row_major = q->storage == ROWS || q->storage == CSR;
     /* with a screen, up to norms whose squares overflow in float */
     A->range =
