@@ -64,7 +64,7 @@ def weighted_compressed(Py_ssize_t p, bint row_major, const floating[::1] data, 
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t n = weight.shape[0]
-    out = np.empty((7, p))
+    out = np.empty((8, p))
     cdef double[:, ::1] o = out
     cdef const floating *x = &data[0] if data.shape[0] else NULL
     cdef const void *i = &indices[0] if indices.shape[0] else NULL

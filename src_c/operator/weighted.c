@@ -122,19 +122,28 @@ spca_status SPCA(weighted_statistics)(spca_int n, spca_int p, const real *X, spc
     return SPCA_OK;
 }
 
+/* sum + rest <- sum + rest + x, in nearly twice the digits of a double (Neumaier 1974). */
+static inline void add_to(double x, double *sum, double *rest)
+{
+    double before = *sum, after = before + x;
+    *rest += fabs(before) >= fabs(x) ? before - after + x : x - after + before;
+    *sum = after;
+}
+
 spca_status SPCA(weighted_compressed)(spca_int n, spca_int p, const real *data, const void *indptr,
                                       const void *indices, int wide, int row_major,
                                       const double *weight, spca_stop stop, void *ctx, double *mean,
                                       double *square, double *low, double *high, double *work)
 {
-    double *stored = work, *present = stored + p, *rest = present + p, total = 0, counts = 0;
+    double *stored = work, *less = stored + p, *present = less + p, *rest = present + p;
+    double total = 0, beyond = 0, counts = 0;
     spca_int lines = row_major ? n : p;
     for (spca_int i = 0; i < n; i++) {
-        total += weight[i];
+        add_to(weight[i], &total, &beyond);
         counts += weight[i] > 0;
     }
     for (spca_int j = 0; j < p; j++) {
-        mean[j] = square[j] = stored[j] = present[j] = rest[j] = 0;
+        mean[j] = square[j] = stored[j] = less[j] = present[j] = rest[j] = 0;
         low[j] = HUGE_VAL;
         high[j] = -HUGE_VAL;
     }
@@ -151,7 +160,7 @@ spca_status SPCA(weighted_compressed)(spca_int n, spca_int p, const real *data, 
                     square[j] += w * d * d;
                     continue;
                 }
-                stored[j] += w;
+                add_to(w, stored + j, less + j);
                 mean[j] += w * x;
                 if (!(w > 0)) continue;
                 present[j]++;
@@ -161,10 +170,10 @@ spca_status SPCA(weighted_compressed)(spca_int n, spca_int p, const real *data, 
         }
         for (spca_int j = 0; pass == 0 && j < p; j++) mean[j] /= total;
     }
-    /* the entries that are not stored, 0 each, of weight `absent` together */
+    /* the entries that are not stored, 0 each, of weight `absent` together, which may be small */
     for (spca_int j = 0; j < p; j++) {
         int some = present[j] < counts; /* whether a row of a weight has no entry stored */
-        double absent = some ? fmax(total - stored[j], 0) : 0;
+        double absent = some ? fmax(total - stored[j] + (beyond - less[j]), 0) : 0;
         if (some) {
             low[j] = fmin(low[j], 0);
             high[j] = fmax(high[j], 0);

@@ -280,3 +280,11 @@ def test_the_data_are_not_copied(layout):
         tracemalloc.stop()
     assert problem.p == 2000
     assert kept < X.nbytes / 50
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "csr", "csc"])
+def test_a_zero_of_little_weight(layout):
+    """Beside ones of the weight W together, a zero of weight w leaves the sum of squares W w / (W + w)."""
+    X, weight = np.ones((11, 1)), np.full(11, 0.1)
+    X[7], weight[7] = 0, 2.0**-60
+    assert_allclose(_core.statistics(stored(X, layout), weight)[1], 2.0**-60, rtol=1e-14)
