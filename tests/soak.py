@@ -50,7 +50,7 @@ PATIENCE = 20.0  # seconds of the processor that a call may take
 SHARE, BYTES = 0.02, 5e6  # what the memory may grow by, whichever is more
 WARNINGS = re.compile(
     "not converged|did not converge|has no variance|found only|in common|nothing is left|is left after|vanish"
-    "|fewer than|is too large|leave no noise|ill-conditioned|without nonzeros|did not finish"
+    "|fewer than|is too large|leaves? no noise|ill-conditioned|without nonzeros|did not finish"
     "|exceeds the number|constant column|is symmetric, as a covariance|X has a single sample"
 )
 

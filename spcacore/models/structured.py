@@ -46,7 +46,7 @@ from .._validation import (
     per_component,
 )
 from ..choice import Choice, Prior
-from ..linalg.orthogonal import column_span, symmetrized, unit_columns
+from ..linalg.orthogonal import column_span, orthonormal, symmetrized, unit_columns
 from ..operators.inputs import as_fitted, as_problem, in_order
 from ..operators.problem import Problem, usual_cardinality
 from ..operators.transform import scores
@@ -60,7 +60,7 @@ from .probabilistic import samples_of, total_variance
 from .residual import Residual
 from .under_prior import fit_at_once, fit_in_turn
 from .variance import VariancesResult, operator_variances
-from .variational import Component, Search, regressors
+from .variational import Component, Search
 
 _Sparse: TypeAlias = Literal["orthogonal", "naive", "constrained"]
 _Dense: TypeAlias = Literal["orthogonal", "naive", "joint"]
@@ -93,9 +93,9 @@ class StructuredPCAResult(VariancesResult):
     explained_variance_ratio : ndarray of shape (r,)
     total_variance : float
     free_energy : tuple of r ndarrays
-        F after each iteration; it never falls. The prior is restricted like the posterior, so that
-        `select_prior` can compare priors. Multiples of C give the same F. With ``deflation="joint"`` all
-        r are the log-density of the data under all components.
+        F after each iteration; it never falls, and is inf where it is unbounded. The prior is restricted like
+        the posterior, so that `select_prior` can compare priors. Multiples of C give the same F. With
+        ``deflation="joint"`` all r are the log-density of the data under all components.
     gain : ndarray of shape (r,)
         The last F minus the F of noise alone, minus log(p)/2 for each of the n scores, and for `soppca` minus
         the logarithm of the number of supports. A component with a positive gain is worth keeping. With
@@ -155,7 +155,7 @@ class StructuredPCAResult(VariancesResult):
 
     def _weights(self, X: Any) -> AnyArray:
         """Return the scores of rows: the weights X B that the model gives them."""
-        B = regressors(self.means, self.posterior_trace, self.deflation)
+        B = _regressors(self.means, self.posterior_trace, self.deflation)
         return scores(X, B.astype(self.loadings.dtype), self.mean, self.scale)
 
     def posterior_covariance(self, component: int, index: Iterable[int] | None = None) -> Array:
@@ -185,6 +185,8 @@ class StructuredPCAResult(VariancesResult):
         signs = None if self.method == "oppca" else self.options["choice"].signs
         inner = prior if len(support) == p else prior.restricted(support)
         a = float(self.posterior_precision[t] / unit)
+        if a == math.inf:
+            return np.zeros(2 * (len(chosen),))
         E = np.equal.outer(support, chosen).astype(np.float64)
         if signs is not None:
             m = self.means[support, t] * math.sqrt(unit)
@@ -281,7 +283,9 @@ def oppca(
         Data, one row per sample; with ``kind="covariance"`` a positive semidefinite matrix. Not copied.
     n_components : int or None
         r, at most the rank of the centered data. None: stop before the first component without a positive
-        `gain`, but return at least one.
+        `gain`, but return at least one. Where the last component explains all that is left, as at the rank it
+        may, no variance is left for the noise. The free energy is then unbounded, with a RuntimeWarning, and
+        the component is the limit as the noise goes to 0.
     prior : Prior, optional
         The covariance C of a loading, or its inverse, as in ``Prior(precision=L)``. Default: C = I.
     deflation : {"orthogonal", "naive", "joint"}, default "orthogonal"
@@ -527,3 +531,15 @@ def _result(
         options=options,
     )
     return result if op.symmetric_form else replace(result, scores=result._weights(X))
+
+
+def _regressors(means: Array, traces: Array, deflation: str) -> Array:
+    """Return B with X = T B, the weights of all components, given their posterior means and Tr S."""
+    G = means.T @ means
+    if deflation not in ("joint", "naive"):
+        Q = orthonormal(means)
+        return Q * np.sum(Q * means, axis=0) / (G.diagonal() + traces)
+    # Joint: B (M'M + D) = M, where D has the traces d_t. Naive: (m_t'm_t + d_t) b_t is m_t less the sum of
+    # (m_s'm_t) b_s over s < t, a triangular system
+    system = np.diag(traces) + (G if deflation == "joint" else np.triu(G))
+    return np.asarray(np.linalg.solve(system.T, means.T).T)

@@ -21,17 +21,19 @@ from dataclasses import replace
 import numpy as np
 from scipy import linalg
 
+from .._messages import counted, warn
 from .._records import record
 from .._types import Array
 from .._validation import Hook
 from ..linalg.eigen import leading_eigenvectors
 from ..linalg.orthogonal import fix_sign
-from ..linalg.scaling import descending, eps_of, roots
+from ..linalg.scaling import descending, roots
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Progress
 from ..solvers.solution import Ended, ProgressHook
 from .priors import Diagonal, PriorMatrix, Spectral
+from .residual import rounding_of
 from .variational import Component, Search
 
 _LOG_2PI = math.log(2 * math.pi)
@@ -86,7 +88,7 @@ class _JointModel:
         """Return the weights and the noise of principal components, which are the maximum without a prior."""
         values, V = leading_eigenvectors(self.op, r)
         left = self.square - (self.n - 1) * float(np.maximum(values, 0).sum())
-        if left <= (30 if self.op.single else 1e3) * eps_of(self.op.dtype) * self.square:
+        if left <= rounding_of(self.op) * self.square:
             raise ValueError(f"X has rank {r} at most, so n_components must be below that: no noise is left")
         B = V.astype(np.float64) / math.sqrt(self.prior.p)
         B = B if self.U is None else self.U.T @ B
@@ -151,14 +153,13 @@ def fit_in_turn(
     raise the free energy are returned, but at least one. The first components come from `known`.
     """
     residual, problem = search.residual, search.problem
-    op, k = problem.operator, problem.p
+    k = problem.p
     removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
     state: DeflatedOperator | None = DeflatedOperator.from_problem(problem, removal)
-    rounding = (30 if op.single else 1e3) * eps_of(op.dtype)
     components: list[Component] = []
     for t in range(r):
         # Stop where only rounding is left
-        if residual.square <= rounding * residual.total:
+        if residual.square <= residual.floor:
             if stop:
                 break
             raise ValueError(f"X has rank {t}, to rounding, so n_components must be at most {t}, not {r}")
@@ -177,6 +178,9 @@ def fit_in_turn(
                     new = search.on_support(k, state, deflation == "constrained")
             except Ended:
                 break
+            if new.noise == 0:
+                found = f"{counted(t + 1, 'component')} leave{'s' * (t == 0)} no noise"
+                warn(f"{found}, and the free energy is unbounded: it is reported as inf")
             new = _in_units(replace(new, gain=search.gain(new, k)), problem, residual.n, unit)
         if stop and components and not new.gain > 0:
             break
@@ -186,7 +190,7 @@ def fit_in_turn(
         if sizes is not None and state is not None and t + 1 < r:
             index = np.flatnonzero(new.m)
             loading = new.m[index] / np.linalg.norm(new.m[index])
-            state = state.deflate(index, loading.astype(op.dtype))
+            state = state.deflate(index, loading.astype(problem.operator.dtype))
         if t >= len(known) and _report(hook, problem, new, t, r):
             break
     return components

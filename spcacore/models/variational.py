@@ -21,7 +21,7 @@ from .._messages import counted
 from .._records import record
 from .._types import Array, Index
 from ..linalg.eigen import RitzSpan, ShiftedInverse, largest_eigenpairs, root_beyond
-from ..linalg.orthogonal import column_span, orthonormal, project_out, symmetrized
+from ..linalg.orthogonal import column_span, project_out, symmetrized
 from ..linalg.scaling import eps_of, with_entries
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
@@ -89,6 +89,11 @@ class Posterior:
             self.logdet + 2 * dimension * math.log(c), self.a,
         )  # fmt: skip
 
+    def certain(self, dimension: int) -> Posterior:
+        """Return the limit as the noise goes to 0: no variance, and w'Lw is the dimension."""
+        point = replace(self, trace=0.0, prior_trace=0.0, logdet=-math.inf, a=math.inf)
+        return point.scaled(dimension)
+
 
 def _with_products(
     product: Callable[[Array], Array], prior: Isotropic | Diagonal | Sparse, Q: Array, v: Array
@@ -102,12 +107,13 @@ def _with_products(
 class ExpectationMaximization:
     """EM for one component on all variables of a prior, orthogonal to the columns of Q.
 
-    `product` multiplies by Z'Z, `square` is |Z|^2, `entries` the number n p of entries of Z. `exact` is the
-    accuracy that matters in the span of earlier iterates. `supports` has the signs that loadings must have,
-    for `WithinSigns`.
+    `product` multiplies by Z'Z, `square` is |Z|^2, of which `floor` may be rounding, and `entries` the number
+    n p of entries of Z. `exact` is the accuracy that matters in the span of earlier iterates. `supports` has
+    the signs that loadings must have, for `WithinSigns`.
     """
 
     square: float
+    floor: float
     entries: float
     span: RitzSpan
     grows: bool
@@ -117,6 +123,7 @@ class ExpectationMaximization:
         self,
         product: Callable[[Array], Array],
         square: float,
+        floor: float,
         entries: float,
         prior: PriorMatrix | Diagonal,
         Q: Array,
@@ -132,7 +139,7 @@ class ExpectationMaximization:
             self.prior, self.Q = prior.rotated, U.T @ Q
         else:
             self.product, self.prior, self.Q = product, prior, Q
-        self.square, self.entries = square, entries
+        self.square, self.floor, self.entries = square, floor, entries
         self.dimension: int = prior.p - Q.shape[1]
         self.gain: float = 4.0  # see `best_combination`: step of log a over what it lacks
         # A bound method would make a reference cycle
@@ -225,6 +232,10 @@ class ExpectationMaximization:
             if float(x.m @ x.m) < _SIGNAL * x.trace:  # no signal beside the prior
                 converged = True
                 break
+            if (self.square - self.floor) * float(x.m @ x.m) <= float(x.m @ x.g):  # nothing besides x m'
+                x, converged = x.certain(self.dimension), True
+                path.append(math.inf)
+                break
             z = best = self.best_combination(x)
             y = self.e_step(z)
             after = self.m_step(y)[3]
@@ -246,10 +257,11 @@ class ExpectationMaximization:
             report(len(path))
             x = y if converged else y.scaled(self.dimension)
             F = self.m_step(x)[3]
-        _, noise, _, F = self.m_step(x)
-        self.a = x.a
+        certain, (_, noise, a, F) = x.a == math.inf, self.m_step(x)
+        self.a = a if certain else x.a
         if self.U is not None:
             x = replace(x, m=self.U @ x.m, g=self.U @ x.g, Lm=self.U @ x.Lm)
+        noise = 0.0 if certain else noise
         return x, Component(x.m, x.a, x.trace, noise, np.array(path or [F]), converged)
 
     def best_combination(self, y: Posterior) -> Posterior:
@@ -426,8 +438,9 @@ class Search:
         kind = ExpectationMaximization
         if signed is not None:
             kind, prior = WithinSigns, Diagonal(prior.diagonal)
-        product = product or self.residual.apply
-        return kind(product, self.residual.square, self.entries, prior, Q, exact, signed)
+        residual = self.residual
+        sizes = residual.square, residual.floor, self.entries
+        return kind(product or residual.apply, *sizes, prior, Q, exact, signed)
 
     def start(self) -> Array:
         """Return a start: a random vector after a few steps of power iteration with Z'Z.
@@ -494,7 +507,9 @@ class Search:
         runs = [self._em_on_support(S, k, constrained) for S in supports]
         found = [run for run in runs if run is not None]
         if not found:
-            raise ValueError(f"no loading of {counted(k, 'variable')} is orthogonal to the earlier ones")
+            after = constrained and self.residual.M.size > 0
+            left = "is orthogonal to the earlier ones" if after else "has any variance left"
+            raise ValueError(f"no loading of {counted(k, 'variable')} {left}")
         best, constant = max(found, key=lambda run: run[0].free_energy[-1])
         return replace(best, free_energy=best.free_energy + constant)
 
@@ -583,15 +598,3 @@ class Search:
         m = with_entries(self.problem.p, S, x.m)
         e, s2, a, _ = em.m_step(x)
         return OnSupport(S, em, replace(found, m=m), a, self.residual.apply(m) / (e * s2))
-
-
-def regressors(means: Array, traces: Array, deflation: str) -> Array:
-    """Return B with X = T B, the weights of all components, given their posterior means and Tr S."""
-    G = means.T @ means
-    if deflation not in ("joint", "naive"):
-        Q = orthonormal(means)
-        return Q * np.sum(Q * means, axis=0) / (G.diagonal() + traces)
-    # Joint: B (M'M + D) = M, where D has the traces d_t. Naive: (m_t'm_t + d_t) b_t is m_t less the sum of
-    # (m_s'm_t) b_s over s < t, a triangular system
-    system = np.diag(traces) + (G if deflation == "joint" else np.triu(G))
-    return np.asarray(np.linalg.solve(system.T, means.T).T)

@@ -155,7 +155,8 @@ def test_the_motivating_example(rng):
         found.append(model.directions[:, 0])
         Z = Z - model.transform(Z) @ model.loadings.T
     assert abs(found[0] @ found[2]) > 0.999
-    three = oppca(X, 3).loadings
+    with pytest.warns(RuntimeWarning, match="3 components leave no noise"):
+        three = oppca(X, 3).loadings
     assert_allclose(three.T @ three, np.eye(3), atol=1e-10)
     assert abs(three[2, 2]) > 0.999
 
@@ -439,7 +440,30 @@ def test_components_stop_where_the_next_does_not_raise_the_free_energy(rng):
         with pytest.warns(RuntimeWarning, match="not even the first"):
             assert oppca(noise, None).n_components == 1
     low = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 9)) * 5  # the rank ends before
-    assert oppca(low, None).n_components == 2
+    with pytest.warns(RuntimeWarning, match="leave no noise"):
+        assert oppca(low, None).n_components == 2
+
+
+@pytest.mark.parametrize("shape", [(9, 3), (4, 7)])
+def test_as_many_components_as_the_rank_leave_no_noise(shape, rng):
+    """The likelihood is unbounded, but means and scores have a limit: what is left of the data, exactly."""
+    X = rng.standard_normal(shape)
+    n, p = shape
+    L = np.diag([4.0, 1.0, 1.0]) if n > p else np.eye(p)
+    for given in (X, np.asfortranarray(X), sp.csr_array(X), sp.csc_array(X)):
+        with pytest.warns(RuntimeWarning, match="3 components leave no noise"):
+            found = oppca(given, 3, prior=spcacore.Prior(precision=L))
+        B, m = complement(found.means[:, :2]), found.means[:, 2]
+        assert_allclose(np.outer(found.scores[:, 2], m), centered(X) @ B @ B.T, atol=1e-7)
+        assert_allclose(m @ L @ m, p - 2, rtol=1e-9)
+        assert found.noise_variance == found.posterior_trace[2] == 0
+        assert found.free_energy[2][-1] == found.gain[2] == found.posterior_precision[2] == np.inf
+        assert not found.posterior_covariance(2).any()
+    one = normal(0, 6, 1)
+    with pytest.warns(RuntimeWarning, match="1 component leaves no noise"):
+        found = soppca(one, 1, 1, choice=spcacore.Choice(signs=-1))
+    assert_allclose(np.outer(found.scores[:, 0], found.means[:, 0]), centered(one), atol=1e-12)
+    assert_array_equal(found.posterior_covariance(0), [[0.0]])
 
 
 # ---- example pages ----------------------------------------------------------------------------------
@@ -490,8 +514,12 @@ def test_a_singular_precision_is_made_proper():
 
 def test_nothing_is_left_of_what_is_included():
     X = np.array([[1.0, 2.0], [-1.0, 2.0], [0.0, -4.0]])
-    with pytest.raises(ValueError, match="no loading of 1 variable is orthogonal to the earlier ones"):
-        soppca(X, 2, 1, choice=spcacore.Choice(include=[0]))
+    first = spcacore.Choice(include=[0])
+    for deflation, why in (("orthogonal", "has any variance left"), ("constrained", "is orthogonal")):
+        with pytest.raises(ValueError, match=f"no loading of 1 variable {why}"):
+            soppca(X, 2, 1, choice=first, deflation=deflation)
+    with pytest.raises(ValueError, match="no loading of 1 variable has any variance left"):
+        soppca(X * [0, 1], 1, 1, choice=first, deflation="constrained")
 
 
 def test_what_is_included_was_not_chosen():
