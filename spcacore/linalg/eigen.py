@@ -103,12 +103,13 @@ def leading_eigenpairs(
     """Return the r largest eigenvalues of a symmetric matrix, their vectors, and whether ARPACK found them.
 
     ARPACK is asked if `products` (the matrix, or a `LinearOperator`) is given, with the options. If not, or
-    if `maxiter` restarts do not suffice, the lower triangle is decomposed, and A overwritten.
+    if `maxiter` restarts do not suffice, or the matrix is zero, the lower triangle is decomposed, and A
+    overwritten.
     """
     if products is not None:
-        from scipy.sparse.linalg import ArpackNoConvergence
+        from scipy.sparse.linalg import ArpackError
 
-        with suppress(ArpackNoConvergence):
+        with suppress(ArpackError):
             return *_descending(*largest_eigenpairs(products, r, **options)), True
     return *_descending(*upper_eigenpairs(A, r)), False
 

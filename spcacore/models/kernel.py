@@ -481,6 +481,7 @@ def _in_units(
     """
     n, weight, half = matrix.n, matrix.weight, matrix.half_exponent
     root = np.ones((n, 1)) if weight is None else np.sqrt(weight)[:, None]
+    U = U - root * (root.T @ U / np.sum(root * root))  # rounding, which offsets of the kernel would multiply
     U = fix_signs(np.divide(U, root, out=np.zeros_like(U), where=root > 0))
     with beyond_range():
         scores = (U * np.ldexp(np.sqrt(values), half)).astype(data.dtype)

@@ -228,6 +228,25 @@ def test_an_indefinite_kernel_gives_its_positive_part(rng):
             kernel_pca(K, 3, kernel="precomputed", **options)
 
 
+@pytest.mark.parametrize("solver", ["lapack", "lanczos"])
+def test_rows_that_are_all_equal(solver):
+    for n, options in ((3, {"kernel": "linear"}), (600, {"bandwidth": 1.0})):
+        with pytest.raises(ValueError, match="X has no variance under this kernel"):
+            kernel_pca(np.ones((n, 2)), 1, solver=solver, **options)
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(8.0)])
+def test_new_rows_of_a_kernel_far_above_its_differences(weight, rng):
+    """(xy + 1)^2 has the features x^2, 2^(1/2) x and 1, whose components are scores and transform."""
+    x = np.concatenate([12 + rng.standard_normal(8) / 4, [12.0, 12.1]])[:, None]
+    found = kernel_pca(x[:8], 2, kernel="polynomial", degree=2, gamma=1.0, sample_weight=weight)
+    features = np.hstack([x**2, np.sqrt(2) * x])
+    features -= np.average(features[:8], axis=0, weights=weight)
+    root = np.ones(8) if weight is None else np.sqrt(weight)
+    V = scipy.linalg.svd(root[:, None] * features[:8], full_matrices=False)[2].T
+    assert_allclose(np.abs(found.transform(x)), np.abs(features @ V), atol=1e-7)
+
+
 def test_pre_images_recover_rows_from_many_components():
     """With little ridge and enough components a row is its own pre-image; noise is projected out."""
     angle = np.linspace(0, 2 * np.pi, 150, endpoint=False)
