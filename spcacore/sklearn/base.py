@@ -301,8 +301,9 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse
         except ValueError as error:
             if "X contains NaN" not in str(error):
                 raise
+            where = "partial_fit" if self._takes_missing else type(self).__name__
             raise ValueError(
-                f"Input X contains NaN, which {type(self).__name__} does not take: impute it. "
+                f"Input X contains NaN, which {where} does not take: impute it. "
                 f"{TAKES_MISSING}, and for the estimator PPCA"
             ) from None
 

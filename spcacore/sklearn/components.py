@@ -54,6 +54,10 @@ class Components(Batches, Likelihood):
         treatment = result.mean, result.scale, result.total_variance
         return likeliest_in_span(X, result.loadings, *treatment, sample_weight)
 
+    def _training(self, X: Any, *y: Any, **checks: Any) -> Any:
+        """Return the X of a fit; NaN is refused, as functions may leave it out, and `score` cannot."""
+        return super()._training(X, *y, **{"finite": True} | checks)
+
     def _count(self, n: int, p: int) -> Any:
         if self.n_components is not None:
             return self.n_components
@@ -143,8 +147,8 @@ class SparsePCA(Components):
     _function = staticmethod(sparse_pca)
 
     def _training(self, X: Any, *y: Any, **checks: Any) -> Any:
-        """Return the X of a fit; NaN is allowed only where the method leaves it out."""
-        leaves_out = SOLVERS[as_method(self.method).name].missing  # NaN, which is otherwise refused here
+        """Return the X of a fit; most methods refuse NaN themselves."""
+        leaves_out = SOLVERS[as_method(self.method).name].missing
         return super()._training(X, *y, finite=leaves_out, **checks)
 
 

@@ -88,7 +88,8 @@ class Likelihood(Invertible):
         >>> model.score_samples(X[:5]).shape
         (5,)
         """
-        return self._density.score_samples(self._new(X))
+        X = self._new(X)  # first: it says that the estimator is not fitted
+        return self._density.score_samples(X)
 
     def score(self, X: MatrixLike, y: object = None) -> float:
         """Mean log-density of the rows of X, see `score_samples`.

@@ -16,6 +16,7 @@ from spcacore.datasets import make_spiked
 pytest.importorskip("sklearn", reason="needs scikit-learn")
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -169,8 +170,13 @@ def test_missing_entries():
     assert model.n_iter_ == result.n_iter > 1
     filled = make_pipeline(PPCA()).fit(holes)
     assert filled.transform(holes).shape == (120, 2)
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        SparsePCA(method="pmd").fit(holes)
+    for model in (SparsePCA(method="pmd"), SPCA(), SCA()):
+        with pytest.raises(ValueError, match=f"Input X contains NaN, which {type(model).__name__} does not"):
+            model.fit(holes)
+        with pytest.raises(NotFittedError):  # nothing is kept
+            model.score(X)
+    with pytest.raises(ValueError, match="Input X contains NaN, which partial_fit does not"):
+        PPCA().partial_fit(holes)
 
 
 def test_all_components_that_there_can_be():

@@ -304,6 +304,17 @@ def test_trees_of_scipy(clusters, method):
     assert model.labels_[0] == 0
 
 
+@pytest.mark.parametrize("method", ["average", "complete", "single", "weighted"])
+def test_as_many_clusters_as_asked_where_distances_tie(method):
+    X = np.array([[0, 0], [1, 0], [0, 1], [1, 1], [2, 0], [0, 0.0]])
+    before = np.zeros(6, int)
+    for k in range(1, 7):
+        labels = SparseHierarchical(k, l1_bound=1.4, linkage=method).fit(X).labels_
+        assert_array_equal(np.unique(labels), np.arange(k))
+        assert len({*zip(before, labels, strict=True)}) == k  # each is a part of a larger one
+        before = labels
+
+
 @pytest.mark.parametrize(
     ("estimator", "words"),
     [
