@@ -158,8 +158,6 @@ def search(
         elif (block := solver.together(problem, request.sparsity, [request.seed, 0], report)) is not None:
             found += [replace(x, converged=x.converged and not ended(report)) for x in block]
             tell_found(problem, found, r, hook)
-            if hook.ended:
-                limit = counted(max((x.n_iter for x in found), default=0), "iteration")
             if len(found) < r:
                 lacking = f"{r - len(found)} of the {counted(r, 'component')} vanished under the penalty"
         else:
@@ -176,6 +174,8 @@ def search(
     # Warn of what is missing, and refine
     if lacking is not None:
         warn(lacking)
+    if found and hook.ended and (request.together or block is not None):
+        limit = counted(max(x.n_iter for x in found), "iteration")
     warn_not_converged([x.converged for x in found], limit)
     return refine_all(problem, found, request, hook) if request.attempts and found else found
 

@@ -491,6 +491,7 @@ def _fit(
     # The search
     if deflation == "joint":
         components = fit_at_once(problem, n, r, prior, unit, max_iter, tol, hook)
+        max_iter = len(components[0].free_energy)
     else:
         basis = prior if sizes is None else None
         residual = Residual(problem, n, deflation != "naive", 8 if stop else r, basis)

@@ -223,7 +223,7 @@ def fit_at_once(
     problem: Problem, n: float, r: int, prior: PriorMatrix, unit: float, max_iter: int, tol: float,
     hook: Hook,
 ) -> list[Component]:  # fmt: skip
-    """Find all r components by EM, in the order of what they explain; none if the callback ends the fit.
+    """Find all r components by EM, in the order of what they explain; the callback may end the fit early.
 
     Each has as `free_energy` the log density of all after each step.
     """
@@ -232,18 +232,18 @@ def fit_at_once(
     # Two steps, then one from the point to which they lead, if the density is higher there
     best = model.step(model.start(r))
     path, converged, idle = [best.log_density], False, 0
-    while not converged and len(path) < max_iter:
+    ended = False
+    while not (converged or ended) and len(path) < max_iter:
         steps = [best]
-        while len(steps) < 3 and not converged and len(path) < max_iter:
+        while len(steps) < 3 and not (converged or ended) and len(path) < max_iter:
             new = model.step(steps[-1].next)
             steps.append(new)
             path.append(max(new.log_density, path[-1]))
-            if hook(Progress(0, r, len(path) - 1)):
-                return []
+            ended = hook(Progress(0, r, len(path) - 1))
             idle = idle + 1 if path[-1] - path[-2] <= 1e-15 * entries else 0
             converged = new.at.apart(new.next) <= tol**2 or idle == 3
         best = steps[-1]
-        if len(steps) == 3 and not converged:
+        if len(steps) == 3 and not (converged or ended):
             further = model.step(_continued(*(step.at for step in steps)))
             if further.log_density > best.log_density:
                 best = further

@@ -180,6 +180,7 @@ def test_denormal_numbers(call, dtype):
 
 # ---- callbacks that end the search ---------------------------------------------------------------------
 
+FOUND_TOGETHER = {"sparse_pca, common", "oppca, joint", "spca", "sca", "sma"}
 IN_TURN = {"sparse_pca", "oppca", "soppca", "SparsePCAResult.extend", "StructuredPCAResult.extend"}
 CHOOSING = {
     "select_sparsity", "select_n_components", "select_prior", "sparse_cca_permutation",
@@ -328,11 +329,24 @@ def test_stop_iteration_before_the_first_step(call):
         assert len(result.results) == 1
     elif call.function in IN_TURN and call.function.endswith("extend"):
         assert result.n_components == calls.R
-    elif call.function in IN_TURN:
+    elif call.function in IN_TURN and "joint" not in call.name:
         assert result.n_components == 0
     elif call.function not in {"refine", "ppca", *CHOOSING, *BOUNDS}:
         for one in result if isinstance(result, list) else [result]:
             assert not np.any(one.converged)
+
+
+@pytest.mark.parametrize("call", [c for c in WITH_CALLBACK if c.name in FOUND_TOGETHER], ids=repr)
+def test_components_found_together_are_the_best_so_far(call):
+    def callback(progress):
+        raise StopIteration
+
+    with given(callback), pytest.warns(RuntimeWarning, match="not converged in ") as told:
+        result = call.run(call.clean())
+    assert result.n_components == calls.R
+    assert not np.any(result.converged)
+    made = re.search(r"not converged in (\d+) iteration", str(told[0].message))
+    assert int(made[1]) == np.max(result.n_iter) < 100
 
 
 @pytest.mark.share(20)
