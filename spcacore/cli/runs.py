@@ -182,7 +182,7 @@ def fit(args: Arguments) -> None:
     table = result.to_frame().assign(**{name: value for name, value in beside.items() if value is not None})
     files = {"output": {".csv": table, ".npz": arrays}}
     if args.scores:
-        files["scores"] = _scores(result.transform(task.matrix), task.table.samples())
+        files["scores"] = _scores(result.scores, task.table.samples())
 
     def draw(plot: Any, figure: Any) -> None:
         left, right = figure.subplots(1, 2)

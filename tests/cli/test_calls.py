@@ -200,7 +200,7 @@ def test_fits_scores_and_transforms_as_the_function(run, tmp_path, monkeypatch, 
         assert_array_equal(results("r.npz").get(name), value)
     assert results("r.npz")["loadings"].dtype == expected.loadings.dtype
     assert_array_equal(results("r.npz")["loadings"], expected.loadings)
-    assert_array_equal(results("s.npz")["scores"], expected.transform(x))
+    assert_array_equal(results("s.npz")["scores"], expected.scores)
     run("transform", "m.npy", "--loadings", "r.npz", "-o", "t.npz")
     tolerance = 1e-4 if "--float32" in argv else 1e-11
     assert_allclose(results("t.npz")["scores"], expected.transform(x), atol=tolerance)
