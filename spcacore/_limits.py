@@ -46,6 +46,7 @@ CENTERING_LOSS = Precision(1e-6, 1e-3)  # share of a column's norm that may be l
 BLOCK_NOISE = Precision(1e-12, 1e-5)  # share of the objective of generalized power that is rounding
 BLOCK_STILL = 2.0**-28  # the square of a step that is none there, beside that of the loadings
 SHARE_ROUNDING = Precision(1e-10, 1e-5)  # rounding of a share of the variance that is to be reached
+ROUNDING_LEFT = Precision(2e-13, 4e-6)  # share of the total variance that may be the rounding of sums
 VARIANCE_LEFT = Precision(1e-14, 1e-6)  # share of a variance, given earlier components, that is rounding
 # A round of refinement must raise the variance by more than this share
 REFINEMENT_RISE = Precision(1e-12, 1e-6)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER, slices
+from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER, ROUNDING_LEFT, slices
 from .._messages import counted, warn
 from .._types import AnyArray, Array, Index, Mask
 from .._validation import Hook, refuse_not_finite
@@ -247,7 +247,12 @@ def leading_and_rest(problem: Problem, r: int, total: float) -> tuple[Array, Arr
     # float32: the eigenpairs again, with products in float64
     if dense and op.single:
         values, U, total = _refined(op, U)
-    rest, exact = total - float(values.sum()), 10 * (EPS if dense else eps_of(op.dtype)) * order
+    # What may be rounding: a share of the largest eigenvalue in each (exact), and in the sum of the others
+    rest, exact = total - float(values.sum()), 10 * EPS * order
+    in_sum = exact * values[0] * (order - r + 1)
+    if op.single and not dense:
+        exact = ROUNDING_LEFT.of(op.dtype)
+        in_sum = exact * total
     if dense and order <= PPCA_ORDER and min(values[-1], rest) < 1e6 * EPS * values[0]:
         F = op.columns(np.arange(p)).astype(np.float64)  # one row for each variable
         U, s, _ = interruptible(
@@ -257,11 +262,12 @@ def leading_and_rest(problem: Problem, r: int, total: float) -> tuple[Array, Arr
         values, U, rest = squares[:r], U[:, :r], float(squares[r:].sum())
         exact = (EPS * max(op.n, p)) ** 2
         exact += 16 * eps_of(op.dtype) ** 2 * float(problem.known_moment.sum() / values[0])
+        in_sum = exact * values[0] * (order - r + 1)
     # The rank; a rest of rounding is 0
     rank = int(np.count_nonzero(values > exact * values[0]))
     if rank < r:
         raise ValueError(f"X has rank {rank}, so n_components must be at most {rank}, not {r}")
-    if r == p or rest <= exact * values[0] * (order - r + 1):
+    if r == p or rest <= in_sum:
         rest = 0.0
     return values, U, rest
 

@@ -8,22 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _core
-from .._limits import SPAN
+from .._limits import ROUNDING_LEFT, SPAN
 from .._types import Array, Index
 from ..linalg.eigen import ShiftedInverse, all_eigenpairs
 from ..linalg.orthogonal import inner_products, project_out, symmetrized
-from ..linalg.scaling import eps_of, roots
+from ..linalg.scaling import roots
 from ..operators.deflation import LowRank
 from ..operators.gram import leading_pairs
 from ..operators.problem import Problem
 from .priors import PriorMatrix, Spectral
 
 ALL_SHARE = 16  # if p is at most so many times the eigenvectors wanted, all are as fast
-
-
-def rounding_of(op: _core.Operator) -> float:
-    """Return the share of the sum of squares of the data that may be rounding."""
-    return (30 if op.single else 1e3) * eps_of(op.dtype)
 
 
 @dataclass
@@ -52,7 +47,7 @@ class Residual:
         self.eigenvectors: Array = np.zeros((problem.p, 0))
         self.total: float = problem.trace * (self.n - 1)  # |T|^2
         self.square: float = self.total  # |Z|^2
-        self.floor: float = rounding_of(self.op) * self.total  # what of it may be rounding
+        self.floor: float = ROUNDING_LEFT.of(self.op.dtype) * self.total  # what of it may be rounding
         self.M: Array = np.zeros((problem.p, 0))
         self.term: LowRank = LowRank.none(problem.p)  # what deflation adds to T'T
         self.wide: bool = self.op.in_memory and not self.op.symmetric_form and self.op.n < self.op.p

@@ -21,6 +21,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import linalg
 
+from .._limits import ROUNDING_LEFT
 from .._messages import counted, warn
 from .._records import record
 from .._types import Array
@@ -33,7 +34,6 @@ from ..operators.problem import Problem
 from ..progress import Progress
 from ..solvers.solution import Ended, ProgressHook
 from .priors import Diagonal, PriorMatrix, Spectral
-from .residual import rounding_of
 from .variational import Component, Search
 
 _LOG_2PI = math.log(2 * math.pi)
@@ -88,7 +88,7 @@ class _JointModel:
         """Return the weights and the noise of principal components, which are the maximum without a prior."""
         values, V = leading_eigenvectors(self.op, r)
         left = self.square - (self.n - 1) * float(np.maximum(values, 0).sum())
-        if left <= rounding_of(self.op) * self.square:
+        if left <= ROUNDING_LEFT.of(self.op.dtype) * self.square:
             raise ValueError(f"X has rank {r} at most, so n_components must be below that: no noise is left")
         B = V.astype(np.float64) / math.sqrt(self.prior.p)
         B = B if self.U is None else self.U.T @ B

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._limits import ROUNDING_LEFT
 from .._records import filled
 from .._types import AnyArray, Array, MatrixLike
 from .._validation import is_sparse
 from ..linalg.orthogonal import orthonormal
-from ..linalg.scaling import beyond_range, divisor, eps_of, roots
+from ..linalg.scaling import beyond_range, divisor, roots
 from ..models.probabilistic import PPCAResult, ppca
 from ..operators.transform import products_of_scores
 from .base import PARAGRAPHS, Batches, Invertible, estimator
@@ -53,7 +54,7 @@ def likeliest_in_span(
     values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
     size = np.arange(len(values) + 1)  # how many directions are left to the model
     rest = total - np.append(0, np.cumsum(values))
-    rest[(size == p) | (rest <= 10 * p * eps_of(V.dtype) * total)] = 0
+    rest[(size == p) | (rest <= ROUNDING_LEFT.of(V.dtype) * total)] = 0
     level = rest / np.maximum(p - size, 1)
     q = int(np.flatnonzero(np.append(np.inf, values) > level)[-1])
     noise = float(level[q])

@@ -159,6 +159,13 @@ def test_without_any_loading_all_is_noise():
     assert_allclose(model.score_samples(X), expected, rtol=1e-10)
 
 
+def test_noise_of_many_variables_in_single_precision():
+    X = normal(0, 20, 3000)
+    X[:, 0] *= 1500
+    single, double = (SparsePCA(1, 1).fit(X.astype(t)) for t in (np.float32, np.float64))
+    assert_allclose(single.score(X), double.score(X), rtol=1e-5)
+
+
 def test_missing_entries():
     X = make_spiked(120, 15, cardinality=5, variances=(12, 8), rng=0)[0]
     holes = X.copy()

@@ -137,6 +137,16 @@ def test_large_sparse_data_by_lanczos():
     assert_allclose(sparse.transform(X), dense.transform(X.toarray()), atol=1e-8)
 
 
+def test_noise_far_below_the_first_component_in_single_precision(rng):
+    """A ten-thousandth of its variance is far above the rounding of float32."""
+    X = rng.standard_normal((150, 100)) + 20 * np.outer(rng.standard_normal(150), rng.standard_normal(100))
+    A = covariance(X.astype(np.float32))
+    expected = np.linalg.eigvalsh(A)[:-2].mean()
+    for form, kind in ((X, "data"), (sp.csr_array(X), "data"), (sp.csc_array(X), "data"), (A, "covariance")):
+        found = ppca(form.astype(np.float32), 2, kind=kind)
+        assert_allclose(found.noise_variance, expected, rtol=1e-4)
+
+
 def test_little_noise_and_the_rank(rng):
     """Small eigenvalues come from the data themselves; r = p gives S, and r = rank leaves no noise."""
     X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 6)) + 1e-9 * rng.standard_normal((40, 6))
