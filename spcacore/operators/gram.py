@@ -28,6 +28,7 @@ from .._limits import (
     GRAM_SHARE,
     GRAM_SPARSE_PRODUCTS,
     GRAM_TALL,
+    ROUNDING_LEFT,
     ROWS_ENTRIES,
     SAMPLES_BY_PRODUCT,
     SCATTER_COST,
@@ -187,7 +188,7 @@ def negligible(problem: Problem, first: float = 0.0) -> float:
     It is a share of the total variance or, if that is not known, of `first`, the largest one.
     """
     total = first if problem.diagonal is None else float(problem.diagonal.sum())
-    return 1e3 * eps_of(problem.operator.dtype) * total
+    return ROUNDING_LEFT.of(problem.operator.dtype) * total
 
 
 def dense_shares(problem: Problem, r: int) -> Array:

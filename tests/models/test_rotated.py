@@ -203,6 +203,17 @@ def test_a_start_decides_where_to_begin():
     assert_allclose(again.loadings, done.loadings, atol=1e-4)
 
 
+@pytest.mark.parametrize("function", [sca, sma, spcacore.spca])
+def test_a_component_far_below_the_first_in_single_precision(function, rng):
+    X = rng.standard_normal((100, 20))
+    X[:, 0] *= 200
+    double = function(X, 2, center=True)
+    for M in (X, scipy.sparse.csr_array(X)):
+        single = function(M.astype(np.float32), 2, center=True)
+        assert_allclose(np.abs(single.loadings), np.abs(double.loadings), atol=1e-2)
+        assert_allclose(single.explained_variance, double.explained_variance, rtol=1e-3)
+
+
 # ---- bad input --------------------------------------------------------------------------------------
 
 
