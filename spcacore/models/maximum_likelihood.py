@@ -169,10 +169,10 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
             break
     if not converged:
         warn(f"not converged in {counted(len(trace), 'iteration')}")
-    # In the caller's units
+    # In the caller's units; a row without observed entries is no sample
     if ddof:
-        T[:, :r] *= math.sqrt(n / (n - 1))
-        noise *= n / (n - 1)
+        T[:, :r] *= math.sqrt(rows / (rows - 1))
+        noise *= rows / (rows - 1)
     likelihood = _em_step(Y, seen, masks, which, T, noise, r)[0]
     shift = 0.5 * problem.exponent * math.log(2) * count
     if problem.scale is not None:
@@ -184,7 +184,7 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
         change = np.ldexp(T[:, r], problem.exponent // 2)
         mean = problem.mean + change * (1 if problem.scale is None else problem.scale)
         mean = mean.astype(problem.operator.dtype)
-    return Fit(U, s**2 + noise, noise, n, likelihood - shift, np.array(trace) - shift, converged, mean)
+    return Fit(U, s**2 + noise, noise, rows, likelihood - shift, np.array(trace) - shift, converged, mean)
 
 
 def _em_step(

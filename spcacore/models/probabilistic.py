@@ -98,6 +98,7 @@ class PPCAResult(LoadingsResult):
         0 without missing entries: the solution then has a closed form.
     converged : bool
     n_samples : int or None
+        Rows without observed entries do not count.
     names : tuple of str or None
         Names of the variables, if the input had any.
     method : {"eigendecomposition", "em"}

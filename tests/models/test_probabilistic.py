@@ -216,6 +216,15 @@ def test_divisor_of_missing_entries(scale):
     assert_array_equal(a.mean, b.mean)
 
 
+def test_a_row_without_observed_entries_is_no_sample():
+    X = with_holes(samples(3, 12, 5), 0.1, seed=2)
+    a, b = (ppca(Y, 2, tol=1e-13, max_iter=9000) for Y in (X, np.vstack([X, np.full((8, 5), np.nan)])))
+    assert b.scores.shape == (20, 2)
+    assert b.n_samples == a.n_samples == 12
+    for name in ("noise_variance", "explained_variance", "log_likelihood", "bic"):
+        assert_allclose(getattr(b, name), getattr(a, name), rtol=1e-5)
+
+
 def test_conditional_expectations():
     """Posterior means, covariances and filled entries by the conditional normal distribution."""
     X = samples(7, 30, 6)
