@@ -255,7 +255,7 @@ class ExpectationMaximization:
             least = min(least, step)
             path.append(max([after, *path[-1:]]))
             report(len(path))
-            x = y if converged else y.scaled(self.dimension)
+            x = y if converged or len(path) == max_iter else y.scaled(self.dimension)
             F = self.m_step(x)[3]
         certain, (_, noise, a, F) = x.a == math.inf, self.m_step(x)
         self.a = a if certain else x.a

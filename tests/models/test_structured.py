@@ -466,6 +466,15 @@ def test_as_many_components_as_the_rank_leave_no_noise(shape, rng):
     assert_array_equal(found.posterior_covariance(0), [[0.0]])
 
 
+@pytest.mark.parametrize("function", [oppca, soppca])
+def test_a_search_that_has_not_converged_ends_with_a_posterior(function):
+    more = {"cardinality": 8} if function is soppca else {}
+    with pytest.warns(RuntimeWarning, match="not converged in 1 iteration"):
+        found = function(samples(3), 2, prior=spcacore.Prior(covariance=prior(20)), max_iter=1, **more)
+    for t in range(2):
+        assert_allclose(np.trace(found.posterior_covariance(t)), found.posterior_trace[t], rtol=1e-9)
+
+
 # ---- example pages ----------------------------------------------------------------------------------
 
 
