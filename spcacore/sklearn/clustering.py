@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.cluster.hierarchy import cut_tree, linkage
+from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -200,6 +200,7 @@ class SparseHierarchical(_SparseClusters):
         result = sparse_dissimilarity(rows, **options)
         self._set(result, names)
         self.linkage_: Array = linkage(result.dissimilarity.astype(np.float64), self.linkage)
-        found = cut_tree(self.linkage_, n_clusters)[:, 0]  # so many, where merges tie, too
-        self.labels_: Index = renumbered(found)[0]
+        in_order = self.linkage_.copy()
+        in_order[:, 2] = range(len(in_order))  # merges that tie would be undone together
+        self.labels_: Index = renumbered(fcluster(in_order, n_clusters, "maxclust"))[0]
         return self
