@@ -317,11 +317,10 @@ def explained_together(problem: Problem, found: Sequence[Solution]) -> float:
 def _cardinality(state: DeflatedOperator, x: Solution, asked: Any) -> int:
     """Return the cardinality of the supports that an upper bound for x is computed over.
 
-    That is the number of units that x has; included ones count even if their entries are zero. Where the
-    cardinality counts the variables of groups, it is the number asked for, because whole groups may not use
-    it up.
+    That is the number asked for, which x may have left unused; else the number of units that x has, where
+    included ones count even if their entries are zero.
     """
-    if state.supports.counts_variables and isinstance(asked, int):
+    if isinstance(asked, int):
         return asked
     return state.supports.cardinality_with(x.index)
 

@@ -75,9 +75,9 @@ class SparsePCAResult(VariancesResult):
         start, and of components that were found together or changed by ``refine=True``.
     converged : ndarray of shape (r,), bool
     upper_bound : ndarray of shape (r,) or None
-        With ``certify=True``: no loading of this cardinality has more variance in the deflated matrix (with
-        deflation "generalized": more additional variance). Compare by `gap`: `explained_variance` may be
-        more than the bound, as it is of the whole matrix.
+        With ``certify=True``: no loading of the cardinality asked for (of its own, where none was asked)
+        has more variance in the deflated matrix; with deflation "generalized", more additional variance.
+        Compare by `gap`: `explained_variance` may be more than the bound, as it is of the whole matrix.
         Where branch and bound ends, it is the variance that was found, as the precision of X rounds it (of
         float32 by a few millionths). `optimality_bound` adds what rounding may hide.
     gap : ndarray of shape (r,) or None

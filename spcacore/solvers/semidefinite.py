@@ -258,15 +258,22 @@ def _loading(
 ) -> Solution | None:  # fmt: skip
     """Return the component of the leading eigenvector of M, truncated to k units and improved.
 
-    If k is None, it has all of M's eigenvector, and is not improved.
+    Where the eigenvector has fewer, the others are those with the largest M_jj: M may be a mixture, and its
+    other eigenvectors may be worth more. If k is None, it has all of M's eigenvector, and is not improved.
     """
     supports, vector = state.supports, np.zeros(state.p)
     vector[relaxed.kept] = _core.leading_eigenvector(relaxed.matrix.copy())[1]
     vector = supports.oriented(vector)
     norms = np.round(supports.norms(vector), 12)  # so that the first of equal variables is chosen
-    used = supports.allowed & ((norms > NEGLIGIBLE_ENTRY * norms.max()) | supports.included)
+    least = NEGLIGIBLE_ENTRY * norms.max()
+    used = supports.allowed & ((norms > least) | supports.included)
+    fills = solver.renormalize and k is not None and k < state.p
+    if fills:
+        share = np.zeros(state.p)
+        share[relaxed.kept] = relaxed.matrix.diagonal()
+        norms = np.where(used, norms, least * np.round(supports.norms(np.sqrt(np.maximum(share, 0))), 12))
     units = used if k is None else supports.largest(norms, k)
-    index = supports.index(units if supports.shapes else units & used)
+    index = supports.index(units if fills or supports.shapes else units & used)
     if len(index) == 0:
         return None
     entries = vector[index]

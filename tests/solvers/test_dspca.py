@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, normal, optimum, samples
 
 import spcacore
-from spcacore import _core, dspca
+from spcacore import DSPCA, _core, dspca, sparse_pca
 from spcacore.operators.deflation import DEFLATIONS, DeflatedOperator
 from spcacore.operators.gram import symmetric_submatrix
 from spcacore.operators.inputs import as_problem
@@ -200,6 +200,21 @@ def test_a_wide_sparse_matrix_is_reduced(rng):
 
 
 # ---- input ------------------------------------------------------------------------------------------
+
+
+def test_a_mixture_of_loadings_leaves_no_room_unused():
+    A = np.eye(
+        5
+    )  # the relaxation mixes all pairs of four equal variables; its first eigenvector is the fifth
+    A[:4, :4] = 0.98
+    best = optimum(A, 2)
+    assert dspca(A, 2, kind="covariance").value == pytest.approx(best, rel=1e-12)
+    # A bound is on the cardinality asked for, whatever the component uses
+    for certify in ("bounds", True):
+        rough = sparse_pca(A, 1, 2, method=DSPCA(renormalize=False), certify=certify, kind="covariance")
+        assert rough.cardinality[0] == 1
+        assert rough.upper_bound[0] >= best
+        assert rough.gap[0] > 0.4
 
 
 def test_not_converged_and_no_variance():
