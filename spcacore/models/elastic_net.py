@@ -293,12 +293,12 @@ def _alternated(
         f = space.forward(B)
         C, nuclear = space.turn(f)
         # The objective: Tr(G) - 2 Tr(V'GB) + Tr(B'GB) + ridge |B|^2 + penalties
-        inner, square = space.inner(B, f), float(np.sum(B * B))
+        square = float(np.sum(B * B))
+        inner = space.inner(B, f) if ridge < math.inf else np.empty((0, 0))
         quadratic = square if ridge == math.inf else float(np.trace(inner)) + ridge * square
+        costs = [problem.supports.cost(b) for b in B.T] if levels.any() else 0 * levels
         with below_range():
-            objective.append(
-                trace - 2 * nuclear + quadratic + 2 * float(levels @ [problem.supports.cost(b) for b in B.T])
-            )
+            objective.append(trace - 2 * nuclear + quadratic + 2 * float(levels @ costs))
         # Converged, or alternating without a gain
         before, unit_B = unit_B, unit_columns(B)
         last, largest = largest, np.abs(B).max(axis=0)

@@ -8,6 +8,7 @@ inside the search, and among all variables outside.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -241,15 +242,22 @@ def without_last_bits(A: Array) -> Array:
         return np.where(unit > TINY, np.round(A / unit) * unit, A)
 
 
-def ascended(problem: Problem, starts: Sequence[Loadings], sizes: Sizes) -> tuple[Loadings, float]:
+def ascended(
+    problem: Problem, starts: Sequence[Loadings], sizes: Sizes, moves: int = 0
+) -> tuple[Loadings, float]:
     """Let the loadings of each start ascend, each loading given the others; return the best and its variance.
 
-    The variance is 0, with the first start, if a loading of the best ones vanishes.
+    A single population then makes so many moves, of several loadings. The variance is 0, with the first
+    start, if a loading of the best ones vanishes.
     """
     among = promising(problem, [x for start in starts for x in start], max(sizes))
     inside = [_inside(among, start) for start in starts]
     A = np.ascontiguousarray(problem.operator.submatrix(among))
     supports = problem.supports.on(among)
+    if moves and len(sizes) > 1:
+        population = _population(without_last_bits(A), supports, sizes, inside, 0, True)
+        population.go_on(moves, moves, math.inf)
+        inside += [x for _, x in population.best(1) if all(len(index) for index, _ in x)]
     ((most, best),) = _population(A, supports, sizes, inside, 0, True).best(1)
     if not all(len(index) for index, _ in best):
         return starts[0], 0.0

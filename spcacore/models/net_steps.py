@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -139,11 +140,14 @@ class Thresholds:
     wanted: tuple[Wanted, ...]
     choice: Supports
 
+    @cached_property
+    def rules(self) -> list[_core.UnitRule]:
+        return [wanted.rule(self.choice) for wanted in self.wanted]
+
     def solve(self, C: Array) -> tuple[Array, Array]:
         """Return B, and half of each penalty."""
         levels = np.array([w.floor for w in self.wanted[: C.shape[1]]])
-        rules = [wanted.rule(self.choice) for wanted in self.wanted]
-        steps = [rule.step(np.ascontiguousarray(c), 1.0) for c, rule in zip(C.T, rules, strict=False)]
+        steps = [rule.step(np.ascontiguousarray(c), 1.0) for c, rule in zip(C.T, self.rules, strict=False)]
         return np.stack([b for b, _ in steps], axis=1), levels
 
 

@@ -37,6 +37,7 @@ from .request import CONSTRAINTS
 from .variance import checked_loadings, nonzeros_of, operator_variances
 
 NOT_CONVERGED = "refinement not converged in {} rounds"
+BRIEF_MOVES = 160  # moves of a refinement that is to take no longer than what came before it
 
 
 @shared_parameters
@@ -248,9 +249,9 @@ def quickly_refined(problem: Problem, start: Loadings, sizes: Sizes) -> tuple[Lo
 
 
 def refined_from(problem: Problem, starts: list[Loadings], sizes: Sizes) -> Loadings:
-    """Let the loadings of each start ascend, and return the best, in order of variance."""
+    """Let the loadings of each start ascend, then make some moves; return the best, in order of variance."""
     feasible = [_made_feasible(problem, start, sizes) for start in starts]
-    return _ordered(problem, ascended(problem, feasible, sizes)[0], sizes)
+    return _ordered(problem, ascended(problem, feasible, sizes, BRIEF_MOVES)[0], sizes)
 
 
 def _ordered(problem: Problem, loadings: Loadings, sizes: Sizes) -> Loadings:

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from itertools import combinations
 
 import flat
 import numpy as np
@@ -12,7 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from in_turn import SEEDS, each_kind, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import centered, covariance, dense_vector, largest_on, normal, optimum, reference, samples
+from oracles import (
+    centered,
+    covariance,
+    dense_vector,
+    largest_on,
+    normal,
+    optimum,
+    reference,
+    samples,
+    spanned_variance,
+)  # fmt: skip
 
 import spcacore
 from spcacore import _core, spca
@@ -236,6 +247,40 @@ def test_one_component_is_the_best_of_all_supports(seed, rng):
     A = covariance(rng.standard_normal((3 * p, p)) @ rng.standard_normal((p, p)), scale=bool(seed % 2))
     k = int(rng.integers(2, p - 2)) if seed else 1
     assert spca(A, 1, cardinality=k, kind="covariance").explained_variance[0] == pytest.approx(optimum(A, k))
+
+
+def best_pair(A, k):
+    """What two loadings explain, each the best of all supports given the other, from each support in turn."""
+    p, best = len(A), 0.0
+    supports = np.array([*combinations(range(p), k)])
+    at = supports[:, :, None], supports[:, None, :]
+
+    def other(x):
+        P = np.eye(p) - np.outer(x, x) / (x @ x)
+        L = np.linalg.inv(np.linalg.cholesky(P[at] + 1e-10 * np.eye(k)))
+        values, vectors = np.linalg.eigh(L @ (P @ A @ P)[at] @ L.transpose(0, 2, 1))
+        i, y = np.argmax(values[:, -1]), np.zeros(p)
+        y[supports[i]] = L[i].T @ vectors[i][:, -1]
+        return y
+
+    for support in supports:
+        y = np.zeros(p)
+        y[support] = np.linalg.eigh(A[np.ix_(support, support)])[1][:, -1]
+        for _ in range(3):
+            x = other(y)
+            y = other(x)
+        best = max(best, spanned_variance(A, np.stack([x, y], axis=1)))
+    return best
+
+
+@pytest.mark.parametrize("seed", [3, 24])
+def test_two_components_are_the_best_pair(seed):
+    """No start alone, neither the elastic nets nor components in turn, leads there."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((20, 3)) @ rng.standard_normal((3, 7)) + 0.5 * rng.standard_normal((20, 7))
+    A = covariance(X)
+    V = spca(A, 2, 3, kind="covariance").loadings
+    assert spanned_variance(A, V) >= best_pair(A, 3) * (1 - 1e-9)
 
 
 def factors(seed, p):
