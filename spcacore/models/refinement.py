@@ -37,7 +37,7 @@ from .request import CONSTRAINTS
 from .variance import checked_loadings, nonzeros_of, operator_variances
 
 NOT_CONVERGED = "refinement not converged in {} rounds"
-BRIEF_MOVES = 160  # moves of a refinement that is to take no longer than what came before it
+BRIEF_MOVES = 160  # moves of a brief refinement, which take about as long as the elastic nets of `spca`
 
 
 @shared_parameters
