@@ -16,7 +16,7 @@
  */
 enum { FEW = SPCA_LEAST(30) - 6 };
 /* The exact way is taken up to so many units times room. */
-enum { CELLS = 1 << 18 };
+enum { CELLS = 8 * SPCA_LEAST(1 << 15) };
 
 /* ---- sorting: pairs of a key and a place, by falling keys, ties by place --------------------- */
 
@@ -81,15 +81,21 @@ static void fill_exactly(spca_int n, const spca_int *unit, const double *value,
         }
 }
 
-/* Keeps units one after another, in the order of the pairs, each if it has room; returns their
- * total value. */
-static double fill_in_turn(spca_int n, const double *pair, const double *value,
-                           const spca_int *size, spca_int room, uint8_t *kept)
+/* Keeps units one after another, those of large value first, or of large value over size, each if
+ * it has a value and room; returns their total value.  The pairs have that order. */
+static double fill_in_turn(spca_int n, const spca_int *unit, const double *value,
+                           const spca_int *size, int over_size, spca_int room, double *pair,
+                           uint8_t *kept)
 {
     double total = 0;
     for (spca_int i = 0; i < n; i++) {
+        pair[2 * i] = value[unit[i]] / (over_size ? (double)size[unit[i]] : 1);
+        pair[2 * i + 1] = (double)unit[i];
+    }
+    sort(n, pair);
+    for (spca_int i = 0; i < n; i++) {
         spca_int u = (spca_int)pair[2 * i + 1];
-        kept[u] = size[u] <= room;
+        kept[u] = value[u] > 0 && size[u] <= room;
         if (!kept[u]) continue;
         room -= size[u];
         total += value[u];
@@ -105,21 +111,15 @@ static double fill_in_turn(spca_int n, const double *pair, const double *value,
 static void pack(spca_int n, spca_int *unit, const double *value, const spca_int *size,
                  spca_int room, double *pair, double *best, uint8_t *taken, uint8_t *kept)
 {
-    double most = 0, ways[2], last = -1, slack, space = (double)room;
-    spca_int left = 0;
+    double most = 0, by_value, by_share, last = -1, slack, space = (double)room;
+    spca_int left = 0, others = room;
     if (n <= FEW) {
         fill_exactly(n, unit, value, size, room, best, taken, kept);
         return;
     }
     /* by value, then by value over size, whose order is needed below */
-    for (int way = 1; way >= 0; way--) {
-        for (spca_int i = 0; i < n; i++) {
-            pair[2 * i] = value[unit[i]] / (way ? 1 : (double)size[unit[i]]);
-            pair[2 * i + 1] = (double)unit[i];
-        }
-        sort(n, pair);
-        ways[way] = fill_in_turn(n, pair, value, size, room, kept);
-    }
+    by_value = fill_in_turn(n, unit, value, size, 0, room, pair, kept);
+    by_share = fill_in_turn(n, unit, value, size, 1, room, pair, kept);
     /* Dantzig's bound: the value over size where the room ends */
     for (spca_int i = 0; i < n && last < 0; i++) {
         spca_int u = (spca_int)pair[2 * i + 1];
@@ -130,22 +130,19 @@ static void pack(spca_int n, spca_int *unit, const double *value, const spca_int
             space -= (double)size[u];
         }
     }
-    if (last < 0) { /* all have room */
-        for (spca_int i = 0; i < n; i++) kept[unit[i]] = value[unit[i]] > 0;
-        return;
-    }
+    if (last < 0) return; /* all have room */
     most += space * last;
     /* units that are in for sure take their room */
-    slack = most - fmax(ways[0], ways[1]) + 1e-12 * most;
+    slack = most - fmax(by_share, by_value) + 1e-12 * most;
     for (spca_int i = 0; i < n; i++) {
         spca_int u = unit[i];
         if (fabs(value[u] - last * (double)size[u]) > slack)
-            room -= value[u] > last * (double)size[u] ? size[u] : 0;
+            others -= value[u] > last * (double)size[u] ? size[u] : 0;
         else
             left++;
     }
     /* the others, exactly; else the better way */
-    if (left * (room + 1) <= CELLS) {
+    if (left * (others + 1) <= CELLS) {
         left = 0;
         for (spca_int i = 0; i < n; i++) {
             spca_int u = unit[i];
@@ -153,15 +150,9 @@ static void pack(spca_int n, spca_int *unit, const double *value, const spca_int
             kept[u] = sure && value[u] > last * (double)size[u];
             if (!sure) unit[left++] = u;
         }
-        fill_exactly(left, unit, value, size, room, best, taken, kept);
-    } else if (ways[1] > ways[0]) {
-        for (spca_int i = 0; i < n; i++) {
-            pair[2 * i] = value[unit[i]];
-            pair[2 * i + 1] = (double)unit[i];
-        }
-        sort(n, pair);
-        (void)fill_in_turn(n, pair, value, size, room, kept);
-    }
+        fill_exactly(left, unit, value, size, others, best, taken, kept);
+    } else if (by_value > by_share)
+        (void)fill_in_turn(n, unit, value, size, 0, room, pair, kept);
 }
 
 spca_int spca_unit_work(const spca_supports *o, spca_int count)
