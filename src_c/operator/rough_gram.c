@@ -18,7 +18,7 @@ typedef float floats_t;
 #endif
 
 enum {
-    STRIP = 64, /* variables of a strip */
+    STRIP = SPCA_LEAST(64), /* variables of a strip */
     COUNT = STRIP * sizeof(float) / sizeof(floats_t),
     LEAST = SPCA_LEAST(256), /* rows of a block, at least; and at most */
     MOST = 16 * LEAST,

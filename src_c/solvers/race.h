@@ -34,7 +34,7 @@ static inline void runs_room(runs_t *r, room_t *room)
 /* Threads share the runs by parts.  Each part has scratch of its own, so no bit depends on who does
  * which.  TURN: runs of a part between two looks at stop.  PARTED: fewer variables have one part.
  */
-enum { PARTS = 8, TURN = 2, PARTED = 256 };
+enum { PARTS = 8, TURN = 2, PARTED = SPCA_LEAST(256) };
 
 /* The scratch of the parts, and what each returned. */
 typedef struct {

@@ -370,7 +370,7 @@ void SPCA(check_tridiagonal)(trial_t *t)
     double size = 0;
     for (spca_int a = 0; a < k * k; a++) {
         A[a] = numbers[a];
-        V[a] = a % (k + 1) == 0;
+        V[a] = a / k + a % k == k - 1; /* the identity, its columns in reverse */
         size = fmax(size, fabs(numbers[a]));
     }
     CHECK(t, SPCA(tridiagonal)(k, NULL, NULL, A, WORK(t, 16 * k), tau, d, e) == SPCA_OK);
@@ -380,10 +380,10 @@ void SPCA(check_tridiagonal)(trial_t *t)
     for (spca_int a = 0; a < k; a++)
         for (spca_int b = 0; b <= a; b++) {
             double sum = 0;
-            for (spca_int i = 0; i < k; i++) {
-                double beside = i > 0 ? (double)e[i - 1] * (double)V[(i - 1) * k + b] : 0;
-                beside += i + 1 < k ? (double)e[i] * (double)V[(i + 1) * k + b] : 0;
-                sum += (double)V[i * k + a] * ((double)d[i] * (double)V[i * k + b] + beside);
+            for (spca_int i = 0, at = k - 1; i < k; i++, at--) { /* H_i is column `at` of V */
+                double beside = i > 0 ? (double)e[i - 1] * (double)V[(at + 1) * k + b] : 0;
+                beside += i + 1 < k ? (double)e[i] * (double)V[(at - 1) * k + b] : 0;
+                sum += (double)V[at * k + a] * ((double)d[i] * (double)V[at * k + b] + beside);
             }
             CHECK(t, NEAR(sum, numbers[a * k + b], size * (double)k));
         }

@@ -344,6 +344,32 @@ static void first_of_ties(trial_t *t)
     CHECK(t, first == 0 && value[0] >= best * (1 - tie * (1 + 1e-2)));
 }
 
+/* A search that is stopped at its queries: what it has found by then, the more the later. */
+static void stopping(trial_t *t, spca_int p, const double *A, double size, spca_int k,
+                     const spca_search_plan *plan)
+{
+    spca_int *index = SCRATCH(t, plan->ends * k, spca_int),
+             *runs = SCRATCH(t, plan->ends, spca_int);
+    spca_int bytes = (spca_int)SPCA(search_work)(p, k, 0, plan);
+    double *value = SCRATCH(t, plan->ends, double), *work = SCRATCH(t, bytes / 8 + 1, double);
+    double near = (SINGLE || p > plan->exact ? 1e-4 : 1e-8) * size * (double)p, before = -HUGE_VAL;
+    real *copy = WORK(t, p * p), *score = WORK(t, p);
+    spca_search_counts counts;
+    for (spca_int a = 0; a < p * p; a++) copy[a] = (real)A[a];
+    for (spca_int at = 0;; at += 1 + below(t, 4)) {
+        stop_t stop = {0, at};
+        spca_int count = -1;
+        spca_status status = SPCA(search)(p, k, copy, score, 0, plan, stop_at, &stop, work, index,
+                                          value, runs, &count, &counts);
+        CHECK(t, status == (stop.asked > at ? SPCA_STOPPED : SPCA_OK) && count <= plan->ends);
+        CHECK(t, (count > 0 ? value[0] : -HUGE_VAL) >= before - near);
+        before = count > 0 ? value[0] : -HUGE_VAL;
+        for (spca_int e = 0; e < count; e++)
+            CHECK(t, value[e] <= largest_eigenvalue(t, p, A, NULL, k, index + e * k) + near);
+        if (stop.asked <= at) return;
+    }
+}
+
 /* The search of a matrix in memory: different supports, the best first, and their eigenvalues;
  * where that is proved, the best of all. */
 static void searching(trial_t *t, spca_int p, const double *A, const double *B, double size,
@@ -400,6 +426,7 @@ static void searching(trial_t *t, spca_int p, const double *A, const double *B, 
                      : size == 0);
     by_hand(t);
     first_of_ties(t);
+    if (p <= 14) stopping(t, p, A, size, k, &plan);
     for (unsigned of = 0; counts.proved && p <= 10 && of < 1U << p; of++) { /* none is better */
         if (__builtin_popcount(of) != k) continue;
         for (spca_int j = 0, a = 0; j < p; j++)

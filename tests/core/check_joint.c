@@ -223,6 +223,41 @@ static void check_fitted(trial_t *t)
     CHECK(t, NEAR(square, 1, 1) && fabs(value - want) <= near && fabs(form - value) <= near);
 }
 
+/* (A - QF' - FQ' + rho QQ') x, entry by entry. */
+static void check_apply(trial_t *t)
+{
+    spca_int p = between(t, 1, 9), m = below(t, 3), nnz = between(t, 1, p);
+    const spca_int *index = SPCA(subset)(t, p, nnz);
+    double *dense = zeros(t, p * p), x[9], rho = (double)below(t, 9) / 4;
+    joint_t o = {.p = p, .m = m, .n_used = p, .projected = (double)below(t, 2)};
+    o.A = SPCA(symmetric)(t, p, PLAIN, 1, dense);
+    o.Q = zeros(t, m * p);
+    o.F = zeros(t, m * p);
+    o.score = zeros(t, p);
+    o.used = SCRATCH(t, p, spca_int);
+    for (spca_int i = 0; i < p; i++) o.used[i] = i;
+    for (spca_int a = 0; a < m * p; a++) {
+        o.Q[a] = (double)(below(t, 9) - 4) / 4;
+        o.F[a] = (double)(below(t, 9) - 4) / 4;
+    }
+    for (spca_int a = 0; a < nnz; a++) x[a] = (double)(below(t, 9) - 4) / 4;
+    SPCA(joint_apply)(&o, rho, nnz, index, x);
+    for (spca_int i = 0; i < p; i++) {
+        double want = 0, size = 0;
+        for (spca_int b = 0; b < nnz; b++) {
+            double entry = dense[i * p + index[b]];
+            for (spca_int a = 0; a < m; a++) {
+                const double *q = o.Q + a * p, *f = o.F + a * p;
+                spca_int j = index[b];
+                entry += o.projected * rho * q[i] * q[j] - q[i] * f[j] - f[i] * q[j];
+            }
+            want += entry * x[b];
+            size += fabs(dense[i * p + index[b]]) + 9;
+        }
+        CHECK(t, NEAR(o.score[i], want, size));
+    }
+}
+
 void SPCA(check_joint)(trial_t *t)
 {
     spca_int p = between(t, 1, 9), r = between(t, 1, p < 3 ? p : 3), moves = below(t, 24),
@@ -298,6 +333,7 @@ void SPCA(check_joint)(trial_t *t)
     CHECK(t, s.state[1] == s.patience || s.state[0] == made + 5);
     check_units(t, s, moves);
     check_select(t);
+    check_apply(t);
     check_select_units(t);
     check_fitted(t);
 }

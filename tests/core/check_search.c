@@ -573,14 +573,19 @@ void SPCA(check_unit_net)(trial_t *t)
                        .signs = chance(t, 50) ? signs : NULL};
     spca_int room = spca_unit_net_work(&o);
     level = size * (double)between(t, 0, 20) / 40;
-    spca_status status = spca_unit_net(&o, K, c, level, NULL, NULL, WORK(t, room),
+    stop_t asked = {0, -1};
+    spca_status status = spca_unit_net(&o, K, c, level, stop_at, &asked, WORK(t, room),
                                        SCRATCH(t, 2 * p + units + 1, spca_int), b);
     CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED);
+    /* of single variables, Newton's steps are exact */
+    CHECK(t, units < p || o.signs || asked.asked <= 8);
     if (status == SPCA_OK) check_net(t, &o, K, c, b, level, size);
     SPCA(digest)(t, status, p, b);
     level = chance(t, 50) ? 0 : level;
-    status = spca_unit_net_path(&o, K, c, most, NULL, NULL, WORK(t, room + 2 * p),
+    asked.asked = 0;
+    status = spca_unit_net_path(&o, K, c, most, stop_at, &asked, WORK(t, room + 2 * p),
                                 SCRATCH(t, 2 * p + units + 1, spca_int), b, WORK(t, p), &level);
+    CHECK(t, units < p || o.signs || asked.asked <= 100); /* and so is where the next one enters */
     CHECK(t, status == SPCA_OK && level >= 0);
     for (spca_int u = 0; u < units; u++) {
         int has = included[u];

@@ -123,6 +123,7 @@ void SPCA(check_lone_entries)(trial_t *t)
 {
     spca_int p = length_of(t), few = between(t, 1, p > 3 ? 3 : p > 1 ? p - 1 : 1);
     real *a = WORK(t, p), *w = WORK(t, p), size = chance(t, 50) ? 1 : (real)between(t, 1, 99);
+    if (chance(t, 20)) size = REAL_MAX;
     double level = -1, bound = sqrt((double)few) + (double)between(t, 1, 50) / 50;
     const spca_int *place = SPCA(subset)(t, p, few);
     for (spca_int i = 0; i < p; i++) a[i] = 0;

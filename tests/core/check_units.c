@@ -239,12 +239,26 @@ static void check_one_step(trial_t *t, const spca_rule *rule, const double *star
     spca_int p = rule->of.p, room = spca_unit_work(&rule->of, rule->count);
     double *x = step_of(t, rule, 1, start, kept), *y = SCRATCH(t, p, double);
     double *work = SCRATCH(t, spca_orthogonal_work(&rule->of, rule->t), double);
-    double H[4] = {4, 2, 0, 5}, b[2] = {8, 10}; /* by columns */
+    double L[16] = {0}, H[16] = {0}, b[4] = {0}, want[4], damping = (double)below(t, 3);
+    spca_int n = between(t, 1, 4);
     memcpy(y, start, (size_t)p * sizeof *y);
     spca_orthogonal_unit_step(rule, y, work, SCRATCH(t, room, double),
                               SCRATCH(t, rule->of.units, spca_int), kept);
     CHECK(t, memcmp(x, y, (size_t)p * sizeof *x) == 0);
-    CHECK(t, spca_solve_damped(2, 0, H, b) && fabs(b[0] - 1.25) + fabs(b[1] - 1.5) < 1e-12);
+    for (spca_int i = 0; i < n; i++) { /* LL' less the damping */
+        want[i] = (double)(below(t, 9) - 4);
+        for (spca_int l = 0; l <= i; l++)
+            L[i * n + l] = i == l ? (double)between(t, 2, 4) : (double)(below(t, 5) - 2);
+    }
+    for (spca_int i = 0; i < n; i++)
+        for (spca_int l = 0; l < n; l++) {
+            double sum = 0;
+            for (spca_int m = 0; m < n; m++) sum += L[i * n + m] * L[l * n + m];
+            b[i] += sum * want[l];
+            if (l <= i) H[i + l * n] = sum - (i == l ? damping : 0);
+        }
+    CHECK(t, spca_solve_damped(n, damping, H, b));
+    for (spca_int i = 0; i < n; i++) CHECK(t, fabs(b[i] - want[i]) <= 1e-10);
 }
 
 /* The steps in turn: a feasible unit vector, its own objective, no less than after one step, and
