@@ -189,8 +189,6 @@ class Pencil(Quotient):
             return basis
         mu, U = all_eigenpairs(GB)
         top = float(mu[-1])
-        if top <= self.least:
-            return PencilBasis.empty(len(index))
         if mu[0] < -self.slack * (top if self.B is self.B0 else max(top, 1.0)):
             raise ValueError("B must be positive semidefinite, and is not")
         kept = mu > self.cut(top)

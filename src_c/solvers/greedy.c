@@ -76,7 +76,7 @@ static int surpassed(const double *eigenvalues, double lead, double norm, double
                      double best)
 {
     double most = best - 1e-11 * (fabs(eigenvalues[0]) + fabs(best)), gap = most - eigenvalues[0];
-    double others = norm * (1 + 1e-12) - lead * lead, sum = corner - most + 1e-11 * fabs(corner);
+    double others = norm - lead * lead, sum = corner - most + 1e-11 * fabs(corner);
     if (!(gap > 0)) return 0;
     sum += lead / gap * lead;
     if (others > 0) sum += others / (most - eigenvalues[1]);

@@ -116,6 +116,24 @@ static void no_swap_of_ties(trial_t *t, spca_int p)
     CHECK(t, made == 0 && !ended && value == 1);
 }
 
+/* Of diag(1, l) and a variable beside the second one, which may take the place of the first where
+ * c^2 > (1 - l)(1 - a): the bound of it is met to the last bit. */
+static void swapping_at_the_bound(trial_t *t)
+{
+    double l = (double)below(t, 16) / 16, a = (double)below(t, 16) / 16, value = 0;
+    double more = SINGLE ? 1e-3 : chance(t, 50) ? 1e-9 : 1e-2, slack = chance(t, 50) ? 0.25 : 1e-9;
+    double c = sqrt((1 - l) * (1 - a) * (1 + more)), diagonal[3] = {1, l, a};
+    const real A[9] = {1, 0, 0, 0, (real)l, (real)c, 0, (real)c, (real)a};
+    spca_int index[2] = {0, 1}, made = -1, iwork[8];
+    blas_int blas_work[24];
+    int ended = -1;
+    CHECK(t, SPCA(swap)(3, 2, A, diagonal, 1e-12, 1e-8, slack, 1e-12, 9, NULL, NULL,
+                        SCRATCH(t, 464, double), blas_work, iwork, index, SCRATCH(t, 2, double),
+                        &value, &made, &ended) == SPCA_OK);
+    CHECK(t, made > 0 && index[0] == 1 && index[1] == 2);
+    CHECK(t, NEAR(value, (l + a) / 2 + hypot((l - a) / 2, c), 9));
+}
+
 /* The larger eigenvalue of A on the span of x without its entry i, and of e_j. */
 static double bound(spca_int p, const double *A, spca_int k, const spca_int *index, const real *x,
                     spca_int i, spca_int j)
@@ -185,32 +203,6 @@ static void decomposing(trial_t *t, spca_int p, const double *A, double size)
             CHECK(t, fabs(sum - got[l] * U[l * p + i]) <= near);
         }
     }
-}
-
-/* Truncated power of a matrix in memory from a support: a unit vector, and its quadratic form. */
-static void powering(trial_t *t, spca_int p, const double *A, double size, spca_int k,
-                     const spca_int *support)
-{
-    spca_int nnz = k, n_iter = -1, most = between(t, 1, 40), *index = SCRATCH(t, k, spca_int);
-    real *copy = WORK(t, p * p), *value = WORK(t, k), objective = 0;
-    double sum = 0, form = 0;
-    spca_status status;
-    for (spca_int a = 0; a < p * p; a++) copy[a] = (real)A[a];
-    for (spca_int a = 0; a < k; a++) value[a] = 1;
-    memcpy(index, support, (size_t)k * sizeof *index);
-    status = SPCA(truncated_power_of_matrix)(p, k, copy, most, (real)1e-6, NULL, NULL, &nnz, index,
-                                             value, WORK(t, 3 * p + k * k + 2 * k),
-                                             SCRATCH(t, 2 * k, spca_int), &objective, &n_iter);
-    CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED || status == SPCA_ZERO_VECTOR);
-    if (status < 0) return;
-    CHECK(t, nnz == k && n_iter >= 0 && n_iter <= most);
-    for (spca_int a = 0; a < k; a++) {
-        CHECK(t, index[a] >= 0 && index[a] < p && (a == 0 || index[a - 1] < index[a]));
-        sum += (double)value[a] * (double)value[a];
-        for (spca_int b = 0; b < k; b++)
-            form += (double)value[a] * (double)value[b] * A[index[a] + index[b] * p];
-    }
-    CHECK(t, NEAR(sum, 1, 1) && NEAR(objective, form, size * (double)p));
 }
 
 /* The norms of the k largest entries of each row, one after another by search. */
@@ -571,6 +563,54 @@ static void racing(trial_t *t, spca_int p, const double *A, spca_int k)
     }
 }
 
+/* Truncated power of a matrix in memory from a support: a unit vector, and its quadratic form; and
+ * the steps by plain loops, where nothing is nearly a tie. */
+static void powering(trial_t *t, spca_int p, const double *A, double size, spca_int k,
+                     const spca_int *support, int definite)
+{
+    spca_int nnz = k, n_iter = -1, most = between(t, 1, 40), *index = SCRATCH(t, k, spca_int);
+    real *copy = WORK(t, p * p), *value = WORK(t, k), objective = 0;
+    double sum = 0, form = 0;
+    spca_status status;
+    for (spca_int a = 0; a < p * p; a++) copy[a] = (real)A[a];
+    for (spca_int a = 0; a < k; a++) value[a] = 1;
+    memcpy(index, support, (size_t)k * sizeof *index);
+    status = SPCA(truncated_power_of_matrix)(p, k, copy, most, (real)1e-6, NULL, NULL, &nnz, index,
+                                             value, WORK(t, 3 * p + k * k + 2 * k),
+                                             SCRATCH(t, 2 * k, spca_int), &objective, &n_iter);
+    CHECK(t, status == SPCA_OK || status == SPCA_NOT_CONVERGED || status == SPCA_ZERO_VECTOR);
+    if (status < 0) return;
+    CHECK(t, nnz == k && n_iter >= 0 && n_iter <= most);
+    for (spca_int a = 0; a < k; a++) {
+        CHECK(t, index[a] >= 0 && index[a] < p && (a == 0 || index[a - 1] < index[a]));
+        sum += (double)value[a] * (double)value[a];
+        for (spca_int b = 0; b < k; b++)
+            form += (double)value[a] * (double)value[b] * A[index[a] + index[b] * p];
+    }
+    CHECK(t, NEAR(sum, 1, 1) && NEAR(objective, form, size * (double)p));
+    plain_race_t o = {p, 1, A, zeros(t, p), &form, SCRATCH(t, p, uint8_t)};
+    for (spca_int a = 0; a < k; a++) o.x[support[a]] = 1;
+    if (SINGLE || !definite || !plain_steps(t, &o, n_iter, k)) return;
+    for (spca_int a = 0; n_iter > 0 && a < k; a++)
+        CHECK(t, fabs(fabs((double)value[a]) - fabs(o.x[index[a]])) <= 1e-5);
+}
+
+/* A variable far larger than those of the support, whose product with the start is 0: it joins as
+ * soon as the entries differ. */
+static void leaving_a_support(trial_t *t)
+{
+    spca_int big = below(t, 3), one = (big + 1) % 3, two = (big + 2) % 3, nnz = 2, n_iter = 0;
+    spca_int index[2] = {min_int(one, two), max_int(one, two)}, iwork[4];
+    real A[9], value[2] = {1, 1}, work[17], objective = 0;
+    A[big * 4] = 5000, A[one * 4] = (real)1.2, A[two * 4] = 1;
+    A[one * 3 + two] = A[two * 3 + one] = (real)0.9;
+    A[big * 3 + one] = A[one * 3 + big] = 20;
+    A[big * 3 + two] = A[two * 3 + big] = -20;
+    CHECK(t, SPCA(truncated_power_of_matrix)(3, 2, A, 50, (real)1e-6, NULL, NULL, &nnz, index,
+                                             value, work, iwork, &objective, &n_iter) == SPCA_OK);
+    CHECK(t, objective > 5000 && (index[0] == big || index[1] == big));
+}
+
 void SPCA(check_greedy)(trial_t *t)
 {
     spca_int p = between(t, 2, chance(t, 15) ? 90 : 14), k = between(t, 1, p - 1 < 8 ? p - 1 : 8),
@@ -600,8 +640,9 @@ void SPCA(check_greedy)(trial_t *t)
         size = fmax(size, fabs(A[a]));
     }
     if (p <= 64) decomposing(t, p, A, size);
-    powering(t, p, A, size, k, support);
+    powering(t, p, A, size, k, support, definite);
     norms(t, p, A, size);
+    leaving_a_support(t);
     if (directions == 0) searching(t, p, A, B, size, k, definite);
     if (directions == 0 && definite && p <= 14) racing(t, p, A, k);
     pencil(t, p, A, B, k, support, eigenvalues, W);
@@ -646,6 +687,7 @@ void SPCA(check_greedy)(trial_t *t)
         exchanging(t, p, A, B, size, k, support, count, candidate, C, diagonal, eigenvalues, W);
     if (directions == 0 && k > 1) swapping(t, p, A, B, size, k, support, diagonal);
     if (p > 1) no_swap_of_ties(t, p);
+    swapping_at_the_bound(t);
     if (directions == 0 && k > 1) swapping_quickly(t, p, A, size, k, support);
     CHECK(t, spca_deleted_eigenvalues(k, w, eigenvalues, W, NULL, NULL, SCRATCH(t, 2 * w, double),
                                       deleted) == SPCA_OK);

@@ -258,6 +258,44 @@ static void check_apply(trial_t *t)
     }
 }
 
+/* A longer step along what a sweep has changed: loadings of length one, what they explain, and
+ * their images; loadings whose support has changed stay. */
+static void check_further(trial_t *t)
+{
+    enum { R = 2, K = 2, P = 5 };
+    spca_int nnz[2 * R] = {K, K, K, K}, index[2 * R * K] = {0, 1, 2, 3, 0, 1, 2, 4};
+    double value[2 * R * K], *dense = zeros(t, P * P), *G = zeros(t, 4 * R * R);
+    double *H = zeros(t, 4 * R * R), before, after, x, y, size = 0;
+    joint_search_t s = {.G = G, .H = H, .T = zeros(t, 4 * R * R)};
+    joint_t *o = &s.o;
+    *o = (joint_t){.p = P, .r = R, .room = K, .V = {nnz, index, value}};
+    o->A = SPCA(symmetric)(t, P, PLAIN, 1, dense);
+    o->image = zeros(t, 2 * R * P);
+    o->drift = zeros(t, R);
+    for (spca_int a = 0; a < P * P; a++) size += fabs(dense[a]);
+    for (spca_int a = 0; a < 2 * R; a++) {
+        double angle = (double)below(t, 64) / 64 + (a < R ? 0 : 0.1);
+        value[a * K] = cos(angle);
+        value[a * K + 1] = sin(angle);
+        SPCA(joint_image)(o, K, index + a * K, value + a * K, o->image + a * P);
+    }
+    x = value[R], y = value[R + 1];
+    before = explained_by(t, P, R, K, 0, dense, nnz, index, value);
+    after = SPCA(joint_further)(&s, before);
+    CHECK(t, after >= before && value[R] == x && value[R + 1] == y);
+    CHECK(t, fabs(after - explained_by(t, P, R, K, 0, dense, nnz, index, value)) <=
+                 1e2 * DBL_EPSILON * size);
+    for (spca_int a = 0; a < R; a++) {
+        CHECK(t, NEAR(hypot(value[a * K], value[a * K + 1]), 1, 1));
+        for (spca_int i = 0; i < P; i++) {
+            double image = 0;
+            for (spca_int b = 0; b < K; b++)
+                image += dense[i * P + index[a * K + b]] * value[a * K + b];
+            CHECK(t, fabs(o->image[a * P + i] - image) <= 1e2 * DBL_EPSILON * size);
+        }
+    }
+}
+
 void SPCA(check_joint)(trial_t *t)
 {
     spca_int p = between(t, 1, 9), r = between(t, 1, p < 3 ? p : 3), moves = below(t, 24),
@@ -334,6 +372,7 @@ void SPCA(check_joint)(trial_t *t)
     check_units(t, s, moves);
     check_select(t);
     check_apply(t);
+    check_further(t);
     check_select_units(t);
     check_fitted(t);
 }

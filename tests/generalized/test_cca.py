@@ -10,6 +10,7 @@ from oracles import centered, normal
 from reference import l1_threshold
 
 from spcacore import sparse_cca, sparse_cca_permutation
+from spcacore.generalized import canonical_sides
 
 CCA = optional("sklearn.cross_decomposition", "CCA")
 
@@ -84,8 +85,11 @@ def test_pmd_reaches_the_best_of_random_starts(rng):
     assert sparse_cca(X, Y, l1_bound=(1.6, 1.4)).strengths[0] > best * 0.999
 
 
+@pytest.mark.parametrize("formed", [True, False])
 @pytest.mark.parametrize("ridge", [0.0, 0.4])
-def test_all_variables_are_canonical_correlation(ridge):
+def test_all_variables_are_canonical_correlation(ridge, formed, with_limits):
+    if not formed:  # the metrics are products with the data
+        with_limits(canonical_sides, SUBMATRIX_ORDER=2)
     X, Y = data(60, 9, 7, np.random.default_rng(2))
     s, U, V = canonical(X, Y, ridge)
     result = sparse_cca(X, Y, 4, method="generalized", cardinality=(9, 7), ridge=ridge)
@@ -142,6 +146,13 @@ def test_means_of_sparse_data_cost_no_digits(method, scale):
     assert_allclose(result.loadings_y, plain.loadings_y, atol=1e-5)
 
 
+def test_permuted_rows_have_the_pairs_of_their_data():
+    X, Y = data(60, 10, 8, np.random.default_rng(6), pairs=1)
+    permuted = X[np.random.default_rng(np.random.default_rng(1).integers(2**63)).permutation(60)]
+    result = sparse_cca_permutation(X, Y, [1.7], n_permutations=2, rng=1)
+    assert_allclose(result.permuted[0, 0], sparse_cca(permuted, Y, l1_bound=1.7).correlations[0], rtol=1e-6)
+
+
 @pytest.mark.slow
 def test_permutation_finds_the_bound_of_the_planted_pair():
     X, Y = data(60, 100, 80, np.random.default_rng(6), pairs=1)
@@ -154,8 +165,6 @@ def test_permutation_finds_the_bound_of_the_planted_pair():
         assert_allclose(result.correlations[i], sparse_cca(X, Y, l1_bound=bound).correlations[0], rtol=1e-9)
         z = np.arctanh(result.permuted[i])
         assert_allclose(result.z[i], (np.arctanh(result.correlations[i]) - z.mean()) / z.std(ddof=1))
-    permuted = X[np.random.default_rng(np.random.default_rng(1).integers(2**63)).permutation(60)]
-    assert_allclose(result.permuted[1, 0], sparse_cca(permuted, Y, l1_bound=1.7).correlations[0], rtol=1e-6)
 
 
 @pytest.mark.slow

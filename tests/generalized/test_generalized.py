@@ -14,6 +14,8 @@ from spcacore import Choice, sparse_eigen
 from spcacore.generalized import eigen
 from spcacore.generalized.eigen import DEFLATIONS
 from spcacore.generalized.pencil import Form, Pencil
+from spcacore.objectives.ratio import Quotient
+from spcacore.solvers.solution import Solution
 
 
 def value_on(A, B, S):
@@ -305,6 +307,26 @@ def test_given_signs_of_an_indefinite_matrix(rng):
     result = sparse_eigen(A, B, 1, p, choice=Choice(signs=signs))
     assert (result.loadings[:, 0] * signs >= 0).all()
     assert result.values[0] == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("deflation", ["orthogonalized_schur", "generalized"])
+def test_what_a_direction_adds_to_the_earlier_ones_is_removed(deflation):
+    """And no more than that, as long as it is not rounding."""
+    pencil = Pencil(Form.of(np.diag([3.0, 2, 1])), Form.of(np.eye(3)), dtype=np.dtype(float))
+    for angle, j, known in ((np.pi / 2, 0, 1), (1e-5, 1, 2), (1e-8, 2, 2)):
+        x = np.cos(angle) * np.eye(3)[0] + np.sin(angle) * np.eye(3)[j]
+        pencil.remove(Solution(np.arange(3), x, 0.0, 0, True), DEFLATIONS[deflation])
+        assert len(pencil.removed) == known
+    assert_allclose(pencil.removed[1][0], np.eye(3)[1], atol=1e-15)
+
+
+def test_a_quotient_of_rank_one_has_one_eigenvalue():
+    quotient = Quotient()
+    quotient.dtype = np.dtype(float)
+    for p in range(2, 20):
+        v = normal(p, p)
+        G = np.outer(v, v)
+        assert_allclose(quotient.basis(3 * G, G, np.arange(p)).eigenvalues, [3])
 
 
 def test_a_callback_hears_of_each_direction_once_it_is_found():

@@ -198,10 +198,11 @@ def test_a_singular_b_has_the_spectral_bound_alone():
     for value in (1e6, -1e6):  # off by as much as LAPACK's may be
         bound = sparse_eigen_bound(value * np.diag([1.0, 1.0, 0.0]), B, 1).bound
         assert value + 6 * np.finfo(float).eps * 1e6 <= bound <= value + 1e-6
-    w = np.array([[1.0, 1.0, 1.0]])
-    result = sparse_eigen_bound(w.T @ w, w.T @ w, 2)
-    assert set(result.bounds) == {"spectral"}
-    assert result.bound == pytest.approx(1)
+    for p in (300, 3):
+        w = np.ones((1, p))
+        result = sparse_eigen_bound(w.T @ w, w.T @ w, 2)
+        assert set(result.bounds) == {"spectral"}
+        assert result.bound == pytest.approx(1)
     X = normal(0, 5, 8)
     assert sparse_cca_bound(X, X[:, :2], 2).bounds == {"spectral": 1.0}
     assert sparse_cca_bound(np.zeros((5, 2)), X, 1).bound == 0
@@ -228,6 +229,8 @@ def test_rounding_lowers_no_bound_if_b_is_nearly_singular():
 
 def test_many_variables_are_refused(with_limits):
     A, B, X = np.eye(4), np.eye(4), normal(0, 9, 3)
+    with_limits(pencils, CERTIFIED_ORDER=4)
+    assert sparse_eigen_bound(A, B, 2).bound == pytest.approx(1)
     with_limits(pencils, CERTIFIED_ORDER=3)
     assert eigen.refuse_many is pencils.refuse_many
     for call in (
