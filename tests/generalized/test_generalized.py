@@ -320,6 +320,15 @@ def test_what_a_direction_adds_to_the_earlier_ones_is_removed(deflation):
     assert_allclose(pencil.removed[1][0], np.eye(3)[1], atol=1e-15)
 
 
+def test_a_candidate_that_b_does_not_tell_apart_is_refused():
+    """Where A tells it apart by one product alone: n'An = 0 for the n that B maps to zero."""
+    A, B = np.array([[1.0, 0, 1], [0, 1, 1], [1, 1, 1]]), np.array([[1.0, 0, 1], [0, 1, 0], [1, 0, 1]])
+    pencil, S = Pencil(Form.of(A.copy()), Form.of(B.copy()), dtype=np.dtype(float)), np.arange(2)
+    basis = pencil.basis(*pencil.blocks(S), S)
+    with pytest.raises(ValueError, match="has no bound"):
+        pencil.values_with(A[:2, 2:], B[:2, 2:], np.array([2]), basis, S)
+
+
 def test_a_quotient_of_rank_one_has_one_eigenvalue():
     quotient = Quotient()
     quotient.dtype = np.dtype(float)
