@@ -46,6 +46,14 @@ def test_with_all_variables_it_is_principal_component_analysis(E):
     assert model.score(X) == pytest.approx(oracle.score(X), rel=tolerance)
 
 
+def test_rows_of_posterior_means_are_projections():
+    """Onto the span of the components, which that of scikit-learn's are."""
+    X, oracle = load_wine().data, PCA(3).fit(load_wine().data)
+    model = PPCA(3).fit(X)
+    again = model.inverse_transform(model.transform(X))
+    assert_allclose(again, oracle.inverse_transform(oracle.transform(X)), atol=1e-6)
+
+
 def test_the_likelihood_depends_on_the_span_alone():
     X = load_wine().data
     model = SCA(3, l1_bound=3 * 13**0.5, scale=True).fit(X)

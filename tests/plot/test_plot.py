@@ -290,7 +290,10 @@ def test_every_result_can_be_drawn(result):
     assert [bar.get_width() for bar in plot.bars(result).patches] == V[np.argsort(-abs(V[:, 0])), 0][
         : np.count_nonzero(V[:, 0])
     ].tolist()
-    assert np.array_equal(plot.images(result, (2, 3)).images[1].get_array().filled(0).ravel(), V[:, 1])
+    image = plot.images(result, (2, 3)).images[1]
+    assert np.array_equal(image.get_array().filled(0).ravel(), V[:, 1])
+    left, right, bottom, top = image.get_extent()
+    assert (bottom - top) / (right - left) == pytest.approx(2 / 3)  # pixels are squares
 
 
 def test_both_sides_of_canonical_pairs():
