@@ -38,8 +38,6 @@ def row_labels(x: Any) -> Any:
     """Return the index of a dataframe, series or DataArray in memory; None if there is none."""
     if hasattr(x, "indexes"):
         return _coordinates(x, 0)
-    if isinstance(x, (np.ndarray, list, tuple)) or not hasattr(x, "iloc"):
-        return None
     index = getattr(x, "index", None)
     return index if hasattr(index, "get_indexer") else None
 

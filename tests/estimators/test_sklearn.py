@@ -256,6 +256,12 @@ def test_names_go_in_and_out(E):
             model.transform(X[names[::-1]])
 
 
+@pytest.mark.parametrize("E", [SparseKMeans, SparseHierarchical])
+def test_names_of_weights(E):
+    for _, names, X, _ in frames():
+        assert list(E().fit(X).result_.names) == names
+
+
 def test_fewer_components_than_asked_for_are_kept(rng):
     X = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 8))
     for model in (SparsePCA(4, cardinality=8), SPCA(4, cardinality=8), SCA(4, l1_bound=8.0)):

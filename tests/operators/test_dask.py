@@ -51,6 +51,14 @@ def test_dask_arrays(name, how):
     same(flat.sparse_pca(source, 2, **METHODS[name]), expected, 1e-12)
 
 
+def test_without_workers_nothing_is_sent(with_limits):
+    from spcacore.operators import dask as module
+
+    with_limits(module, DASK_SMALL=0)
+    parts = [np.zeros(9)]
+    assert spcacore.row_blocks(dask_array(data()))._sent(parts) is parts
+
+
 def test_blocks_are_computed_once_where_they_are_kept():
     computed = []
 
