@@ -218,6 +218,7 @@ def test_samples_that_explain_most_by_themselves(storage, weights):
     found = [set(S) for S in starts.extreme_samples(state, 10, value)]
     assert 0 < len(expected) < 5
     assert found == expected
+    assert problem.extreme().all()  # what is known of the data stays
 
 
 @each_kind
