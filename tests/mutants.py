@@ -114,7 +114,8 @@ CHECKS = {
     "weighted.c": "statistics compressed_statistics",
     "whole.c": "whole",
 } | dict.fromkeys(JOINT, "joint")
-TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300, "units": 1000}  # the others 100
+# How often; the others 100 times
+TRIALS = {"early": 30, "rows": 30, "ascent": 600, "few_reads": 300, "units": 1000, "unit_steps": 1000}
 
 # And tests of the package: files, and which of their tests.
 PYTHON = {

@@ -174,8 +174,10 @@ void SPCA(check_unit_steps)(trial_t *t)
     double quadratic = (double)below(t, 40) / 4, root = sqrt(quadratic), all = 0, rest, product = 0;
     double most = 0;
     spca_int ties = 0;
-    int levels = chance(t, 25) ? 3 : 21; /* of few levels many tie */
-    for (spca_int j = 0; j < p; j++) x[j] = (double)(below(t, levels) - levels / 2) / 4;
+    /* of few levels many tie, those of tenths but for rounding */
+    int levels = chance(t, 25) ? 3 : chance(t, 30) ? 7 : 21;
+    for (spca_int j = 0; j < p; j++)
+        x[j] = (double)(below(t, levels) - levels / 2) / (levels == 7 ? 10 : 4);
     if (step == SPCA_UNITS_BOUND) rule.level = 1 + (double)below(t, 33) / 16;
     norm = norms_of(t, o, x, y);
     x = step_of(t, &rule, quadratic, x, kept);
@@ -210,10 +212,12 @@ void SPCA(check_unit_steps)(trial_t *t)
     CHECK(t, rest <= rule.level * all * (1 + 1e-9));
     product /= all;
     for (spca_int u = 0; u < units; u++) {
-        ties += !o->included[u] && norm[u] == most;
-        if (o->included[u] || norm[u] <= most) continue;
-        most = norm[u];
-        ties = 1;
+        if (o->included[u]) continue;
+        if (norm[u] > most * (1 + 1e-12)) {
+            most = norm[u];
+            ties = 0;
+        }
+        ties += norm[u] >= most * (1 - 1e-12);
     }
     if (ties > 1) return; /* where the bound leaves fewer than tie, the first one is kept */
     for (int trial = 0; trial < 30; trial++) {
