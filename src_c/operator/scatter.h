@@ -5,15 +5,15 @@
 #include "gram.h"
 
 enum {
-    PLACES = 4096,          /* rows made dense at a time for few variables */
-    SECTIONS = 4,           /* sections of the rows of a block, at most */
-    PARTS = SPCA_LEAST(64), /* parts of the variables, among threads */
-    PAIR = 8,               /* bytes, for do_parts, that take as long as a pair of entries */
-    SLICE = SPCA_GROUP / 2, /* rows of a slice, whose entries are in order of variables */
-    SLICES = 16,            /* slices of a block, at most */
-    SHORT = 256, /* rows of a block of strips; one strip of them stays in the first cache */
-    WIDE = 16    /* variables made dense at a time; for few variables, one place of them has the
-                    centers of rows */
+    PLACES = 4096,           /* rows made dense at a time for few variables */
+    SECTIONS = 4,            /* sections of the rows of a block, at most */
+    PARTS = SPCA_LEAST(64),  /* parts of the variables, among threads */
+    PAIR = 8,                /* bytes, for do_parts, that take as long as a pair of entries */
+    SLICE = SPCA_GROUP / 2,  /* rows of a slice, whose entries are in order of variables */
+    SLICES = 16,             /* slices of a block, at most */
+    SHORT = SPCA_LEAST(256), /* rows of a block, a strip of which stays in the first cache */
+    WIDE = 16 /* variables made dense at a time; for few variables, one place of them has the
+                 centers of rows */
 };
 
 /* The arrays of one Gram matrix of k variables, in the caller's work.  Rows are taken by blocks,
