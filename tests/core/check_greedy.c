@@ -611,6 +611,29 @@ static void leaving_a_support(trial_t *t)
     CHECK(t, objective > 5000 && (index[0] == big || index[1] == big));
 }
 
+/* Beside the first of two eigenvectors alone, what a candidate promises is its very eigenvalue: the
+ * best is not passed over, by as little as it may be above the others. */
+static void passing_over_none(trial_t *t)
+{
+    enum { P = 9 };
+    spca_int count = between(t, 1, P - 2), candidate[P];
+    double eigenvalues[2] = {2, 1 + (double)below(t, 8) / 8}, W[4] = {1, 0, 0, 1};
+    double diagonal[P], norm[P], value[P], best = -HUGE_VAL, found = -HUGE_VAL;
+    real C[2 * P] = {0};
+    for (spca_int a = 0; a < count; a++) {
+        spca_int j = candidate[a] = a + 2;
+        double b = (double)(C[j] = (real)between(t, 1, 20) / 7);
+        diagonal[j] = (double)between(t, -9, 9) / 7;
+        norm[j] = b * b;
+        best = fmax(best, (2 + diagonal[j]) / 2 + hypot((2 - diagonal[j]) / 2, b));
+    }
+    CHECK(t, SPCA(bordered_eigenvalues)(P, 2, 2, 0, count, candidate, C, diagonal, eigenvalues, W,
+                                        norm, NULL, NULL, 0, 0, NULL, NULL,
+                                        SCRATCH(t, P + 64 * 6 + 6, double), value) == SPCA_OK);
+    for (spca_int a = 0; a < count; a++) found = fmax(found, value[a]);
+    CHECK(t, fabs(found - best) <= 1e-14 * best);
+}
+
 void SPCA(check_greedy)(trial_t *t)
 {
     spca_int p = between(t, 2, chance(t, 15) ? 90 : 14), k = between(t, 1, p - 1 < 8 ? p - 1 : 8),
@@ -643,6 +666,7 @@ void SPCA(check_greedy)(trial_t *t)
     powering(t, p, A, size, k, support, definite);
     norms(t, p, A, size);
     leaving_a_support(t);
+    passing_over_none(t);
     if (directions == 0) searching(t, p, A, B, size, k, definite);
     if (directions == 0 && definite && p <= 14) racing(t, p, A, k);
     pencil(t, p, A, B, k, support, eigenvalues, W);
