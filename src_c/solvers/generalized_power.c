@@ -7,8 +7,11 @@
  * same iterates are w <- S(F'u, gamma)/||.||, or the entries of F'u beyond sqrt(gamma) over their
  * norm, with F'u = A w/sqrt(w'Aw): A alone is needed.  The objective never decreases.
  *
- * The shift of an indefinite A (ascent.h) only adds to the objective for l0.  For l1 it is a
- * proximal step of length 1/shift along the gradient of sqrt(w'Aw).
+ * The shift of an indefinite A (ascent.h) only adds to the objective for l0.  For l1, with q =
+ * w'Aw, it is a proximal step of length sqrt|q|/shift along the gradient of the root with its sign,
+ * A w/sqrt|q|: S((A + shift I) w, gamma sqrt|q|).  Without a threshold where q < 0, q rises but the
+ * objective falls, until the rounding of a large shift hides it.  A step that would leave
+ * nothing is made without it.
  *
  * With a quotient rho = w'Aw/w'Bw (operator.c),
  *     l1   max (sqrt(w'Aw) - gamma ||w||_1)/sqrt(w'Bw) = max sqrt(rho) - gamma ||w||_1/sqrt(w'Bw),
@@ -46,12 +49,14 @@ static spca_status step(ascent_t *s, const void *solver)
 {
     const penalty_t *o = solver;
     vector_t w = {*s->nnz, s->index, s->value};
-    real level, norm, l1 = 0, outside, *quadratic = o->quadratic;
+    real plain, level, norm, l1 = 0, outside, *quadratic = o->quadratic;
     spca_status status = SPCA(above)(&s->A, w, o->tau, 1, s->stop, s->ctx, s->work, &s->count,
                                      s->next_index, s->next, quadratic);
     if (status < 0) return status;
     outside = SPCA(outside)(&s->A, w);
-    level = o->tau * sqrt(fmax(*quadratic - (o->l0 ? 0 : s->A.shift), (real)0) * outside);
+    plain = *quadratic - (o->l0 ? 0 : s->A.shift);
+    level = o->tau * sqrt((o->l0 ? fmax(plain, (real)0) : fabs(plain)) * outside);
+    if (plain < 0 && level >= largest_magnitude(s->count, s->next)) level = 0;
     set_objective(s, *quadratic);
     s->raise = *quadratic = *s->objective;
     s->feasible = 1;

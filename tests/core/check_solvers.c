@@ -257,6 +257,23 @@ static double support_function(spca_int p, const double *b, double c)
     return c * high + norm;
 }
 
+/* ||a - QQ'a||/||a||, or 0 for a = 0. */
+static double outside(trial_t *t, spca_int p, spca_int count, const real *a, const real *Q)
+{
+    double *rest = zeros(t, p), size = 0, norm = 0;
+    for (spca_int j = 0; j < p; j++) {
+        rest[j] = (double)a[j];
+        size = hypot(size, rest[j]);
+    }
+    for (spca_int l = 0; l < count; l++) {
+        double along = 0;
+        for (spca_int j = 0; j < p; j++) along += (double)Q[j + l * p] * (double)a[j];
+        for (spca_int j = 0; j < p; j++) rest[j] -= along * (double)Q[j + l * p];
+    }
+    for (spca_int j = 0; j < p; j++) norm = hypot(norm, rest[j]);
+    return size > 0 ? norm / size : 0;
+}
+
 void SPCA(check_orthogonal_threshold)(trial_t *t)
 {
     spca_int p = between(t, 1, 24), count = below(t, p < 4 ? p : 4), asked;
@@ -274,7 +291,8 @@ void SPCA(check_orthogonal_threshold)(trial_t *t)
                                       SCRATCH(t, count * count + 4 * count, double), w);
     SPCA(digest)(t, status, p, w);
     CHECK(t, status == SPCA_OK || status == SPCA_ZERO_VECTOR);
-    CHECK(t, status == SPCA_OK || !free || style != PLAIN || p <= 2 * count);
+    /* the rounding of a - Qmu, a share of ||a||, may hide no more than a short projection */
+    CHECK(t, status == SPCA_OK || !free || outside(t, p, count, a, Q) <= 2 * pow(EPSILON, 0.25));
     for (asked = 0;; asked++) {
         stop_t stop = {0, asked};
         double *again = SCRATCH(t, count, double);
@@ -372,7 +390,7 @@ void SPCA(check_at_rest)(trial_t *t)
     result_t r, again;
     SPCA(problem_of)(t, &q, TAMED | SMALL_ONE);
     task_t task = task_of(t, &q);
-    double sum = 0, norm = 0;
+    double sum = 0, norm = 0, least = 1;
     if (q.covariance || !q.exact) return;
     task.max_iter = 5000;
     task.tol = 0;
@@ -397,8 +415,10 @@ void SPCA(check_at_rest)(trial_t *t)
     task.bound = sqrt((double)q.A.p);
     task.sample_bound = sqrt((double)q.A.m);
     task.tol = 1;
-    if (q.style == PLAIN && !task.nonnegative && run(t, &q, &task, &r) >= 0)
-        CHECK(t, r.n_iter <= 2);
+    if (q.style != PLAIN || task.nonnegative || run(t, &q, &task, &r) < 0) return;
+    /* but for an entry of rounding errors alone, which now is there and now is 0 */
+    for (spca_int a = 0; a < r.nnz; a++) least = fmin(least, fabs((double)r.value[a]));
+    CHECK(t, r.n_iter <= 2 || (task.solver != POWER && (r.nnz < q.A.p || least <= 1e3 * EPSILON)));
 }
 
 static spca_status counted_forward(const operator_t *A, vector_t v, spca_stop stop, void *ctx,
