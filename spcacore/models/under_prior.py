@@ -178,9 +178,6 @@ def fit_in_turn(
                     new = search.on_support(k, state, deflation == "constrained")
             except Ended:
                 break
-            if new.noise == 0:
-                found = f"{counted(t + 1, 'component')} leave{'s' * (t == 0)} no noise"
-                warn(f"{found}, and the free energy is unbounded: it is reported as inf")
             new = _in_units(replace(new, gain=search.gain(new, k)), problem, residual.n, unit)
         if stop and components and not new.gain > 0:
             break
@@ -193,6 +190,9 @@ def fit_in_turn(
             state = state.deflate(index, loading.astype(problem.operator.dtype))
         if t >= len(known) and _report(hook, problem, new, t, r):
             break
+    if len(components) > len(known) and components[-1].noise == 0:
+        found = f"{counted(len(components), 'component')} leave{'s' * (len(components) == 1)} no noise"
+        warn(f"{found}, and the free energy is unbounded: it is reported as inf")
     return components
 
 
