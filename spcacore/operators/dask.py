@@ -234,7 +234,7 @@ class DaskBlocks(RowBlocks):
         if client is not None and sum(getattr(argument, "nbytes", 0) for argument in arguments) > DASK_SMALL:
             shared = client.scatter([arguments], broadcast=True, hash=False)[0]
             sent.append(shared)
-        lazy = len(dask.base.unpack_collections(each)[0]) > 0
+        lazy = _is_lazy(each)
         if client is not None and self.futures is not None and not lazy:  # costs a third less than a graph
             count = self.n_blocks  # large keyword arguments of `map` would become tasks of one name
             nodes = client.map(_run, self.futures, own, [task] * count, [shared] * count, pure=False)
@@ -351,6 +351,13 @@ def _let_go() -> None:
 
 
 AFTER_ERRORS.append(_let_go)
+
+
+def _is_lazy(value: Any) -> bool:
+    """Whether dask is to compute it, or a part of it; no cycle is left that holds futures."""
+    if isinstance(value, tuple | list):
+        return any(map(_is_lazy, value))
+    return bool(dask.is_dask_collection(value))
 
 
 def _is_future(value: Any) -> bool:
