@@ -53,6 +53,7 @@ def test_dask_arrays(name, how):
 
 
 def test_without_workers_nothing_is_sent(with_limits):
+    pytest.importorskip("dask", reason="needs dask")
     from spcacore.operators import dask as module
 
     with_limits(module, DASK_SMALL=0)
