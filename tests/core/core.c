@@ -175,10 +175,16 @@ static int apart_run(spca_task task, void *context, spca_int count, spca_stop st
     return stopped;
 }
 
+#ifdef __SANITIZE_THREAD__ /* which sees races by itself, and would take an hour */
+enum { SEEN = 1 };
+#else
+enum { SEEN = 0 };
+#endif
+
 spca_run apart(trial_t *t)
 {
     watched = t;
-    return t->poison < 0 ? backwards : apart_run;
+    return SEEN || t->poison < 0 ? backwards : apart_run;
 }
 
 double number(style_t style, uint64_t b, int single)
