@@ -213,9 +213,8 @@ def screening_section(m):
         "quantized copy that the screened call reads, setup included, over the bytes of X. Cells are C order "
         "/ F order.",
         "\n".join(f"* *{name}*: {what}." for name, what in FAMILIES.items()),
-        "A component that is no more correlated than noise is searched for again, where half of the columns "
-        "of a part of A start, because its best support is easily missed: most of the time of *weak* and "
-        "*noise*.",
+        "A component that is no more correlated than noise is searched for again, where all columns of a "
+        "part of A start, because its best support is easily missed: most of the time of *weak* and *noise*.",
     ]
     for threads in (1, 2):
         results = m.get(f"3 threads {threads}")

@@ -237,8 +237,7 @@ START_WORK = 1e8  # for coordinate starts, at 20 iterations each
 RACE, RACE_ENDS = ((1, 0.2, 1), (2, 1 / 15, 1)), 8
 # Columns with the largest norm of their largest entries; 100 would do for words, genes and cells
 RACE_STARTS = 300
-# The same for weak signals, from a share of the columns: more variables together show them
-DEEP_STARTS = 0.5
+# The same from all columns, for weak signals: more variables together show them
 DEEP_RACE = ((1, 0.5, 1.5), (1, 0.25, 1.5), (2, 0.125, 1.5), (4, 100, 1))
 DEEP_ENDS = 20  # runs that go on to their ends
 RACE_ALL = 300  # variables up to which more runs go on in each round, because that costs next to nothing,

@@ -79,8 +79,8 @@ class FieldSearch:
     A field is A between some variables, in single precision. First, a race on a small field tells whether one
     start is enough (`probed`): it is, if the ends of that race, once all variables may enter, lead to nothing
     better, and columns of A do not tell of other supports. Otherwise a race runs on the field of all
-    variables, or of as many as memory allows (`raced`). Where the signal may be weak, half of the columns of
-    a field start (`deeper`).
+    variables, or of as many as memory allows (`raced`). Where the signal may be weak, all columns of a field
+    start (`deeper`).
     """
 
     solver: IterativeSolver
@@ -139,7 +139,7 @@ class FieldSearch:
         return self._raced(best, FIELD_ORDER if self.state.p <= FIELD_ORDER else FIELD_SOME, RACE_STARTS)
 
     def deeper(self, best: Solution | None) -> Solution | None:
-        """Return the better of this component and those to which a race from half of the columns leads.
+        """Return the better of this component and those to which a race from all columns leads.
 
         This is for a component that is no more correlated than noise, so that a weak signal may have been
         missed.
@@ -150,7 +150,7 @@ class FieldSearch:
     def _raced(self, best: Solution | None, most: int, count: int) -> Solution | None:
         """Return the better of this component and those from a race between all variables, or between `most`.
 
-        The race has `count` starts, or half of the columns of the field start if that is 0. A field of some
+        The race has `count` starts, or starts from all columns of the field if that is 0. A field of some
         variables lacks others that the best support has, and no other variable tells of one that has little
         variance. So the ends of a race on part of A name the variables with which they have most in common,
         and the next race runs among these. Where variances tell which variables to try, that is done only if

@@ -22,7 +22,6 @@ from .._limits import (
     BRIEF_ORDER,
     BRIEF_WORK,
     DEEP_RACE,
-    DEEP_STARTS,
     FIELD_TIE,
     FRONTIER_BYTES,
     NODE_CHILDREN,
@@ -132,14 +131,14 @@ def ends_on_field(
     """Return the different ends of a race on a field, its number of starts, and the steps to the best end.
 
     The best end comes first. The race has `count` starts, and `most` runs go to their ends. With a count of
-    0, for weak signals, half of the columns start, or all if they are few. Variables of the ends are swapped
-    if that costs less than `swaps` multiplications.
+    0, for weak signals, every column starts. Variables of the ends are swapped if that costs less than
+    `swaps` multiplications.
     """
     A, w = field.matrix, len(field.index)
     if k > w or ended(hook):  # the field is too small for a support, or the search is over
         return [], 0, 0
     deep, swapped = count == 0, SWAPPED_ENDS if can_be_swapped(k, w, swaps) else 0
-    starts = max(int(DEEP_STARTS * w), min(RACE_ALL, w)) if deep else count
+    starts = w if deep else count
     deep = deep or w <= RACE_ALL
     plan = _plan(w, A.dtype, k, field.whole, deep, starts, RACE_MOST_STEPS, tol, most, swapped, FIELD_TIE)
     score, known = field.norms(k) if starts < w else (None, False)

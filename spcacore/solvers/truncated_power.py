@@ -163,9 +163,9 @@ class TruncatedPower(IterativeSolver):
         1. Find a component by a race, in A or in a field, or from one start.
         2. Ask whether that is enough: samples with extreme entries, the comparison with noise, and a race
            on a small field tell.
-        3. If not, race among all variables, or from half of the columns where the signal is weak.
+        3. If not, race among all variables, or from all columns where the signal is weak.
 
-        If the last component was no stronger than noise, a race from half of the columns comes first.
+        If the last component was no stronger than noise, a race from all columns comes first.
         """
         state = state.formed()
         if sparsity == 1 and self._chooses_starts(state) and (best := _largest_variance(state)) is not None:
@@ -182,7 +182,7 @@ class TruncatedPower(IterativeSolver):
         near = state if self.among_some(state, sparsity) else state.with_problem(working_set=None)
         search = FieldSearch(self, near, sparsity, ground, self.swaps)
         best, working_set = None, near.problem.working_set
-        formed = state.matrix is not None  # then the search of the matrix races from many columns
+        formed = state.matrix is not None  # then the search of the matrix races from all columns
         asked = working_set is not None and working_set.asked
         at_once = not (formed or asked) and self.start is None and search.at_once()
         may_be_weak = self.swaps > 0 and state.constraint is None and not state.quotient and sparsity > 2
