@@ -10,9 +10,9 @@ in a correlation matrix.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from .._limits import (
     EXTREME_ENTRIES,
     EXTREME_LEAST,
     EXTREME_SHARES,
+    FIELD_ROUNDING,
     KRYLOV_WORK,
     SAME_ENDS,
     SOLVER_TOL,
@@ -379,24 +380,29 @@ class Columns:
         """Return the variables and entries where runs from promising columns end, the best first.
 
         The runs are in this matrix alone. A search that starts from these ends reads the data for few runs.
+        Ends with equal objectives, but for rounding, are one, and count by the best of them: supports of
+        hundreds of variables differ in a few.
         """
         operator = _core.dense(np.ascontiguousarray(self.matrix), True)
         limits = max_iter, SOLVER_TOL, hook
-        found: dict[bytes, tuple[Index, AnyArray, float]] = {}
-        times: Counter[bytes] = Counter()
+        found: list[tuple[float, Solution, int]] = []  # objectives, ends and how many runs came there
         for j in promising_columns(self.matrix, promise, count):
             side = np.full(1, 1 if steps.supports.sides(self.matrix[j]) else -1, operator.dtype)
             x, objective = steps.ascend(operator, np.array([j]), side, *limits)
             if x is None or len(x.index) == 0:
                 continue
-            variables, entries = self.among[x.index], x.entries.astype(self.dtype)
-            order = np.argsort(variables)
-            found.setdefault(x.index.tobytes(), (variables[order], entries[order], objective))
-            times[x.index.tobytes()] += 1
-            if times[max(found, key=lambda key: found[key][2])] > SAME_ENDS:
+            new, times = (objective, x), 1
+            for i, (value, end, runs) in enumerate(found):
+                if abs(objective - value) <= FIELD_ROUNDING * value:
+                    new, times = max(new, (value, end), key=itemgetter(0)), runs + 1
+                    del found[i]
+                    break
+            found.append((*new, times))
+            found.sort(key=itemgetter(0), reverse=True)
+            if found[0][2] > SAME_ENDS:
                 break
-        best = sorted(found.values(), key=lambda end: -end[2])
-        return [(index, entries) for index, entries, _ in best]
+        orders = ((end, np.argsort(self.among[end.index])) for _, end, _ in found)
+        return [(self.among[end.index[o]], end.entries[o].astype(self.dtype)) for end, o in orders]
 
 
 def fewest_nonzeros(l1_bound: float) -> int:

@@ -14,6 +14,7 @@ from scipy.linalg import block_diag
 
 import spcacore
 from spcacore import gpower, sparse_pca
+from spcacore.solvers.refitting import Steps
 
 
 def objective(F, z, gamma, norm):
@@ -165,6 +166,21 @@ def test_no_more_starts_where_all_end_at_the_same(rng):
     """A strong component: eight starts of a hundred that end there are enough."""
     F = rng.standard_normal((40, 1)) * np.ones(100) + 0.1 * rng.standard_normal((40, 100))
     assert 8 <= flat.gpower(F, 0.01, relative=True).n_starts <= 10
+
+
+def test_no_more_starts_where_supports_differ_in_a_few_of_hundreds(rng, monkeypatch):
+    """Allele counts of four populations: most runs end at 800 variables or so, and at the same value."""
+    share = np.clip(rng.uniform(0.05, 0.5, 2000) + rng.normal(0, 0.12, (4, 2000)), 0.01, 0.99)
+    X = rng.binomial(2, share[rng.integers(0, 4, 60)]).astype(float)
+    F = X - X.mean(axis=0)
+    options = {"norm": "l0", "relative": True, "renormalize": False}
+    many = flat.gpower(X, 0.02, n_starts=100, **options).loading
+    runs, ascend = [], Steps.ascend
+    monkeypatch.setattr(Steps, "ascend", lambda *args: runs.append(args) or ascend(*args))
+    z = flat.gpower(X, 0.02, **options).loading
+    assert len(runs) < 50
+    gamma = 0.02 * (F**2).sum(axis=0).max()
+    assert objective(F, z, gamma, "l0") > (1 - 1e-3) * objective(F, many, gamma, "l0")
 
 
 # ---- several, by deflation ----------------------------------------------------------------------------
