@@ -585,7 +585,7 @@ void SPCA(check_unit_net)(trial_t *t)
     asked.asked = 0;
     status = spca_unit_net_path(&o, K, c, most, stop_at, &asked, WORK(t, room + 2 * p),
                                 SCRATCH(t, 2 * p + units + 1, spca_int), b, WORK(t, p), &level);
-    CHECK(t, units < p || o.signs || asked.asked <= 100); /* and so is where the next one enters */
+    CHECK(t, units < p || o.signs || asked.asked <= 150); /* and so is where the next one enters */
     CHECK(t, status == SPCA_OK && level >= 0);
     for (spca_int u = 0; u < units; u++) {
         int has = included[u];
