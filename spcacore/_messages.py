@@ -129,8 +129,15 @@ def with_advice(function: Callable[..., Any]) -> Any:
     return wraps(function)(own)
 
 
-def elsewhere(word: str, parameters: Mapping[str, Parameter]) -> str:
-    """Return a clause about an option that a function with these parameters does not have."""
+def elsewhere(word: str, parameters: Mapping[str, Parameter], method: Any = None) -> str:
+    """Return a clause about an option that a function with these parameters does not have.
+
+    It names the record of the method that is asked for, if that has the option.
+    """
+    name = str(getattr(method, "name", method)).replace("_", "")
+    for record, fields in FIELDS.items():
+        if record.lower() == name and word in fields:
+            return f"; say method={record}({word}=...)"
     has = {name for name in parameters if name != "method" or "Method" in str(parameters[name].annotation)}
     inside = {name: call for name, call in IN_RECORDS.items() if call.partition("=")[0] in has}
     if "options" in parameters:
@@ -156,7 +163,7 @@ def _advice(function: Callable[..., Any], given: Collection[Any], options: Mappi
     if unknown in _PROGRESS and hasattr(next(iter(given), None), "set_callbacks"):
         return "; call its set_callbacks(ProgressBar()), with ProgressBar of sklearn.callback"
     if unknown is not None:
-        return elsewhere(unknown, parameters)
+        return elsewhere(unknown, parameters, options.get("method"))
     names = [name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY]
     places = len(parameters) - len(names)
     many = len(given) > places and names

@@ -299,7 +299,8 @@ def _checked(given: partial[Any], name: str, place: str, refused: Mapping[str, s
         if option in refused and given.keywords[option] is not None:
             raise TypeError(f"{option} of the model cannot be used here: {refused[option].format(place)}")
         if option not in known and not tells:
-            raise TypeError(f"{option} is no option of {name}{elsewhere(option, known)}")
+            clause = elsewhere(option, known, given.keywords.get("method"))
+            raise TypeError(f"{option} is no option of {name}{clause}")
     return {option: value for option, value in given.keywords.items() if option not in refused}
 
 

@@ -100,6 +100,11 @@ def test_words_of_other_packages(call):
         ({"n_restarts": 3}, "n_restarts.*; say refine=the number of attempts$"),
         ({"penalty": 1}, r"penalty.*; say method=GPower\(penalty=\.\.\.\)$"),
         ({"l1_bound": 2}, r"l1_bound.*; say method=PMD\(l1_bound=\.\.\.\)$"),
+        ({"l1_bound": 2, "method": "scotlass"}, r"l1_bound.*; say method=SCoTLASS\(l1_bound=\.\.\.\)$"),
+        (
+            {"n_starts": 2, "method": spcacore.PMD(l1_bound=2)},
+            r"n_starts.*; say method=PMD\(n_starts=\.\.\.\)$",
+        ),
     ],
 )
 def test_options_that_are_elsewhere(call, options, message):
