@@ -112,8 +112,8 @@ spca_status SPCA(weighted_statistics)(spca_int n, spca_int p, const real *X, spc
         for (spca_int j0 = 0; j0 < p; j0 += COLUMNS) {
             spca_int c = min_int(COLUMNS, p - j0);
             if (row_major) copy_rows(r, c, X + i0 * ld + j0, ld, tile);
-            for (spca_int j = 0; !row_major && j < c; j++)
-                for (spca_int i = 0; i < r; i++)
+            for (spca_int i = 0; !row_major && i < r; i++)
+                for (spca_int j = 0; j < c; j++)
                     tile[i * COLUMNS + j] = (double)X[i0 + i + (j0 + j) * ld];
             add_tile(r, c, tile, weight + i0, done, mean + j0, square + j0, low + j0, high + j0);
         }
