@@ -204,7 +204,6 @@ RESAMPLE_CANDIDATES = 4  # variables to begin with, over the cardinality, beside
 RESAMPLE_CHECKS = 20  # checks of all variables for a batch, after which a resample is searched among all
 RESAMPLE_BATCH = 32  # resamples at a time: enough for the speed of a matrix product
 RESAMPLE_ENTRIES = 1 << 20  # entries of the moments and products of a batch, 8 MB, if half of X has fewer
-RESAMPLE_PRODUCTS = 24  # products with all variables from which a matrix product repays copies of the columns
 RESAMPLE_CHUNK = 1 << 17  # entries of X whose moments are computed at a time, so that they stay in cache
 QUANTILE_ENTRIES = 1 << 21  # loadings of all resamples that are sorted together
 STABLE_FREQUENCY = 0.75  # frequency of a stable variable, if there is no bound on false ones

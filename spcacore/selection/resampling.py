@@ -6,10 +6,9 @@ resample has a seed of its own, so the result does not depend on which thread wo
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,15 +20,14 @@ from .._limits import (
     RESAMPLE_CHECKS,
     RESAMPLE_CHUNK,
     RESAMPLE_ENTRIES,
-    RESAMPLE_PRODUCTS,
     WORKING_SET_COST,
     WORKING_SET_ENTRANTS,
     slices,
 )
 from .._records import record, replaced
-from .._types import AnyArray, Array, Index, Names
+from .._types import Array, Index, Names
 from .._validation import Hook, is_row_blocks, is_sparse
-from ..linalg.scaling import EPS, TINY, descending, eps_of, union
+from ..linalg.scaling import EPS, descending, eps_of, union
 from ..linalg.threads import Report
 from ..methods import TPower
 from ..models.alternation import problem_of, search
@@ -55,37 +53,29 @@ from .model import Model, plain_rows
 # enter. With y = P_1 ... P_(t-1) x_t, where P_s is the projection away from the s-th loading, the entries of
 # the deflated `A_t x_t` outside of the candidates are those of `A_w y`, which is F'u with
 # `u = w (F y - m'y)`. A variable whose entry exceeds the smallest on the support in magnitude becomes a
-# candidate, and the resample is searched again. By `|(A_w y)_j|^2 <= (A_w)_jj y'A_w y` most variables cannot
-# exceed it: their entries are not computed.
+# candidate, and the resample is searched again.
 
 
-@record
-class Moments:
-    """The moments of the columns of F in each resample of a batch.
+@dataclass(eq=False)
+class _Resample:
+    """One resample: the moments of the columns of F in it, its candidates, and what is found among them.
 
     Columns are divided by `scale`, and A_w is multiplied by `factor`.
     """
 
-    weights: Array
-    total: Array
-    factor: Array
+    weight: Array
+    total: float
+    factor: float
     mean: Array
     variance: Array
     scale: Array
-
-
-class _Resample:
-    """One resample at work: its candidates, and what has been found among them."""
-
-    def __init__(self, candidates: Index):
-        self.candidates = candidates
-        self.found: list[Solution] = []
-        self.columns: AnyArray = np.zeros((0, 0))  # columns of F, as rows
-        self.inside: Any = None  # the problem between the candidates
-        self.loadings: AnyArray = np.zeros((0, 0))  # rows are the candidates
-        self.vectors: list[Array] = []  # y of each component, on the candidates
-        self.levels: list[float] = []  # what |A_t x_t| must exceed to enter each component
-        self.kept = 0  # this many first components are final: no variable enters
+    candidates: Index
+    found: list[Solution] = field(default_factory=list)
+    shares: Any = None  # of the variance, of each component
+    directions: Any = None  # u of each component
+    levels: Sequence[float] = ()  # what |A_t x_t| must exceed to enter each component
+    kept: int = 0  # this many first components are final: no variable enters
+    refit: Refit | None = None  # the components once all are final
 
 
 @dataclass(eq=False)
@@ -101,11 +91,10 @@ class CandidateRefits:
         problem, request = self.problem, self.request
         self.recenter: bool = request.center is True
         self.rescale: bool = request.scale is True
-        count = min(RESAMPLE_CANDIDATES * max(request.cardinality), problem.p)
+        self.count: int = min(RESAMPLE_CANDIDATES * max(request.cardinality), problem.p)
         state = replaced(DeflatedOperator.from_problem(problem), seed=(request.seed, 0))
-        begin = promising_variables(state, count)
+        begin = promising_variables(state, self.count)
         self.begin: Index = union(begin, *(x.index for x in self.found))
-        self.columns: AnyArray = problem.operator.columns(self.begin)
 
     @staticmethod
     def serves(problem: Problem, request: Request, X: Any) -> bool:
@@ -123,40 +112,31 @@ class CandidateRefits:
         dense = not (is_sparse(X) or is_row_blocks(X)) and problem.data is None
         return plain and dense and problem.cost >= WORKING_SET_COST
 
-    def of(self, weights: Array, report: Report) -> list[tuple[list[Solution], Array] | None]:
+    def of(self, weights: Array, report: Report) -> list[Refit | None]:
         """Return the components of each resample and the shares that they explain.
 
-        `weights` has one row for each resample. The entry of a resample is None if its search has not ended
-        after a number of rounds.
+        None where the candidates have too few components, or variables still enter after RESAMPLE_CHECKS.
         """
-        moments = self._moments(weights)
-        resamples = [_Resample(self._candidates(variance)) for variance in moments.variance]
-        out: list[tuple[list[Solution], Array] | None] = [None] * len(weights)
-        pending = list(range(len(weights)))
+        resamples = pending = self.resamples(weights)
         for _ in range(RESAMPLE_CHECKS):
             searched = []
-            for i in pending:
+            for one in pending:
                 report()
-                if self._search(resamples[i], i, moments):
-                    searched.append(i)
-            pending = self._let_enter(resamples, searched, moments)
-            for i in set(searched).difference(pending):
-                variances = operator_variances(resamples[i].inside, resamples[i].loadings, "cumulative")
-                out[i] = resamples[i].found, variances / moments.variance[i].sum()
+                if self._search(one):
+                    searched.append(one)
+            pending = self._let_enter(searched)
             if not pending:
                 break
-        return out
+        return [one.refit for one in resamples]
 
-    def _candidates(self, variance: Array) -> Index:
-        """Return the variables to begin with: some for all resamples, and those of largest variance here."""
-        count = min(RESAMPLE_CANDIDATES * max(self.request.cardinality), len(variance))
-        return union(self.begin, _core.select_largest(np.ascontiguousarray(variance), count))
+    def resamples(self, weights: Array) -> list[_Resample]:
+        """Return the resamples, with the moments of all columns from one pass over the columns of F.
 
-    def _moments(self, weights: Array) -> Moments:
-        """Compute the moments of all columns in each resample, in one pass over the columns of F."""
+        Their candidates are some variables for all resamples, and those of largest variance in each.
+        """
         operator, m = self.problem.operator, len(weights)
         mean, square = np.empty((m, operator.p)), np.empty((m, operator.p))
-        for index in self._chunks(operator.p):
+        for index in self._chunks():
             F = operator.columns(index).astype(np.float64, copy=False)
             mean[:, index] = weights @ F.T
             square[:, index] = weights @ (F * F).T
@@ -171,65 +151,39 @@ class CandidateRefits:
         factor = operator.factor * (operator.n - 1) / (total - 1)
         spread *= factor[:, None]
         # Correlations: each column by its deviation in the resample
-        scale = np.ones(1)
+        scale: Array = np.broadcast_to(1.0, mean.shape)
         if self.rescale:
             scale = np.sqrt(spread)
             spread = (scale > 0).astype(np.float64)
-            scale = np.where(scale > 0, scale, np.inf)
-        return Moments(weights, total, factor, mean, spread, np.broadcast_to(scale, mean.shape))
+            scale[scale == 0] = np.inf
+        begin = [union(self.begin, _core.select_largest(variance, self.count)) for variance in spread]
+        return [*map(_Resample, weights, total, factor, mean, spread, scale, begin)]
 
-    def _columns(self, candidates: Index) -> AnyArray:
-        """Return the columns of F of the candidates, as rows; most of them are known."""
-        if len(candidates) == len(self.begin):
-            return self.columns
-        new = np.ones(len(candidates), bool)
-        place = np.searchsorted(candidates, self.begin)
-        new[place] = False
-        out = np.empty((len(candidates), self.columns.shape[1]), self.columns.dtype)
-        out[place] = self.columns
-        out[new] = self.problem.operator.columns(candidates[new])
-        return out
-
-    def _products(self, U: AnyArray, variables: Index) -> AnyArray:
-        """Return `F'u`, in the units of A, for each row u of U and these variables.
-
-        Many rows are multiplied as a matrix, which pays for a copy of the columns.
-        """
+    def _chunks(self) -> list[Index]:
+        """Return all variables in parts, so that a part of the columns of F is small."""
         operator = self.problem.operator
-        if len(U) < RESAMPLE_PRODUCTS and 2 * len(variables) > operator.p:
-            return operator.backward_block(np.asfortranarray(U.T)).T[:, variables]
-        out = np.empty((len(U), len(variables)), operator.dtype)
-        for part in self._chunks(len(variables)):
-            out[:, part] = U @ operator.columns(variables[part]).T
-        out *= operator.factor
-        return out
-
-    def _chunks(self, count: int) -> list[Index]:
-        """Return positions in parts, so that a part of the columns of F is small."""
-        parts = slices(count, self.problem.operator.n, RESAMPLE_CHUNK)
+        parts = slices(operator.p, operator.n, RESAMPLE_CHUNK)
         return [np.arange(part.start, part.stop) for part in parts]
 
-    def _search(self, resample: _Resample, i: int, moments: Moments) -> bool:
-        """Find the components of the i-th resample among its candidates; False if there are too few."""
+    def _search(self, resample: _Resample) -> bool:
+        """Find the components of a resample among its candidates; False if there are too few."""
         # A_w between the candidates
-        index, problem = resample.candidates, self.problem
-        w, scale = moments.weights[i], moments.scale[i, index]
-        rows, columns = np.flatnonzero(w), self._columns(index)
-        resample.columns = columns
+        index, problem, w = resample.candidates, self.problem, resample.weight
+        scale, rows, columns = resample.scale[index], np.flatnonzero(w), problem.operator.columns(index)
         part = columns[:, rows].astype(np.float64, copy=False)
         if self.recenter:
-            part -= moments.mean[i, index, None]
-        part *= np.sqrt(w[rows] * moments.factor[i])
+            part -= resample.mean[index, None]
+        part *= np.sqrt(w[rows] * resample.factor)
         A = part @ part.T
         if self.rescale:
             A /= np.outer(scale, scale)
-        diagonal = moments.variance[i, index]
+        diagonal = resample.variance[index]
         constant = diagonal == 0
         if constant.any():
             A[constant] = A[:, constant] = 0
         np.fill_diagonal(A, diagonal)
         A = A.astype(problem.operator.dtype, copy=False)
-        # Its components, and y = P_1 ... P_(t-1) x_t for the check of all variables
+        # Its components
         inside = replaced(
             problem, operator=_core.dense(A, True), n_samples=None, diagonal=diagonal,
             moment=diagonal, mean=None, scale=None, names=None, cost=A.size, weight=None, row_weight=None,
@@ -238,11 +192,15 @@ class CandidateRefits:
         if not self._in_turn(resample, inside):
             return False
         found = resample.found
-        loadings = loadings_of(inside, found)
-        V = loadings.astype(np.float64)
-        resample.vectors = [_through(V[:, :t], v) / scale for t, v in enumerate(V.T)]
-        resample.inside, resample.loadings = inside, loadings
+        V = loadings_of(inside, found)
+        resample.shares = operator_variances(inside, V, "cumulative") / resample.variance.sum()
         resample.found = [replaced(x, index=np.ascontiguousarray(index[x.index], np.intp)) for x in found]
+        # y = P_1 ... P_(t-1) x_t and u = w (F y - m'y), for the check of all variables
+        V = V.astype(np.float64)
+        scores = np.array([_through(V[:, :t], v) / scale for t, v in enumerate(V.T)]) @ columns
+        if self.recenter:
+            scores -= (scores @ w / resample.total)[:, None]
+        resample.directions = (scores * (w * resample.factor)).astype(A.dtype)
         return True
 
     def _in_turn(self, resample: _Resample, inside: Problem) -> bool:
@@ -252,11 +210,12 @@ class CandidateRefits:
         and from single variables, in later rounds from the component of the last round.
         """
         state, solver = DeflatedOperator.from_problem(inside), self.solver
-        near = resample.found
-        if not near:
-            near = [replaced(x, index=np.searchsorted(resample.candidates, x.index)) for x in self.found]
+        near = [
+            replaced(x, index=np.searchsorted(resample.candidates, x.index))
+            for x in resample.found or self.found
+        ]
         found: list[Solution] = []
-        levels = resample.levels[: resample.kept]
+        levels = [*resample.levels[: resample.kept]]
         for t, (x, k) in enumerate(zip(near, self.request.cardinality, strict=False)):
             new: Solution | None = x
             if not resample.found:
@@ -274,70 +233,39 @@ class CandidateRefits:
         resample.found, resample.levels = found, levels
         return True
 
-    def _let_enter(self, resamples: list[_Resample], searched: list[int], moments: Moments) -> list[int]:
+    def _let_enter(self, resamples: list[_Resample]) -> list[_Resample]:
         """Let variables outside of the candidates enter; return the resamples that must be searched again.
 
         All variables are checked for all resamples at once.
         """
-        if not searched:
+        if not resamples:
             return []
+        # |A_t x_t| of all variables
         operator = self.problem.operator
-        # |A_t x_t| at the variables that may enter
-        variables, products = self._outside([(i, resamples[i]) for i in searched], moments)
-        slack = 1 + 64 * eps_of(operator.dtype)
-        pending, row = [], 0
-        place = np.full(operator.p, -1, np.intp)
-        place[variables] = np.arange(len(variables))
-        for i in searched:
-            resample, first = resamples[i], resamples[i].kept
-            unit = (operator.n - 1) / (moments.total[i] - 1)
+        U = np.concatenate([one.directions[one.kept :] for one in resamples])
+        products = np.empty((len(U), operator.p), operator.dtype)
+        for index in self._chunks():
+            products[:, index] = U @ operator.columns(index).T
+        magnitudes = iter(np.abs(products, out=products))
+        slack, pending = 1 + 64 * eps_of(operator.dtype), []
+        for one in resamples:
             entrants: list[Index] = []
-            known = place[resample.candidates]
-            known = known[known >= 0]
             # The largest ones that exceed the level of a component
-            for t, x in enumerate(resample.found[first:], first):
-                value = products[row]
-                if self.rescale:
-                    value = value / moments.scale[i, variables]
-                row += 1
-                enters = value > slack * resample.levels[t] / unit
-                enters[known] = False
-                above = enters.nonzero()[0]
-                if len(above) and not entrants:
-                    resample.kept = t
-                most = WORKING_SET_ENTRANTS * len(x.index)
+            for t, x in enumerate(one.found[one.kept :], one.kept):
+                value = next(magnitudes)
+                value[one.candidates] = 0
+                above = np.flatnonzero(value > slack * one.levels[t] * one.scale)
                 if len(above):
-                    entrants.append(variables[above[descending(value[above])[:most]]])
+                    one.kept = one.kept if entrants else t
+                    first = descending(value[above] / one.scale[above])[: WORKING_SET_ENTRANTS * len(x.index)]
+                    entrants.append(above[first])
             # They become candidates
             if entrants:
-                resample.candidates = union(resample.candidates, *entrants)
-                index = resample.candidates
-                resample.found = [replaced(x, index=np.searchsorted(index, x.index)) for x in resample.found]
-                pending.append(i)
+                one.candidates = union(one.candidates, *entrants)
+                pending.append(one)
+            else:
+                one.refit = Refit([(x.index, x.entries.astype(np.float64)) for x in one.found], one.shares)
         return pending
-
-    def _outside(self, searched: list[tuple[int, _Resample]], moments: Moments) -> tuple[Index, AnyArray]:
-        """Return the variables that might enter a resample, and the magnitudes of their products.
-
-        The products have one row for each component that is not final. Variable j cannot enter if its bound
-        (A_w)_jj y'A_w y is below the square of the level.
-        """
-        operator, tiny = self.problem.operator, TINY
-        few = 1 + math.sqrt(eps_of(operator.dtype))
-        U: list[Array] = []
-        reach = np.zeros(operator.p, bool)
-        for i, resample in searched:
-            w, total = moments.weights[i], moments.total[i]
-            scores = np.array(resample.vectors[resample.kept :]) @ resample.columns
-            if self.recenter:
-                scores -= (scores @ w / total)[:, None]
-            spread = moments.factor[i] * (scores**2 @ w)  # y'A_w y
-            least = np.array(resample.levels[resample.kept :]) ** 2 / np.maximum(spread, tiny)
-            reach |= moments.variance[i] * few > least.min()
-            U += list(scores * w)
-        variables = np.flatnonzero(reach)
-        products = self._products(np.array(U, operator.dtype), variables)
-        return variables, np.abs(products, out=products)
 
 
 def _through(V: Array, x: Array) -> Array:
@@ -401,24 +329,26 @@ class Refits(ABC):
     def of(self, weights: Array, report: Report) -> list[Refit]:
         """Return the components of resamples, whose weights are the rows of `weights`."""
 
-    def loadings(self, result: Any) -> AnyArray:
-        """Return the loadings of a result."""
-        return np.asarray(result.loadings)
-
+    @property
     def reference(self) -> Array:
         """The loadings of all the data."""
-        return self.loadings(self.result).astype(np.float64, copy=False)
+        return self.loadings(self.result)
+
+    def loadings(self, result: Any) -> Array:
+        """Return the loadings of a result; of pairs those of the variables of X, and then of Y."""
+        V: Array = np.concatenate([side.loadings for side in result._sides()])
+        return V.astype(np.float64, copy=False)
 
     def refit(self, result: Any) -> Refit:
         """Return a result as the components of a resample."""
         shares = getattr(result, "explained_variance_ratio", None)
         shares = None if shares is None else np.asarray(shares, np.float64)
-        return Refit(nonzeros_of(self.loadings(result).astype(np.float64, copy=False)), shares)
+        return Refit(nonzeros_of(self.loadings(result)), shares)
 
     def names(self) -> Names:
         """Return the names of the rows of the loadings."""
-        names: Names = self.result.names
-        return names
+        sides = self.result._sides()
+        return sides[0].names if len(sides) == 1 else tuple(names_of_sides(self.result))
 
 
 class ComponentRefits(Refits):
@@ -448,13 +378,8 @@ class ComponentRefits(Refits):
     def of(self, weights: Array, report: Report) -> list[Refit]:
         if self.kept is None:
             return [self._one(w, report) for w in weights]
-        out = []
-        for found, w in zip(self.kept.of(weights, report), weights, strict=True):
-            if found is None:
-                out.append(self._one(w, report))
-            else:
-                out.append(Refit([(x.index, x.entries.astype(np.float64)) for x in found[0]], found[1]))
-        return out
+        refits = zip(self.kept.of(weights, report), weights, strict=True)
+        return [refit or self._one(w, report) for refit, w in refits]
 
     def _one(self, w: Array, report: Report) -> Refit:
         """Return the components of one resample, searched among all variables."""
@@ -467,39 +392,20 @@ class ComponentRefits(Refits):
 
 
 class WeightedRefits(Refits):
-    """Resamples of a function with `sample_weight`; if `warm`, each begins from loadings of all the data."""
+    """Resamples of a function with `sample_weight`; if `warm`, each begins from loadings of all the data.
 
-    data: tuple[Any, ...]
-    model: Model
+    An estimator of another package has no weights: it is fitted to copies of the rows drawn.
+    """
 
     def __init__(self, data: tuple[Any, ...], model: Model, warm: bool):
         self.data, self.model = data, model
         self.result: Any = model.fit(*data)
-        V = self.reference()
-        if warm and V.any(axis=0).all():
-            self.model = model.begun_at(V)
+        if warm and self.reference.any(axis=0).all():
+            self.model = model.begun_at(self.reference)
 
     def of(self, weights: Array, report: Report) -> list[Refit]:
-        return [self.refit(self.weighted(w, lambda progress: report())) for w in weights]
-
-    def weighted(self, w: Array, tell: Callable[[Any], object]) -> Any:
-        """Return the result for rows with these weights."""
-        return self.model.fit(*self.data, sample_weight=w, callback=tell)
-
-
-class RowRefits(WeightedRefits):
-    """Resamples of an estimator without weights, which is fitted to copies of the rows drawn."""
-
-    def weighted(self, w: Array, tell: Callable[[Any], object]) -> Any:
-        rows = np.repeat(np.arange(len(w)), w.astype(np.intp))
-        return self.model.fit(plain_rows(self.data[0])[rows], callback=tell)
-
-
-class PairRefits(WeightedRefits):
-    """Resamples of `sparse_cca`: loadings and names have the variables of X and then those of Y."""
-
-    def loadings(self, result: Any) -> AnyArray:
-        return np.concatenate([side.loadings for side in result._sides()])
-
-    def names(self) -> Names:
-        return tuple(names_of_sides(self.result))
+        tell: dict[str, Any] = {"callback": lambda progress: report()}
+        if not self.model.is_foreign:
+            return [self.refit(self.model.fit(*self.data, sample_weight=w, **tell)) for w in weights]
+        rows = [np.repeat(np.arange(len(w)), w.astype(np.intp)) for w in weights]
+        return [self.refit(self.model.fit(plain_rows(*self.data)[drawn], **tell)) for drawn in rows]

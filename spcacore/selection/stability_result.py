@@ -421,7 +421,7 @@ def assembled(
 ) -> Stability:  # fmt: skip
     """Return the result for the components of all resamples; `told` are further fields."""
     # Components of each resample, matched with the components of all the data
-    R = unit_columns(refits.reference())
+    R = unit_columns(refits.reference)
     (p, r), count = R.shape, len(found)
     cosine, shares = np.zeros((count, r)), np.full((count, r), np.nan)
     components, chosen = [], []

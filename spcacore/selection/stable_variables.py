@@ -13,15 +13,7 @@ from .._validation import as_seed, check_bool, check_choice, integer, positive
 from ..linalg.threads import Report, check_jobs, in_threads
 from ..progress import ProgressCounter, SelectionCallback, check_callback, refuse_ended
 from .model import Model, as_model, as_rows, takes_model
-from .resampling import (
-    ComponentRefits,
-    PairRefits,
-    Refit,
-    Refits,
-    RowRefits,
-    WeightedRefits,
-    drawn_weights,
-)
+from .resampling import ComponentRefits, Refit, Refits, WeightedRefits, drawn_weights
 from .stability_result import Stability, assembled
 
 RESAMPLED = ("sparse_pca", "spca", "sca", "soppca", "sparse_cca", "sparse_lda")
@@ -157,8 +149,8 @@ def stability(
         integer(asked.n_components, "n_components", 1, least, why)
     seed = as_seed(rng)
     refits = _refits(asked.seeded(seed), rows, Y, labels, warm)
-    integer(refits.reference().shape[1], "n_components", 0, least, why)
-    if not refits.reference().any():
+    integer(refits.reference.shape[1], "n_components", 0, least, why)
+    if not refits.reference.any():
         raise ValueError("X has no component under these options: no variable is chosen")
     # Resamples, in batches, by threads
     weights = drawn_weights(n, resampling, seed, labels)
@@ -221,9 +213,5 @@ def _refits(model: Model, X: Any, Y: Any, labels: Index | None, warm: bool) -> R
     """Fit the model to all the data, and return what fits it to resamples."""
     if model.name == "sparse_pca":
         return ComponentRefits(X, model, warm)
-    if model.name == "sparse_cca":
-        other = _rows(Y, "Y")
-        return PairRefits((X, other), model, False)
-    data = (X,) if labels is None else (X, np.asarray(Y))
-    refits = RowRefits if model.is_foreign else WeightedRefits
-    return refits(data, model, warm and model.name in WARM)
+    other = () if Y is None else (_rows(Y, "Y") if labels is None else np.asarray(Y),)
+    return WeightedRefits((X, *other), model, warm and model.name in WARM)
