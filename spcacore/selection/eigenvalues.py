@@ -189,12 +189,9 @@ def cross_validated_eigenvalues(
     # The data, in units in which no product leaves the number range
     rows = _checked(X, kind)
     r = integer(n_components, "n_components", 1, min(rows.shape) - 1)
-    unit = 0
-    inside = noise
+    unit, inside = 0, noise
     if kind == "normal":
-        unit = exponent_above(
-            max(largest_magnitude(rows), noise or 0.0)
-        )  # no product leaves the number range
+        unit = exponent_above(max(largest_magnitude(rows), noise or 0.0))
         rows = np.ldexp(rows, -unit)
         rows -= rows.mean(axis=0)
         inside = _noise_of(rows) if noise is None else math.ldexp(noise, -unit)
@@ -259,7 +256,7 @@ def _split_scores(
         values = np.einsum("ij,ij->j", U, (X * share - W) @ V)
         return values / share, values / (math.sqrt(share) * noise)
     # Counts
-    test = _thinned_graph(X, share, rng) if kind == "graph" else _thinned(X, share, rng)
+    test = _thinned(X, kind, share, rng)
     train = X - test
     U, V = _leading(_degree_scaled(train) if scale else train, r, rng)
     values = np.einsum("ij,ij->j", U, np.asarray(test @ V))
@@ -272,24 +269,18 @@ def _split_scores(
     return values / share, scores
 
 
-def _thinned(X: Any, share: float, rng: Any) -> Any:
+def _thinned(X: Any, kind: str, share: float, rng: Any) -> Any:
     """Return a part of the counts: each of the things counted is drawn with probability `share`."""
-    if is_sparse(X):
-        test = X.copy()
-        test.data = rng.binomial(X.data.astype(np.int64), share).astype(np.float64)
-        return test
-    return rng.binomial(X.astype(np.int64), share).astype(np.float64)
+    if kind == "graph":  # an edge, at both of its places
+        from scipy import sparse
 
-
-def _thinned_graph(X: Any, share: float, rng: Any) -> Any:
-    """Return a part of the edges, each drawn with probability `share`, at both of its places."""
-    if is_sparse(X):
-        from scipy.sparse import tril, triu
-
-        upper = _thinned(triu(X, format="csr"), share, rng)
-        return (upper + tril(upper.T, -1)).tocsr()
-    upper = _thinned(np.triu(X), share, rng)
-    return upper + np.triu(upper, 1).T
+        triu = sparse.triu if is_sparse(X) else np.triu
+        upper = _thinned(triu(X), "counts", share, rng)
+        return upper + triu(upper, 1).T
+    test = X.copy()
+    entries = stored(test)
+    entries[...] = rng.binomial(entries.astype(np.int64), share)
+    return test
 
 
 def _degree_scaled(X: Any) -> Any:
@@ -323,7 +314,7 @@ def _noise_of(X: Array) -> float:
     """
     m, p = X.shape[0] - 1, X.shape[1]
     gram = X.T @ X if p <= m else X @ X.T
-    squares = np.sort(np.linalg.eigvalsh(gram))[::-1][: min(m, p)]
+    squares = np.linalg.eigvalsh(gram)[-min(m, p) :]
     beta = min(m, p) / max(m, p)
     return math.sqrt(max(float(np.median(squares)), 0.0) / (max(m, p) * _median_of_noise(beta)))
 

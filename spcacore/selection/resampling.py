@@ -397,6 +397,9 @@ class WeightedRefits(Refits):
     An estimator of another package has no weights: it is fitted to copies of the rows drawn.
     """
 
+    data: tuple[Any, ...]
+    model: Model
+
     def __init__(self, data: tuple[Any, ...], model: Model, warm: bool):
         self.data, self.model = data, model
         self.result: Any = model.fit(*data)

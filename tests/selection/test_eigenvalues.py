@@ -115,12 +115,12 @@ def test_both_parts_of_a_split_are_counts(sparse, rng):
     to = scipy.sparse.csr_array if sparse else np.asarray
     total = np.zeros((30, 20))
     for _ in range(300):
-        test = eigenvalues._thinned(to(X), 0.25, rng)
+        test = eigenvalues._thinned(to(X), "counts", 0.25, rng)
         test = test.toarray() if sparse else test
         assert ((test >= 0) & (test <= X) & (test == np.floor(test))).all()
         total += test
     assert (np.abs(total / 300 - X / 4) <= 5 * np.sqrt(X * 0.25 * 0.75 / 300)).all()
-    test = eigenvalues._thinned_graph(to(G), 0.25, rng)
+    test = eigenvalues._thinned(to(G), "graph", 0.25, rng)
     test = test.toarray() if sparse else test
     assert_array_equal(test, test.T)
     assert ((test >= 0) & (test <= G)).all()
