@@ -259,15 +259,14 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse
     _takes_missing = False
 
     def __spcacore_model__(self, allowed: Collection[str]) -> partial[Any]:
-        """Return what `fit` would call, with the parameters that are not the default."""
-        default = {name: one.default for name, one in signature(type(self)).parameters.items()}
-        params = self.get_params(deep=False)
-        given = {name: value for name, value in params.items() if value is not default[name]}
-        given |= {"n_components": params["n_components"]}
-        seed = given.pop("random_state", None)
+        """Return what `fit` calls, with the parameters that are not the default."""
+        function, default = self._model_function(allowed), signature(type(self)).parameters
+        params = options_of(self, function)
+        given = {name: value for name, value in params.items() if value is not default[name].default}
+        seed = getattr(self, "random_state", None)
         if seed is not None:
             given |= self._seeded(seed)
-        return partial(self._model_function(allowed), **given)
+        return partial(function, **given, n_components=self.n_components)
 
     def _seeded(self, seed: Any) -> dict[str, Any]:
         """Return the record that gets the random state of the estimator."""
@@ -276,13 +275,6 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse
     def _model_function(self, allowed: Collection[str]) -> Callable[..., Any]:
         """Return the function that `fit` calls, one of those allowed."""
         return type(self)._function
-
-    def _options(self, p: int, function: Callable[..., Any] | None = None) -> dict[str, Any]:
-        """Return the options of the function, with options about variables in the order of X."""
-        given = options_of(self, function or type(self)._function)
-        if given.keys() & {"method", "prior"} and hasattr(self, "random_state"):
-            given |= self._seeded(self.random_state)
-        return given | self._by_place(p, **{name: given[name] for name in OF_VARIABLES if name in given})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -307,13 +299,13 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse
                 f"{TAKES_MISSING}, and for the estimator PPCA"
             ) from None
 
-    def _by_place(self, p: int, **known: Any) -> dict[str, Any]:
-        """Return options about variables in the order of X, whose names the checked X no longer has."""
-        return by_place(known, names_seen(self), p)
+    def _training(self, X: Any, *y: Any, **checks: Any) -> Any:
+        """Return the X of a fit, not copied."""
+        return self._checked(X, *y, finite=self._refuses_missing(), least=2, **checks)
 
-    def _training(self, X: Any, *y: Any, finite: Any = False, **checks: Any) -> Any:
-        """Return the X of a fit, not copied; the functions look for NaN themselves."""
-        return self._checked(X, *y, finite=finite, least=2, **checks)
+    def _refuses_missing(self) -> bool:
+        """Return whether NaN is refused before the function is called, which most do themselves."""
+        return False
 
     def _new(self, X: Any) -> Any:
         """Return new rows, checked."""
@@ -326,9 +318,11 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse
 
     def _fit_to(self, *data: Any, names: Names, sample_weight: Any, **more: Any) -> None:
         """Call the function, and keep what it finds."""
-        function = self._model_function(MODELS)
-        given = self._options(data[0].shape[1], function) | more
-        result = function(*data, self._count(*data[0].shape), **given, sample_weight=sample_weight)
+        model, (n, p) = self.__spcacore_model__(MODELS), data[0].shape
+        given = model.keywords | {"n_components": self._count(n, p)} | more
+        known = {name: given[name] for name in OF_VARIABLES if name in given}
+        given |= by_place(known, names_seen(self), p)  # the checked X has no names
+        result = model.func(*data, **given, sample_weight=sample_weight)
         self._set(replace(result, names=names))
 
     def _set(self, result: Any) -> None:
@@ -384,15 +378,12 @@ class Invertible(Transformer):
         """
         check_is_fitted(self)
         S = self._scores(X)
-        return self._rows(S @ np.linalg.pinv(self.components_.T).astype(S.dtype, copy=False))
+        rows: AnyArray = S @ np.linalg.pinv(self.components_.T).astype(S.dtype, copy=False)
+        return to_data_units(rows, self.mean_, self.scale_)
 
     def _scores(self, X: Any) -> AnyArray:
         """Return scores, checked."""
         return check_scores(X, self._n_features_out, self.get_feature_names_out())
-
-    def _rows(self, X: AnyArray) -> AnyArray:
-        """Return rows in the units of the data."""
-        return to_data_units(X, self.mean_, self.scale_)
 
 
 # ---- fits of all rows, of which callbacks hear, and from the moments of rows that come in batches --------

@@ -54,9 +54,8 @@ class Components(Batches, Likelihood):
         treatment = result.mean, result.scale, result.total_variance
         return likeliest_in_span(X, result.loadings, *treatment, sample_weight)
 
-    def _training(self, X: Any, *y: Any, **checks: Any) -> Any:
-        """Return the X of a fit; NaN is refused, as functions may leave it out, and `score` cannot."""
-        return super()._training(X, *y, **{"finite": True} | checks)
+    def _refuses_missing(self) -> bool:
+        return True  # functions may leave NaN out, and `score` cannot
 
     def _count(self, n: int, p: int) -> Any:
         if self.n_components is not None:
@@ -146,10 +145,8 @@ class SparsePCA(Components):
     _in_turn = True
     _function = staticmethod(sparse_pca)
 
-    def _training(self, X: Any, *y: Any, **checks: Any) -> Any:
-        """Return the X of a fit; most methods refuse NaN themselves."""
-        leaves_out = SOLVERS[as_method(self.method).name].missing
-        return super()._training(X, *y, finite=leaves_out, **checks)
+    def _refuses_missing(self) -> bool:
+        return SOLVERS[as_method(self.method).name].missing
 
 
 @estimator
@@ -476,11 +473,15 @@ class KernelPCA(Transformer):
         2
         """
         names, sample_weight = column_names(X), joined(X, sample_weight, "sample_weight")
-        X, rng = self._checked(X, least=2), as_rng(self.random_state)
-        self._fit_to(
-            X, names=names if self.kernel != "precomputed" else None, sample_weight=sample_weight, rng=rng
-        )
+        X = self._training(X)
+        self._fit_to(X, names=names if self.kernel != "precomputed" else None, sample_weight=sample_weight)
         return self
+
+    def _refuses_missing(self) -> bool:
+        return True
+
+    def _seeded(self, seed: Any) -> dict[str, Any]:
+        return {"rng": as_rng(seed)}
 
     def _set(self, result: Any) -> None:
         self.result_: KernelPCAResult = result

@@ -17,6 +17,7 @@ from ..linalg.orthogonal import orthonormal
 from ..linalg.scaling import beyond_range, divisor, roots
 from ..models.probabilistic import PPCAResult, ppca
 from ..operators.transform import products_of_scores
+from ..results import to_data_units
 from .base import PARAGRAPHS, Batches, Invertible, estimator
 
 # ---- the likelihood of rows, given the span of the components -------------------------------------------
@@ -220,4 +221,5 @@ class PPCA(Batches, Likelihood):
         S = self._scores(X)
         length = roots(self.explained_variance_ - self.noise_variance_)
         back = np.where(length > 0, self.explained_variance_ / divisor(length), 0)
-        return self._rows((S * back.astype(S.dtype)) @ self.result_.directions.T)
+        rows: AnyArray = (S * back.astype(S.dtype)) @ self.result_.directions.T
+        return to_data_units(rows, self.mean_, self.scale_)

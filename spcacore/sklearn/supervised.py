@@ -24,7 +24,7 @@ from ..methods import RatioSearch
 from ..operators.blocks import sum_parts
 from ..operators.transform import scores
 from ..selection.model import by_place
-from .base import Invertible, Transformer, estimator, options_of, second_side
+from .base import Invertible, Transformer, estimator, names_seen, options_of, second_side
 
 
 @estimator
@@ -309,7 +309,7 @@ class SparseCCA(Invertible):
         other = self._second(other, rows.dtype)
         p, q = rows.shape[1], other.shape[1]
         of_x, of_y = pair_of(self.choice, "choice")
-        x_choice = named("x", lambda: self._by_place(p, choice=of_x)["choice"])
+        x_choice = named("x", lambda: by_place({"choice": of_x}, names_seen(self), p)["choice"])
         y_choice = named("y", lambda: by_place({"choice": of_y}, names_y, q)["choice"])
         result = sparse_cca(
             rows, other, self.n_components,
