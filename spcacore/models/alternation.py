@@ -19,7 +19,8 @@ from .._messages import counted, warn, warn_not_converged
 from .._records import replaced
 from .._validation import Hook, integer, per_component, require_entries
 from ..choice import Explained
-from ..linalg.scaling import eps_of
+from ..linalg.orthogonal import orthogonal_part
+from ..linalg.scaling import eps_of, with_entries
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.gram import is_rounding
 from ..operators.inputs import as_problem, in_order
@@ -39,17 +40,16 @@ from ..solvers.refitting import same_support
 from ..solvers.semidefinite import own_bound
 from ..solvers.solution import Ended, Solution, Tally, ended
 from ..solvers.solver import Solver, fewest_variables
+from .joint_search import pairs_of
 from .joint_supports import check_sizes, search_together, tell_found
 from .refinement import (
     NOT_CONVERGED,
-    additional_variance,
-    joint_variance,
     refined,
     refuse_constraint,
     with_sign,
 )
 from .request import Request
-from .variance import TotalShare
+from .variance import TotalShare, operator_variances
 
 
 def prepare(
@@ -64,13 +64,11 @@ def prepare(
     # What can be checked without X
     request = Request.checked(n_components, sparsities, **options)
     wanted = request.method.sparsity
-    if request.total is not None:
-        sparsities = [1] * len(sparsities)
     center, scale, weight = in_order(X, request.center, request.scale, request.sample_weight)
-    request = request.having(center=center, scale=scale, sample_weight=weight)
+    request = replaced(request, center=center, scale=scale, sample_weight=weight)
     # X, as an operator with its statistics
     problem = problem_of(X, request)
-    request = request.having(choice=problem.supports)
+    request = replaced(request, choice=problem.supports)
     if request.attempts and request.constraint is not None:
         refuse_constraint(problem)
     size = counted(problem.p, "variable")
@@ -94,7 +92,7 @@ def prepare(
     solver = make_solver(problem, request)
     state = DeflatedOperator.from_problem(problem, request.deflation, request.constraint)
     check_working_set(solver, request.screening, state, several[0][0])
-    return problem, solver, r, [request.having(sparsity=sparsity) for sparsity in several]
+    return problem, solver, r, [replaced(request, sparsity=sparsity) for sparsity in several]
 
 
 def problem_of(X: Any, request: Request) -> Problem:
@@ -225,7 +223,7 @@ def _in_turn(
                 new = replace(better, entries=with_sign(problem, better.entries))
             if solver.relaxed:
                 own = min(own, own_bound(state, k))
-            new = _certified(state, new, asked, own)
+            new = _certified(state, new, k, own)
         # Report, and stop if the share of the total variance is reached
         found.append(new)
         done = total is not None and total.reached_with(new)
@@ -281,7 +279,7 @@ def refine_all(
     sizes = tuple(problem.supports.cardinality_with(x.index) for x in found)
     if not any(isinstance(one, Explained) for one in request.cardinality):
         sizes = (request.cardinality or sizes)[: len(found)]
-    start = [(x.index, x.entries) for x in found]
+    start = pairs_of(found)
     loadings, converged = start, False
     if not hook.ended:
         loadings, converged = refined(
@@ -303,15 +301,10 @@ def refine_all(
             state = replaced(state, hook=hook_of_component(hook, t, len(found)))
             k = _cardinality(state, new, size)
             _, bound = _better_support(state, new, k, request.proof_seconds)
-            new = _certified(state, new, size, bound)
+            new = _certified(state, new, k, bound)
             state = state.deflate(new.index, new.entries)
         out.append(new)
     return out
-
-
-def explained_together(problem: Problem, found: Sequence[Solution]) -> float:
-    """Return Tr(Q'AQ), the variance that the components explain together, in the operator's units."""
-    return joint_variance(problem, [(x.index, x.entries) for x in found])
 
 
 def _cardinality(state: DeflatedOperator, x: Solution, asked: Any) -> int:
@@ -325,18 +318,19 @@ def _cardinality(state: DeflatedOperator, x: Solution, asked: Any) -> int:
     return state.supports.cardinality_with(x.index)
 
 
-def _certified(state: DeflatedOperator, x: Solution, asked: Any, bound: float = math.inf) -> Solution:
-    """Return x with its objective on the deflated matrix and with an upper bound on the objective.
+def _certified(state: DeflatedOperator, x: Solution, k: int, bound: float) -> Solution:
+    """Return x with its objective on the deflated matrix and an upper bound over supports of k variables.
 
     `bound` is one that is known already. If it does not prove x optimal, the bounds of solvers/certificates
     are computed too.
     """
-    if state.quotient:  # x'Ax/x'Bx may divide rounding by rounding
-        objective = additional_variance(state, x.index, x.entries)
-    else:
+    if not state.quotient:
         objective = state.objective(x.index, x.entries)
-    size = state.supports.most_variables(_cardinality(state, x, asked))
+    else:  # q'Aq, since x'Ax/x'Bx may divide rounding by rounding
+        q = orthogonal_part(with_entries(state.p, x.index, x.entries), state.basis)
+        objective = 0.0 if q is None else float(operator_variances(state.problem, q[:, None], "raw")[0])
     if not bound <= objective * (1 + EXACT_SLACK.of(state.operator.dtype)):
+        size = state.supports.most_variables(k)
         bound = min(bound, *upper_bounds(replaced(state, hook=None), size).values())
     if bound <= objective * (1 + 64 * eps_of(state.operator.dtype)):
         bound = objective  # the difference may be rounding
@@ -365,8 +359,5 @@ def _better_support(state: DeflatedOperator, x: Solution, k: int, seconds: float
     found = proof.found
     value = state.objective(x.index, x.entries)
     if found.objective > value + RISE * abs(value) and not same_support(found, x):
-        x, value = (
-            x.moved_to(found),
-            found.objective,
-        )
+        x, value = x.moved_to(found), found.objective
     return x, proof.bound(value, op.dtype)

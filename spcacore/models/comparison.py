@@ -23,7 +23,7 @@ from .._rendering import (
     table_of,
 )
 from .._types import AnyArray, Array, Index, Kind, Names, OperatorLike, Weights
-from .._validation import integer
+from .._validation import check_choice, integer
 from ..linalg.orthogonal import symmetrized
 from ..linalg.scaling import divisor, roots
 from ..operators.gram import dense_shares
@@ -365,9 +365,7 @@ def _labeled(results: Any) -> tuple[tuple[str, ...], list[Any]]:
 def _place_of(reference: Any, labels: tuple[str, ...]) -> int:
     """Return the position of the reference, given as a position or a label."""
     if isinstance(reference, str):
-        if reference not in labels:
-            raise ValueError(f"reference must be one of {', '.join(map(repr, labels))}, not {reference!r}")
-        return labels.index(reference)
+        return labels.index(check_choice(reference, "reference", labels))
     return integer(reference, "reference", 0, len(labels) - 1)
 
 

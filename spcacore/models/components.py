@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._asked import as_method, sparsity_asked
 from .._limits import ACROSS_EXCESS
-from .._records import frozen_record
+from .._records import frozen_record, replaced
 from .._types import (
     AnyArray,
     Array,
@@ -39,6 +39,7 @@ from ..solvers.base import as_ended, hook_of_component
 from ..solvers.solution import Solution, Tally
 from ..solvers.table import SOLVERS
 from .alternation import check_sparsities, make_solver, prepare, problem_of, search
+from .joint_search import as_matrix, pairs_of
 from .joint_supports import bounds_together
 from .request import Request
 from .variance import DEFINITIONS, VariancesResult, nonzeros_of, operator_variances
@@ -196,7 +197,7 @@ class SparsePCAResult(VariancesResult):
             cardinality = earlier[0]
         request.refuse_sparsity(cardinality)
         later = check_sparsities(request.solver, cardinality, more, problem)
-        request = request.having(sparsity=earlier + later, total_share=None)
+        request = replaced(request, sparsity=earlier + later, total_share=None)
         # The search, which begins after the known components
         given = np.asarray(self.loadings, problem.operator.dtype)
         counts = (one.tolist() for one in (self.n_starts, self.n_ends, self.n_best))
@@ -377,10 +378,12 @@ def sparse_pca(
 
 def loadings_of(problem: Problem, solutions: list[Solution]) -> AnyArray:
     """Return the solutions as the columns of a (p, r) array."""
-    V = np.zeros((problem.p, len(solutions)), problem.operator.dtype)
-    for t, x in enumerate(solutions):
-        V[x.index, t] = x.entries
-    return V
+    return as_matrix(problem, pairs_of(solutions)).astype(problem.operator.dtype)
+
+
+def explained_together(problem: Problem, found: list[Solution]) -> float:
+    """Return Tr(Q'AQ), the variance that the components explain together, in the operator's units."""
+    return float(operator_variances(problem, loadings_of(problem, found), "cumulative").sum())
 
 
 def components_result(

@@ -42,6 +42,7 @@ from ..linalg.scaling import TINY, beyond_range, union, with_entries
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Progress
+from ..solvers.solution import Solution
 from ..solvers.truncated_power import TruncatedPower
 from ..supports.admissible import Supports
 
@@ -50,6 +51,11 @@ Loadings = list[Loading]
 Sizes = tuple[int, ...]  # the cardinalities of several components
 ORDER_DIGITS = 9  # digits of variances; those equal to so many keep their order
 _CONSTRAINTS = (None, "orthogonal", "uncorrelated")  # the place is the number in joint.h
+
+
+def pairs_of(found: Sequence[Solution]) -> Loadings:
+    """Return the loadings of components."""
+    return [(x.index, x.entries) for x in found]
 
 
 def as_matrix(problem: Problem, loadings: Sequence[Loading]) -> Array:

@@ -518,15 +518,6 @@ def _among_some(
     return loadings
 
 
-def _most_variables(problem: Problem, found: list[Solution], request: Request) -> Sizes:
-    """Return how many variables each component may have, whatever groups it consists of."""
-    choice = problem.supports
-    counts = [choice.cardinality_of(x.index) for x in found]
-    for t, k in enumerate(request.cardinality[: len(found)]):
-        counts[t] = max(counts[t], 0 if isinstance(k, Explained) else k)
-    return tuple(choice.most_variables(k) for k in counts)
-
-
 def bounds_together(problem: Problem, found: list[Solution], request: Request) -> dict[str, float]:
     """Return upper bounds on what all components explain together, by name, in the operator's units.
 
@@ -535,16 +526,16 @@ def bounds_together(problem: Problem, found: list[Solution], request: Request) -
     support, total = request.support, request.total
     choice = problem.supports
     # How many variables each component may have (sizes), and all together (rows)
-    sizes, rows, relaxed = _most_variables(problem, found, request), None, problem.p <= JOINT_ORDER
+    counts = [choice.cardinality_of(x.index) for x in found]
+    for t, k in enumerate(request.cardinality[: len(found)]):
+        counts[t] = max(counts[t], 0 if isinstance(k, Explained) else k)
+    sizes, rows, relaxed = tuple(map(choice.most_variables, counts)), None, problem.p <= JOINT_ORDER
     if support == "common":
-        rows = choice.most_variables(request.cardinality[0])
-        sizes = (rows,) * len(found)
+        rows = sizes[0]
     elif total is not None:
         one, relaxed = choice.most_variables(total - len(found) + 1), False
         rows = total if one == total - len(found) + 1 else one * len(found)
         sizes = (min(one, problem.p),) * len(found)
-    elif support == "disjoint":
-        sizes = tuple(choice.most_variables(k) for k in request.cardinality[: len(found)])
     # If loadings need not be orthogonal, they may explain more than Tr(V'AV)
     apart = support != "free" or request.constraint == "orthogonal"
     out = joint_bounds(problem, sizes, "orthogonal" if apart else None, relaxed, rows)

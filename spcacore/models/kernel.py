@@ -136,9 +136,9 @@ class KernelPCAResult(Tabular):
     solver: str
     coefficients: AnyArray
     kernel_mean: AnyArray
-    features: RandomFeatures | None
-    _samples: tuple[Kernel, Rows] | None = field(repr=False)
-    _preimages: tuple[Kernel, Rows, AnyArray] | None = field(repr=False)
+    features: RandomFeatures | None = None
+    _samples: tuple[Kernel, Rows] | None = field(default=None, repr=False)
+    _preimages: tuple[Kernel, Rows, AnyArray] | None = field(default=None, repr=False)
     names: Names = None
     total_weight: float | None = None
 
@@ -382,7 +382,6 @@ def kernel_pca(
         solver=used,
         coefficients=coefficients,
         kernel_mean=mean,
-        features=None,
         _samples=(k, matrix.rows if name != "precomputed" else Rows(None, None, n)),
         _preimages=None if ridge is None else preimages(name, options, scores, data, ridge, weight),
         names=column_names(X),
@@ -533,6 +532,6 @@ def _kernel_pca_by_features(
     return KernelPCAResult(
         scores=scores, eigenvalues=values, explained_variance_ratio=values / trace, kernel="rbf",
         **options | {"bandwidth": features.bandwidth}, solver=solver,
-        coefficients=V * sign, kernel_mean=mean, features=features, _samples=None, _preimages=None,
+        coefficients=V * sign, kernel_mean=mean, features=features,
         names=rows.names, total_weight=None if weight is None else n,
     )  # fmt: skip

@@ -35,7 +35,7 @@ from .._validation import (
 )
 from ..linalg.orthogonal import fix_signs
 from ..linalg.scaling import below_range, beyond_range, divisor, roots
-from ..operators.blocks import as_kernel_input, finite
+from ..operators.blocks import as_kernel_input, dense_rows, finite
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
@@ -340,10 +340,8 @@ class PPCAResult(LoadingsResult):
             a = real_array(X, "X", ndim=2, finite=False)
             refuse_infinite(a)
         check_shape(a, "X", "m", p)
-        step = max(1, COPIED_ENTRIES // p)
-        for start in range(0, a.shape[0], step):
-            part = a[start : start + step]
-            rows = part.toarray().astype(np.float64) if is_sparse(a) else part.astype(np.float64)
+        for _, part in dense_rows(a, COPIED_ENTRIES):
+            rows = part.astype(np.float64)
             if self.mean is not None:
                 rows -= self.mean
             if self.scale is not None:
@@ -362,8 +360,6 @@ class PPCAResult(LoadingsResult):
 def _of_block(block: Any, result: PPCAResult, method: str) -> AnyArray:
     """Return the result of a method for one block."""
     X = finite(block) if result.method == "given span" else as_kernel_input(block)
-    if np.isinf(X.data if is_sparse(X) else X).any():
-        raise ValueError("X has entries that are infinite")
     return np.asarray(getattr(result, method)(X))
 
 

@@ -326,8 +326,8 @@ def feature_moments(rows: Any, features: RandomFeatures, weight: Any = None) -> 
 def _feature_matrix(rows: Any, features: RandomFeatures) -> AnyArray:
     """Return the features Z of all rows."""
     out = np.empty((rows.shape[0], features.n_features), rows.dtype)
-    for part in slices(len(out), max(features.weights.shape), COPIED_ENTRIES):
-        features._write(rows[part], out[part])
+    for part, Z in _feature_blocks(rows, features):
+        out[part] = Z
     return out
 
 

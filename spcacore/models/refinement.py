@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from .._limits import REFINEMENT_RISE
 from .._messages import warn
-from .._types import AnyArray, Index, Kind, MatrixLike, RandomSource, Switch, Weights
+from .._types import AnyArray, Kind, MatrixLike, RandomSource, Switch, Weights
 from .._validation import Hook, as_seed, check_choice, integer, per_component
 from ..choice import Choice
-from ..linalg.orthogonal import fix_sign, orthogonal_part
+from ..linalg.orthogonal import fix_sign
 from ..linalg.scaling import with_entries
 from ..methods import TPower
 from ..operators.deflation import DeflatedOperator
@@ -286,19 +286,6 @@ def _alone(problem: Problem, now: Loading, size: int, attempts: int, seed: int, 
 def _rounding(problem: Problem) -> float:
     """Return the relative gain up to which one value is not better than another, as rounding may make it."""
     return REFINEMENT_RISE.of(problem.operator.dtype)
-
-
-def additional_variance(state: DeflatedOperator, index: Index, value: AnyArray) -> float:
-    """Return what the loading explains beyond those that the state has removed.
-
-    That is q'Aq, where q is its part orthogonal to the earlier loadings, normalized. An uncorrelated
-    component explains its own variance x'Ax/x'x.
-    """
-    if state.constraint == "uncorrelated":
-        return max(state.objective(index, value / np.linalg.norm(value)), 0.0)
-    x = with_entries(state.p, index, value)
-    q = orthogonal_part(x, list(state.basis))
-    return 0.0 if q is None else float(operator_variances(state.problem, q[:, None], "raw")[0])
 
 
 def joint_variance(problem: Problem, loadings: Loadings, definition: str = "cumulative") -> float:

@@ -118,10 +118,6 @@ class Request:
         """The cardinality of each component; empty if the method takes an l1 bound or a penalty."""
         return self.sparsity if self.method.sparsity == "cardinality" else ()
 
-    def having(self, **changes: object) -> Request:
-        """Return the request with some fields changed."""
-        return replaced(self, **changes)
-
     def refuse_sparsity(self, given: object) -> None:
         """Raise TypeError if the method does not take `given` as its sparsity."""
         wanted, name = self.method.sparsity, self.method.name

@@ -191,19 +191,15 @@ class StructuredPCAResult(VariancesResult):
         if signs is not None:
             m = self.means[support, t] * math.sqrt(unit)
             return E.T @ (variances_of(m, a + inner.diagonal, signs[support])[:, None] * E) / unit
-        # K^-1 or, orthogonal to the earlier means Q, K^-1 - K^-1 Q (Q'K^-1 Q)^-1 Q'K^-1
+        # K^-1 or, with the earlier means Q, K^-1 - K^-1 Q (Q'K^-1 Q)^-1 Q'K^-1
         columns = inner.solve(a, E)
-        if t > 0 and (self.deflation == "constrained" or self._constrained):
+        dense = self.method == "oppca" and self.deflation == "orthogonal"
+        if t > 0 and (dense or self.deflation == "constrained"):  # orthogonal to the earlier means
             Q = column_span(linalg.qr(self.means[:, :t], mode="economic")[0][support])
             Y = inner.solve(a, Q)
             columns -= Y @ np.linalg.solve(Q.T @ Y, Y.T @ E)
         out = E.T @ columns / unit
         return symmetrized(out)
-
-    @property
-    def _constrained(self) -> bool:
-        """Whether the posteriors of later components are orthogonal to the earlier means."""
-        return self.method == "oppca" and self.deflation == "orthogonal"
 
     def extend(self, X: MatrixLike, more: int, *, cardinality: int | ArrayLike | None = None,
                callback: Callback | None = None) -> StructuredPCAResult:  # fmt: skip

@@ -27,13 +27,13 @@ from .._records import record
 from .._types import Array
 from .._validation import Hook
 from ..linalg.eigen import leading_eigenvectors
-from ..linalg.orthogonal import fix_sign
 from ..linalg.scaling import descending, roots
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Progress
 from ..solvers.solution import Ended, ProgressHook
 from .priors import Diagonal, PriorMatrix, Spectral
+from .refinement import with_sign
 from .variational import Component, Search
 
 _LOG_2PI = math.log(2 * math.pi)
@@ -155,7 +155,7 @@ def fit_in_turn(
     residual, problem = search.residual, search.problem
     k = problem.p
     removal = DEFLATIONS["orthogonalized_projection" if residual.orthogonal else "naive"]
-    state: DeflatedOperator | None = DeflatedOperator.from_problem(problem, removal)
+    state = DeflatedOperator.from_problem(problem, removal)
     components: list[Component] = []
     for t in range(r):
         # Stop where only rounding is left
@@ -184,7 +184,7 @@ def fit_in_turn(
         # Deflation
         components.append(new)
         residual.remove(new.m * math.sqrt(unit), (float(new.m @ new.m) + new.trace) * unit)
-        if sizes is not None and state is not None and t + 1 < r:
+        if sizes is not None and t + 1 < r:
             index = np.flatnonzero(new.m)
             loading = new.m[index] / np.linalg.norm(new.m[index])
             state = state.deflate(index, loading.astype(problem.operator.dtype))
@@ -211,9 +211,8 @@ def _in_units(new: Component, problem: Problem, n: float, unit: float) -> Compon
     That prior has `unit` times L as precision. F changes because the operator has the data divided by a power
     of two.
     """
-    m = fix_sign(new.m) if problem.supports.signs is None else new.m
     return replace(
-        new, m=m / math.sqrt(unit), a=new.a * unit, trace=new.trace / unit,
+        new, m=with_sign(problem, new.m) / math.sqrt(unit), a=new.a * unit, trace=new.trace / unit,
         noise=float(problem.in_units(new.noise)),
         free_energy=new.free_energy - n * problem.n_variables * problem.exponent * math.log(2) / 2,
     )  # fmt: skip

@@ -483,21 +483,18 @@ class Search:
             return None
         return ShiftedInverse(order, self.residual.whole_factor, prior.solve)
 
-    def on_support(self, k: int, state: DeflatedOperator | None, constrained: bool) -> Component:
+    def on_support(self, k: int, state: DeflatedOperator, constrained: bool) -> Component:
         """Find a component of k variables: EM from two supports, of which the better result is returned.
 
-        One support is the one that truncated power finds (if `state` is given), the other fits best to EM on
-        all variables. With signs, both r and -r give a support. `constrained`: orthogonal to the earlier
-        components.
+        One support is the one that truncated power finds, the other fits best to EM on all variables. With
+        signs, both r and -r give a support. `constrained`: orthogonal to the earlier components.
         """
         supports: list[Index] = []
-        if state is not None:
-            solver = TruncatedPower.from_record(self.problem)
-            seed = (self.seed[0], self.seed[1] - 1)
-            solution = solver.find(replace(state, seed=seed), k)
-            if solution is not None:
-                dense = with_entries(self.problem.p, solution.index, solution.entries)
-                supports.append(self.problem.supports.truncated(dense, k))
+        state = replace(state, seed=(self.seed[0], self.seed[1] - 1))
+        solution = TruncatedPower.from_record(self.problem).find(state, k)
+        if solution is not None:
+            dense = with_entries(self.problem.p, solution.index, solution.entries)
+            supports.append(self.problem.supports.truncated(dense, k))
         em = self.em(self.prior, np.zeros((self.problem.p, 0)))
         x, _ = em.run(self.start(), 30, max(self.tol, 1e-3), self.report)
         r, a = em.target(x)

@@ -20,8 +20,8 @@ from .._validation import Hook, as_dense, as_seed, integer, is_row_blocks, is_sp
 from ..linalg.orthogonal import columns_near_one, unit_columns
 from ..linalg.scaling import EPS, beyond_range, exponent_above, roots
 from ..linalg.threads import Report, in_threads
-from ..models.alternation import explained_together, problem_of, refine_all, search
-from ..models.components import SparsePCAResult, components_result, loadings_of
+from ..models.alternation import problem_of, refine_all, search
+from ..models.components import SparsePCAResult, components_result, explained_together, loadings_of
 from ..models.request import Request
 from ..models.variance import DEFINITIONS, nonzeros_of, operator_variances
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
@@ -232,7 +232,7 @@ class SearchPlan(Plan):
         t = len(earlier)
         chosen = tuple(self.checked[i].sparsity[s] for s, i in enumerate(earlier))
         rows = self.checked[: len(self.values)]
-        self.requests = [row.having(sparsity=(*chosen, row.sparsity[t])) for row in rows]
+        self.requests = [replaced(row, sparsity=(*chosen, row.sparsity[t])) for row in rows]
 
     @quiet()  # of a part of the rows
     def searched(self, X: Any, report: Report) -> tuple[Problem, list[list[Solution]]]:
@@ -309,7 +309,7 @@ class SearchPlan(Plan):
                 given = rows
                 if t and self.problem.filled is not None:  # no vector goes with missing entries
                     given, scale = (rows / scale).astype(rows.dtype), False
-                one = request.having(scale=scale, sparsity=request.sparsity[t : t + 1])
+                one = replaced(request, scale=scale, sparsity=request.sparsity[t : t + 1])
                 with quiet():
                     problem = formed(problem_of(given, one))
                     first = search(problem, self.solver, one, [], 1, tell)

@@ -383,7 +383,7 @@ class ComponentRefits(Refits):
 
     def _one(self, w: Array, report: Report) -> Refit:
         """Return the components of one resample, searched among all variables."""
-        request = self.request.having(sample_weight=w)
+        request = replaced(self.request, sample_weight=w)
         tell = check_callback(lambda progress: report())
         problem = formed(problem_of(self.X, request))
         near: Sequence[Solution] = self.found if self.warm else ()
