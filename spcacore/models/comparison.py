@@ -422,7 +422,7 @@ def _correlations(problem: Problem, V: list[Array], place: int) -> list[Array]:
     op = problem.operator
     together = np.concatenate(V, axis=1)
     if op.by_passes:  # read the rows in blocks once
-        M = together.T @ op.apply_block(np.asfortranarray(together, op.dtype))
+        M = together.T @ op.apply_block(together)
     else:  # read only the columns in use
         images = images_of(op, together)
         M = images @ (together if op.symmetric_form else images.T)

@@ -398,21 +398,22 @@ def components_result(
     if problem.data is not None and is_rounding(problem, variances.min(initial=math.inf)):
         variances = operator_variances(problem.data, V, definition)
     # Bounds: one on what all explain together, or one for each component
-    upper_bound = gap = joint_bound = joint_gap = None
+    bounds: dict[str, Any] = {}
     proved = found[0].upper_bound if found and request.together else None
     if found and (request.certify == "jointly" or (proved and method == "branch_and_bound")):
         limits = {} if request.certify is False else bounds_together(problem, found, request)
         most = min([*limits.values(), math.inf if proved is None else proved])
         explained = float(variances.sum())
-        joint_bound = float(problem.in_units(max(most, explained)))
-        joint_gap = 1 - explained / most if most > explained else 0.0
-        if proved and joint_gap <= ACROSS_EXCESS.of(problem.operator.dtype):
-            joint_gap = 0.0
+        gap = 1 - explained / most if most > explained else 0.0
+        if proved and gap <= ACROSS_EXCESS.of(problem.operator.dtype):
+            gap = 0.0
+        bounds = {"joint_bound": float(problem.in_units(max(most, explained))), "joint_gap": gap}
     elif request.certify:
-        bounds = np.array([f.upper_bound for f in found])
-        gap = 1 - np.array([f.objective for f in found]) / bounds
-        hidden = variances <= bounds * (1 + 64 * eps_of(problem.operator.dtype))  # an excess that is rounding
-        upper_bound = np.asarray(problem.in_units(np.maximum(bounds, variances, out=bounds, where=hidden)))
+        upper = np.array([f.upper_bound for f in found])
+        bounds["gap"] = 1 - np.array([f.objective for f in found]) / upper
+        hidden = variances <= upper * (1 + 64 * eps_of(problem.operator.dtype))  # an excess that is rounding
+        np.maximum(upper, variances, out=upper, where=hidden)
+        bounds["upper_bound"] = np.asarray(problem.in_units(upper))
     # How much was searched
     tallies = np.array([f.tally for f in found], np.intp).reshape(-1, 3).T.copy()
     return SparsePCAResult.of(
@@ -425,9 +426,6 @@ def components_result(
         deflation=request.constraint or request.removal,
         screening=screening,
         options=request,
-        upper_bound=upper_bound,
-        gap=gap,
-        joint_bound=joint_bound,
-        joint_gap=joint_gap,
+        **bounds,
         **dict(zip(("n_starts", "n_ends", "n_best"), tallies, strict=True)),
     )

@@ -97,7 +97,7 @@ def in_turn(problem: Problem, sizes: Sizes, seed: int, constraint: str | None = 
 
 def _population(
     A: Array, supports: Supports, sizes: Sequence[int], starts: Sequence[Sequence[Loading]],
-    seed: int, late: bool, constraint: str | None = None,
+    constraint: str | None = None, seed: int = 0, late: bool = True,
 ) -> _core.Population:  # fmt: skip
     """Return a population of loadings for the search of joint.c on the matrix A.
 
@@ -148,7 +148,7 @@ class JointSearch:
             combined = turn % (JOINT_POPULATIONS + 1) == JOINT_POPULATIONS
             starts = [x for _, x in earlier] if combined else [] if turn else self.starts
             population = _population(
-                self.A, self.supports, self.sizes, starts, self.seed + turn, combined, self.constraint
+                self.A, self.supports, self.sizes, starts, self.constraint, self.seed + turn, combined
             )
             # It moves until nothing gains for a while, or its share of the work is done
             limit, patience = JOINT_SHARE * self.limit, JOINT_PATIENCE
@@ -198,9 +198,7 @@ def searched(
             if stop:
                 break
         # Values by A itself; the start stays unless the search is better
-        found, kept = (
-            _population(A, supports, sizes, [x], 0, True, constraint).best(1) for x in (best, given)
-        )
+        found, kept = (_population(A, supports, sizes, [x], constraint).best(1) for x in (best, given))
         if not (found or kept):
             return [], False
         (most, best), (least, given) = (found or kept)[0], (kept or found)[0]
@@ -261,10 +259,10 @@ def ascended(
     A = np.ascontiguousarray(problem.operator.submatrix(among))
     supports = problem.supports.on(among)
     if moves and len(sizes) > 1:
-        population = _population(without_last_bits(A), supports, sizes, inside, 0, True)
+        population = _population(without_last_bits(A), supports, sizes, inside)
         population.go_on(moves, moves, math.inf)
         inside += [x for _, x in population.best(1) if all(len(index) for index, _ in x)]
-    ((most, best),) = _population(A, supports, sizes, inside, 0, True).best(1)
+    ((most, best),) = _population(A, supports, sizes, inside).best(1)
     if not all(len(index) for index, _ in best):
         return starts[0], 0.0
     return _outside(among, best, problem.operator.dtype), most
@@ -293,8 +291,8 @@ def promising(problem: Problem, loadings: Loadings, size: int, order: int = TOGE
     some = np.arange(problem.p) if variance is None else np.flatnonzero(variance > 0)
     if len(some) <= max(order, len(used)):
         return whole(np.append(some, used))
-    V = np.asfortranarray(as_matrix(problem, loadings), op.dtype)
-    promise = [np.linalg.norm(op.apply_block(V), axis=1).astype(np.float64)]
+    AV = op.apply_block(as_matrix(problem, loadings))
+    promise = [np.linalg.norm(AV, axis=1).astype(np.float64)]
     promise += [] if variance is None else [np.ascontiguousarray(variance, np.float64)]
     few = min(max((order - len(used)) // len(promise), size), problem.p)
     return whole(np.concatenate([used, *(_core.select_largest(x, few) for x in promise if few > 0)]))
@@ -309,7 +307,7 @@ def entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str
     """
     op = problem.operator
     V = as_matrix(problem, loadings)
-    AV = op.apply_block(np.asfortranarray(V, op.dtype)).astype(np.float64)
+    AV = op.apply_block(V).astype(np.float64)
     free = np.ones(problem.p, np.bool_) if problem.diagonal is None else problem.diagonal > 0
     free[among] = False
     excess = np.zeros(problem.p)

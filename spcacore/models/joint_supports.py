@@ -49,7 +49,6 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.gram import symmetric_submatrix
 from ..operators.problem import Problem, of_matrix
 from ..progress import Progress
-from ..solvers.base import hook_of_component
 from ..solvers.certificates import joint_bounds, may_be_formed
 from ..solvers.solution import Solution
 from ..supports.admissible import Supports, Units
@@ -404,8 +403,7 @@ def search_together(
         return None
     if not problem.variances.any():
         return problem.exhausted(0, r)
-    told = hook_of_component(hook, 0, r)
-    steps = Steps(getattr(solver, "max_iter", 1000), lambda done: told is not None and bool(told(done)))
+    steps = Steps(getattr(solver, "max_iter", 1000), lambda done: hook(Progress(0, r, done)))
     proved: list[float] = []
 
     def of_some(A: Array, active: Index, before: Loadings) -> Loadings:

@@ -65,6 +65,7 @@ from .random_features import (
     finite_rows,
     median_distance,
     of_block,
+    sampled_rows,
 )
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
@@ -362,7 +363,8 @@ def kernel_pca(
         raise ValueError(f"the kernel matrix has {size} bytes, and memory_limit is {limit:g}{other}")
     # Defaults that depend on the data
     if name == "rbf" and options["bandwidth"] is None:
-        options["bandwidth"] = median_distance(data, seed, weight)
+        sample = sampled_rows(as_rows(data), np.random.default_rng(seed), weight)
+        options["bandwidth"] = median_distance(*sample)
     if name in ("polynomial", "sigmoid") and options["gamma"] is None:
         options["gamma"] = 1 / data.shape[1]
     # The eigenvectors
@@ -510,13 +512,10 @@ def _kernel_pca_by_features(
     given_rows = as_rows(X, len(random_features.weights) if given else None)
     weight = check_sample_weight(joined(X, sample_weight, "sample_weight"), given_rows.shape[0])
     with naming_not_finite(given_rows):
-        rows, features = given_rows.held(), random_features
-        if not given:
-            m = integer(random_features, "random_features", 1)
-            _check_components(n_components, rows.shape[0], m, weight)
-            features = drawn_features(rows, m, bandwidth, rng, weight)
-        m = features.n_features
+        rows = given_rows.held()
+        m = random_features.n_features if given else integer(random_features, "random_features", 1)
         r = _check_components(n_components, rows.shape[0], m, weight)
+        features = random_features if given else drawn_features(rows, m, bandwidth, rng, weight)
         # Moments of the features, their eigenvectors, and scores
         each = rows.split(weight)
         found, C = rows.reduced(merged_moments, _moments_of_block, features, each=each)

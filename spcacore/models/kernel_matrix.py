@@ -323,23 +323,19 @@ def preimages(
     factor = 1 / options["bandwidth"] if name == "rbf" else 1.0
     kernel = Kernel(name, r, **options, factor=factor)
     rows = kernel.rows(scores)
-    # K, and its 1-norm for the condition number
     K = np.empty((n, n), scores.dtype)
-    sums = np.zeros(n)  # of magnitudes, for each column
     for i, j in tiles(n):
         kernel.tile(rows, i, rows, j, K[i, j])
         if name == "rbf":
             K[i, j] += 1
-        size = np.abs(K[i, j])
-        sums[j] += size.sum(axis=0)
         if i != j:
-            sums[i] += size.sum(axis=1)
+            K[j, i] = K[i, j].T
     K.flat[:: n + 1] += ridge
     # The system
     right = as_dense(data)
     definite = name in ("linear", "polynomial", "rbf") and (options["coef0"] or 0) >= 0
-    norm = float((sums + ridge).max())
-    wrong = "the kernel of the scores is not finite"
+    (norm_of,) = lapack.get_lapack_funcs(("lange",), (K,))
+    norm, wrong = norm_of("1", K.T), "the kernel of the scores is not finite"  # for the condition number
     if math.isfinite(norm):
         dual, wrong = interruptible(lambda: _solve(K.T, right, definite, norm))
     if wrong:

@@ -243,7 +243,7 @@ def leading_and_rest(problem: Problem, r: int, total: float) -> tuple[Array, Arr
         values, U = _eigenvectors(op.gram() if dense else op.submatrix(np.arange(p)), r)
     else:
         values, Z = _eigenvectors(op.outer(), r)
-        U = unit_columns(op.backward_block(Z.astype(op.dtype)).astype(np.float64))
+        U = unit_columns(op.backward_block(Z).astype(np.float64))
     # float32: the eigenpairs again, with products in float64
     if dense and op.single:
         values, U, total = _refined(op, U)

@@ -55,37 +55,33 @@ if TYPE_CHECKING:
 
 @record
 class Diagonal:
-    """L = diag(theta)."""
+    """L is diagonal."""
 
-    theta: Array
+    diagonal: Array
 
     @property
     def p(self) -> int:
-        return len(self.theta)
-
-    @property
-    def diagonal(self) -> Array:
-        return self.theta
+        return len(self.diagonal)
 
     def solve(self, a: float, V: Array, guess: Array | None = None) -> Array:
-        weight = 1 / (a + self.theta)
+        weight = 1 / (a + self.diagonal)
         return (weight if V.ndim == 1 else weight[:, None]) * V
 
     def product(self, v: Array) -> Array:
-        return self.theta * v
+        return self.diagonal * v
 
     def trace(self, a: float) -> float:
-        return float(np.sum(1 / (a + self.theta)))
+        return float(np.sum(1 / (a + self.diagonal)))
 
     def logdet(self, a: float) -> float:
-        return float(np.sum(np.log(a + self.theta)))
+        return float(np.sum(np.log(a + self.diagonal)))
 
 
 class Isotropic(Diagonal):
     """L = I."""
 
     def restricted(self, index: Index) -> Isotropic:
-        return Isotropic(self.theta[index])
+        return Isotropic(self.diagonal[index])
 
     def rows(self, S: Index) -> Array:
         return np.equal.outer(S, np.arange(self.p)).astype(np.float64)
@@ -203,9 +199,7 @@ PriorMatrix = Isotropic | Spectral | Sparse
 
 def independent(prior: PriorMatrix) -> bool:
     """Whether L is diagonal."""
-    if isinstance(prior, Isotropic):
-        return True
-    return bool(abs(prior.matrix).sum() <= (1 + 1e-12) * prior.diagonal.sum())
+    return isinstance(prior, Isotropic) or bool(abs(prior.matrix).sum() <= (1 + 1e-12) * prior.diagonal.sum())
 
 
 def _banded(matrix: Any) -> tuple[Index, Callable[[float], Array] | None]:
@@ -278,12 +272,11 @@ def as_prior(given: Prior | None, p: int, names: Names, seed: int) -> tuple[Prio
 
     `given` has a covariance or a precision; None is the precision I.
     """
-    covariance, precision = (None, None) if given is None else (given.covariance, given.precision)
-    if covariance is None and precision is None:
+    if given is None or given.covariance is given.precision is None:
         return Isotropic(np.ones(p)), 1.0
     # A covariance, whose inverse is L
-    if covariance is not None:
-        C, size = _symmetric(covariance, "covariance of the prior", p, names)
+    if given.covariance is not None:
+        C, size = _symmetric(given.covariance, "covariance of the prior", p, names)
         C = C.toarray() if is_sparse(C) else C
         values, U = interruptible(lambda: linalg.eigh(C))
         refuse_negative(values, "covariance of the prior")
@@ -295,7 +288,7 @@ def as_prior(given: Prior | None, p: int, names: Names, seed: int) -> tuple[Prio
         return Spectral(theta, U, (U * theta) @ U.T), 1 / max(float(size * values[-1]), TINY)
     # A precision; a small shift makes it definite, since in a direction of precision 0 the free energy would
     # have no bound
-    L, largest = _symmetric(precision, "precision of the prior", p, names)
+    L, largest = _symmetric(given.precision, "precision of the prior", p, names)
     if is_sparse(L) and p > SPECTRAL_ORDER:  # its smallest eigenvalue is unknown
         from scipy.sparse import eye_array
 

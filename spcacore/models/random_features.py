@@ -51,12 +51,7 @@ def finite_rows(X: Any, square: bool = False, name: str = "X") -> Any:
     return a
 
 
-def median_distance(data: Any, seed: int, weight: Array | None = None) -> float:
-    """Return the median distance between rows that differ, in a sample of the rows if there are many."""
-    return _median_distance(*_sample_rows(as_rows(data), np.random.default_rng(seed), weight))
-
-
-def _median_distance(a: Any, weight: Array | None) -> float:
+def median_distance(a: Any, weight: Array | None) -> float:
     """Return the median distance between rows of a that differ, each pair as often as the weights say."""
     a = a.toarray().astype(np.float64) if is_sparse(a) else a.astype(np.float64)
     exponent = exponent_above(largest_magnitude(a))
@@ -100,9 +95,7 @@ def as_rows(X: Any, p: int | None = None, name: str = "X") -> RowBlocks:
     return rows
 
 
-def _sample_rows(
-    rows: RowBlocks, rng: np.random.Generator, weight: Array | None = None
-) -> tuple[Any, Array | None]:
+def sampled_rows(rows: RowBlocks, rng: np.random.Generator, weight: Array | None) -> tuple[Any, Array | None]:
     """Return at most `BANDWIDTH_ROWS` random rows, in their order, and their weights."""
     n, sample = rows.shape[0], rows
     if n > BANDWIDTH_ROWS:
@@ -296,10 +289,10 @@ def drawn_features(
     else:
         rows = as_rows(X)
         p, names = rows.shape[1], rows.names
-        sample, weight = _sample_rows(rows, rng, sample_weight)
+        sample, weight = sampled_rows(rows, rng, sample_weight)
         shift = column_means(sample, weight)
         if sigma is None:
-            sigma = _median_distance(sample, weight)
+            sigma = median_distance(sample, weight)
     with beyond_range():
         weights = rng.standard_normal((p, m)) / sigma
     if not np.isfinite(weights).all():

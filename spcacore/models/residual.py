@@ -61,7 +61,7 @@ class Residual:
         if v.ndim == 1 and 0 < 2 * len(index) <= len(v):
             products = op.apply(index, v[index].astype(op.dtype))
         else:
-            products = op.apply_block(np.asfortranarray(v.reshape(len(v), -1), op.dtype)).reshape(v.shape)
+            products = op.apply_block(v.reshape(len(v), -1)).reshape(v.shape)
         return (self.n - 1) * products.astype(np.float64)
 
     def apply(self, v: Array) -> Array:
@@ -132,9 +132,7 @@ class Residual:
 
 def _in_basis(op: _core.Operator, U: Array) -> _core.Operator:
     """Return the operator U'AU, from the data or from A, whichever is smaller."""
-    V = np.asfortranarray(U, op.dtype)
     if op.symmetric_form or op.n >= op.p:
-        AV = op.apply_block(V).astype(np.float64)
-        A = inner_products(U, AV)
+        A = inner_products(U, op.apply_block(U).astype(np.float64))
         return _core.dense(symmetrized(A), True)
-    return _core.dense(op.forward_block(V).astype(np.float64), False, factor=op.factor)
+    return _core.dense(op.forward_block(U).astype(np.float64), False, factor=op.factor)

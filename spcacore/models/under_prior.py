@@ -80,7 +80,7 @@ class _JointModel:
 
     def product(self, B: Array) -> Array:
         """Return T'T B."""
-        V = np.asfortranarray(B if self.U is None else self.U @ B, self.op.dtype)
+        V = B if self.U is None else self.U @ B
         G = (self.n - 1) * self.op.apply_block(V).astype(np.float64)
         return G if self.U is None else self.U.T @ G
 
@@ -126,17 +126,11 @@ def _continued(before: _Point, middle: _Point, after: _Point) -> _Point:
     first, bend = middle.B - before.B, after.B - 2 * middle.B + before.B
     size = float(np.linalg.norm(bend))
     length = max(float(np.linalg.norm(first)) / size, 1.0) if size > 0 else 1.0
-
-    def along(x: Array, y: Array, z: Array) -> Array:
-        """Return x + 2 length (y - x) + length^2 (z - 2y + x)."""
-        return x + 2 * length * (y - x) + length**2 * (z - 2 * y + x)
-
-    noises = [np.log(point.noise) for point in (before, middle, after)]
-    return _Point(
-        along(before.B, middle.B, after.B),
-        along(before.GB, middle.GB, after.GB),
-        float(np.exp(along(*noises))),
+    points = [(point.B, point.GB, np.log(point.noise)) for point in (before, middle, after)]
+    B, GB, noise = (
+        x + 2 * length * (y - x) + length**2 * (z - 2 * y + x) for x, y, z in zip(*points, strict=True)
     )
+    return _Point(B, GB, float(np.exp(noise)))
 
 
 # ---- several components -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, replace
 from functools import cache, cached_property, partial
 
 import numpy as np
@@ -104,49 +104,43 @@ def _with_products(
     return np.stack([v, product(v), prior.product(v)])
 
 
+@dataclass(eq=False)
 class ExpectationMaximization:
-    """EM for one component on all variables of a prior, orthogonal to the columns of Q.
+    """EM for one component on all variables of the prior `given`, orthogonal to the columns of Q.
 
     `product` multiplies by Z'Z, `square` is |Z|^2, of which `floor` may be rounding, and `entries` the number
     n p of entries of Z. `exact` is the accuracy that matters in the span of earlier iterates. `supports` has
-    the signs that loadings must have, for `WithinSigns`.
+    the signs that loadings must have, for `WithinSigns`. In the basis U of the eigenvectors of L, if they are
+    known, L is diagonal.
     """
 
+    product: Callable[[Array], Array]
     square: float
     floor: float
     entries: float
-    span: RitzSpan
-    grows: bool
-    a: float
+    given: InitVar[PriorMatrix | Diagonal]
+    Q: Array
+    exact: InitVar[float]
+    supports: Supports | None = None
+    U: Array | None = None
+    gain: float = 4.0  # see `best_combination`: step of log a over what it lacks
+    grows: bool = True
+    shifted: ShiftedInverse | None = None
+    a: float = 0.0
 
-    def __init__(
-        self,
-        product: Callable[[Array], Array],
-        square: float,
-        floor: float,
-        entries: float,
-        prior: PriorMatrix | Diagonal,
-        Q: Array,
-        exact: float,
-        supports: Supports | None = None,
-    ):
-        self.supports: Supports | None = supports
-        self.U: Array | None = None
+    def __post_init__(self, given: PriorMatrix | Diagonal, exact: float) -> None:
         self.prior: Isotropic | Diagonal | Sparse
-        if isinstance(prior, Spectral):  # in the basis U of the eigenvectors, L is diagonal
-            U = self.U = prior.U
-            self.product: Callable[[Array], Array] = lambda v: U.T @ product(U @ v)
-            self.prior, self.Q = prior.rotated, U.T @ Q
+        if isinstance(given, Spectral):
+            U, product = given.U, self.product
+            self.U, self.prior, self.Q = U, given.rotated, U.T @ self.Q
+            self.product = lambda v: U.T @ product(U @ v)
         else:
-            self.product, self.prior, self.Q = product, prior, Q
-        self.square, self.floor, self.entries = square, floor, entries
-        self.dimension: int = prior.p - Q.shape[1]
-        self.gain: float = 4.0  # see `best_combination`: step of log a over what it lacks
+            self.prior = given
+        self.dimension: int = given.p - self.Q.shape[1]
         # A bound method would make a reference cycle
         with_products = partial(_with_products, self.product, self.prior, self.Q)
-        self.span, self.grows = RitzSpan(prior.p, exact, with_products), True
-        self.share: Array = np.array([0.0, math.log(self.dimension / prior.p), 0.0])  # see `_note_share`
-        self.shifted: ShiftedInverse | None = None
+        self.span: RitzSpan = RitzSpan(given.p, exact, with_products)
+        self.share: Array = np.array([0.0, math.log(self.dimension / given.p), 0.0])  # see `_note_share`
         self.guess: list[Array | None] = [None, None]
 
     def m_step(self, x: Posterior) -> tuple[float, float, float, float]:
@@ -341,9 +335,9 @@ class WithinSigns(ExpectationMaximization):
     def e_step(self, x: Posterior) -> Posterior:
         right, a = self.target(x)
         prior = self.prior
-        _, m, variances, entropies = within_signs(right, a + prior.theta, self.signs)
+        _, m, variances, entropies = within_signs(right, a + prior.diagonal, self.signs)
         logdet = 2 * float(entropies.sum()) - self.dimension * (1 + _LOG_2PI)
-        prior_trace = float(prior.theta @ variances)
+        prior_trace = float(prior.diagonal @ variances)
         return Posterior(m, self.product(m), prior.product(m), float(variances.sum()), prior_trace, logdet, a)
 
     def constant(self) -> float:
