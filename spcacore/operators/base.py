@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._limits import SYMMETRY
 from .._records import replaced
-from .._types import AnyArray, Array, DType, Index, Names
+from .._types import AnyArray, Array, DType, Names
 from .._validation import refuse_not_finite, stored
 from ..linalg.scaling import (
     below_range,
@@ -21,7 +21,6 @@ from ..linalg.scaling import (
     largest_magnitude,
     power_of_two_scale,
     power_of_two_scales,
-    roots,
 )
 from ..supports.admissible import Supports
 from .problem import Problem
@@ -29,7 +28,6 @@ from .statistics import (
     Standardization,
     Statistics,
     deviations,
-    scaled_statistics,
     statistics_of,
 )
 from .working_set import WorkingSet
@@ -59,8 +57,8 @@ class Affine(NamedTuple):
 class Storage(ABC):
     """The caller's matrix, where it is and as it is stored.
 
-    A new kind of input is one subclass of `DataStorage` or `CovarianceStorage` here, one line in
-    `inputs.as_problem`, and in C the table of functions that `operator` fills (spca_proto.h).
+    A new kind of input is one subclass, of `DataStorage` for data, one line in `inputs.as_problem`, and in C
+    the table of functions that `operator` fills (spca_proto.h).
 
     Attributes
     ----------
@@ -141,19 +139,16 @@ class DataStorage(Storage):
         raise NotImplementedError
 
     @abstractmethod
-    def statistics(self, weight: Array | None) -> Statistics:
+    def statistics(self, weight: Array | None, *scaled: Any) -> Statistics:
         """Return statistics of all columns from one pass; a row counts as often as its weight says.
 
-        Squares may overflow.
+        Squares may overflow. `scaled` may have some columns whose squares do, and the units of these: then
+        the statistics are of these columns times `unit`^2.
         """
 
     @abstractmethod
     def raise_not_finite(self) -> None:
         """Raise and say where, if an entry is NaN or infinite."""
-
-    @abstractmethod
-    def scaled_statistics(self, index: Index, unit: Array, weight: Array | None) -> Statistics:
-        """Return the statistics of these columns, whose squares left the number range, times `unit`^2."""
 
     def problem(self, treatment: Standardization) -> Problem:
         return self.problem_with(self.statistics(treatment.sample_weight), treatment)
@@ -163,26 +158,6 @@ class DataStorage(Storage):
         found = data_problem(self, *column_statistics(self, statistics, treatment), treatment)
         factor = 1 / max(self.shape[0] - 1, 1)
         return replaced(found, extreme=cache(partial(_extreme, found, statistics, factor)))
-
-
-class CovarianceStorage(Storage):
-    """A symmetric p x p matrix."""
-
-    covariance = True
-
-    @abstractmethod
-    def largest(self) -> float:
-        """Return the largest magnitude of an entry.
-
-        An error where X is not finite, not symmetric or, if that is asked for, not positive semidefinite.
-        """
-
-    @abstractmethod
-    def diagonal(self) -> AnyArray:
-        """Return the variances."""
-
-    def problem(self, treatment: Standardization) -> Problem:
-        return covariance_problem(self, self.largest(), treatment)
 
 
 class InMemory(Storage):
@@ -205,13 +180,8 @@ class DataInMemory(InMemory, DataStorage):
 
     has_gram = True
 
-    def statistics(self, weight: Array | None) -> Statistics:
-        found = statistics_of(self.matrix, weight)
-        assert found is not None
-        return found
-
-    def scaled_statistics(self, index: Index, unit: Array, weight: Array | None) -> Statistics:
-        found = scaled_statistics(self.matrix, weight, index, unit)
+    def statistics(self, weight: Array | None, *scaled: Any) -> Statistics:
+        found = statistics_of(self.matrix, weight, *scaled)
         assert found is not None
         return found
 
@@ -254,7 +224,7 @@ def column_statistics(
             size = np.maximum(size, np.abs(treatment.mean))
         unit, mean = power_of_two_scales(size[odd]), mean.copy()
         with beyond_range():
-            scaled = storage.scaled_statistics(odd, unit, treatment.sample_weight)
+            scaled = storage.statistics(treatment.sample_weight, odd, unit)
             mean[odd], deviation[odd], _ = deviations(scaled, treatment, odd, unit)
     return mean, deviation
 
@@ -326,32 +296,3 @@ def divisors(deviation: Array, treatment: Standardization, dtype: DType) -> tupl
                 raise ValueError(f"scale[{j}] is too {size} for {dtype}")
             raise ValueError(f"column {j} of X varies too {much} to be divided by its standard deviation")
     return divisor, scale, weight
-
-
-def covariance_problem(storage: CovarianceStorage, largest: float, treatment: Standardization) -> Problem:
-    """Return the problem of a covariance with entries; `largest` is their largest magnitude."""
-    dtype, diagonal, given = storage.dtype, storage.diagonal(), treatment.deviation
-    weight = scale = None
-    range_ = 1.0
-    if given is not None:
-        _, scale, weight = divisors(given, treatment, dtype)
-        with beyond_range():
-            scaled = diagonal.astype(np.float64) / given / given
-        if not np.isfinite(scaled).all():
-            raise ValueError("a variance divided by its scale exceeds the number range")
-        range_ = power_of_two_scale(largest_magnitude(scaled), dtype)
-        diagonal = scaled * range_ * range_
-    elif treatment.scale:
-        if (diagonal < -1e-8 * largest).any():
-            raise ValueError("scale=True needs variances, and X has a negative diagonal entry")
-        deviation = roots(diagonal).astype(np.float64)
-        _, scale, weight = divisors(deviation, treatment, dtype)
-        diagonal = np.where(deviation == 0, 0.0, 1.0)
-    else:
-        range_ = power_of_two_scale(largest, dtype)
-        diagonal = diagonal.astype(np.float64) * range_ * range_
-    if treatment.excluded is not None:
-        weight = treatment.without_excluded(weight, dtype)
-        diagonal = np.where(treatment.excluded, 0, diagonal)
-    affine = Affine(None, weight, range_)
-    return storage.made(affine, treatment, diagonal=diagonal, moment=diagonal, scale=scale)

@@ -42,7 +42,7 @@ from .blocks import Combine, RowBlocks, as_kernel_input, concatenated, locate_no
 from .deflation import DeflatedOperator, LowRank
 from .dense import DenseData
 from .field import in_runs
-from .moments import all_moments, scaled_statistics_of, statistics
+from .moments import all_moments, statistics
 from .partition import row_blocks
 from .problem import Problem, Screening
 from .sparse import CompressedData
@@ -532,10 +532,10 @@ class BlockData(DataStorage):
         self.names, self.cost = self.blocks.names, self.shape[1]
         self.working_set: type[BlocksWorkingSet] | None = None if self.blocks.summed else BlocksWorkingSet
 
-    def statistics(self, weight: Array | None) -> Statistics:
+    def statistics(self, weight: Array | None, *scaled: Any) -> Statistics:
         self.blocks = self.blocks.held()
-        found: Statistics = self.blocks.reduced(merged, statistics, each=self.blocks.split(weight))
-        return self._read(found)
+        found: Statistics = self.blocks.reduced(merged, statistics, *scaled, each=self.blocks.split(weight))
+        return found if scaled else self._read(found)
 
     def _read(self, found: Statistics) -> Statistics:
         """Take what else the first pass tells, and return its statistics."""
@@ -548,11 +548,6 @@ class BlockData(DataStorage):
     def has_room(self) -> bool:
         """Whether every block has room for A."""
         return self.blocks.has_room(8 * self.shape[1] ** 2)
-
-    def scaled_statistics(self, index: Index, unit: Array, weight: Array | None) -> Statistics:
-        each = self.blocks.split(weight)
-        scaled: Statistics = self.blocks.reduced(merged, scaled_statistics_of, index, unit, each=each)
-        return scaled
 
     def resembles_covariance(self) -> bool:
         n, p = self.shape

@@ -26,7 +26,6 @@ from .statistics import (
     from_whole,
     in_range,
     merged,
-    scaled_statistics,
     statistics_of,
 )
 from .transform import squares_of_scores
@@ -37,10 +36,10 @@ OUT_OF_RANGE = "X has entries whose squares exceed the number range: rescale it"
 WHOLE = 2.0**53  # a double holds every integer up to this
 
 
-def statistics(block: Any, weight: Array | None = None) -> Statistics | None:
-    """Return the statistics of a block; None where its rows have no weight."""
+def statistics(block: Any, weight: Array | None = None, *scaled: Any) -> Statistics | None:
+    """Return `statistics_of` a block; None where its rows have no weight."""
     X = as_kernel_input(block)
-    found = statistics_of(X, weight)
+    found = statistics_of(X, weight, *scaled)
     plain = np.may_share_memory(stored(X), stored(block))
     return None if found is None else replace(found, plain=plain)
 
@@ -124,11 +123,6 @@ def merged_moments(parts: Iterable[Any]) -> tuple[Statistics | None, Array | Non
             M = None
         found = merged([found, other])
     return found, M
-
-
-def scaled_statistics_of(block: Any, *sides: Any) -> Statistics | None:
-    """Return the `scaled_statistics` of a block."""
-    return scaled_statistics(as_kernel_input(block), *sides)
 
 
 def column_means(X: Any, weight: Array | None = None) -> Array:
@@ -331,7 +325,7 @@ class Moments(RowBlocks):
         weighted = any(one is not None for one in each or ())
         if task is moments_of and not weighted:
             return self.found, self.scatter.copy()
-        if task is statistics:
+        if task is statistics and not arguments:
             return self.found
         if task is squares_of_scores and not weighted:
             loadings, mean, scale = arguments

@@ -22,8 +22,8 @@ from .._limits import (
 )
 from .._types import AnyArray, Array, DType, Names
 from .._validation import as_dense, as_floats, column_names, is_sparse, real_array, refuse_not_finite
-from ..linalg.scaling import below_range
-from .base import CovarianceStorage, DataInMemory, InMemory, refuse_oblong
+from ..linalg.scaling import below_range, beyond_range, largest_magnitude, power_of_two_scale, roots
+from .base import Affine, DataInMemory, InMemory, divisors, refuse_oblong
 from .dense import DenseData, blas_layout
 from .gram import pairs_of
 from .problem import Problem
@@ -210,9 +210,10 @@ def _share(x: AnyArray) -> float:
 # ---- a covariance, dense or sparse -----------------------------------------------------------------------
 
 
-class Covariance(InMemory, CovarianceStorage):
-    """A symmetric matrix; `definite` refuses an indefinite one, and `called` is its name in messages."""
+class Covariance(InMemory):
+    """A symmetric p x p matrix; `definite` refuses an indefinite one, `called` is its name in messages."""
 
+    covariance = True
     shape: tuple[int, int]
     dtype: DType
     cost: int
@@ -227,6 +228,10 @@ class Covariance(InMemory, CovarianceStorage):
         refuse_oblong(self.shape, called)
 
     def largest(self) -> float:
+        """Return the largest magnitude of an entry.
+
+        An error where X is not finite, not symmetric or, if that is asked for, not positive semidefinite.
+        """
         largest, asymmetry, excess = _core.symmetry(self.matrix)
         if not math.isfinite(largest):
             self.raise_not_finite()
@@ -251,6 +256,34 @@ class Covariance(InMemory, CovarianceStorage):
 
     def diagonal(self) -> AnyArray:
         return np.asarray(self.matrix.diagonal())
+
+    def problem(self, treatment: Standardization) -> Problem:
+        largest, dtype, given = self.largest(), self.dtype, treatment.deviation
+        diagonal = self.diagonal()
+        weight = scale = None
+        range_ = 1.0
+        if given is not None:
+            _, scale, weight = divisors(given, treatment, dtype)
+            with beyond_range():
+                scaled = diagonal.astype(np.float64) / given / given
+            if not np.isfinite(scaled).all():
+                raise ValueError("a variance divided by its scale exceeds the number range")
+            range_ = power_of_two_scale(largest_magnitude(scaled), dtype)
+            diagonal = scaled * range_ * range_
+        elif treatment.scale:
+            if (diagonal < -1e-8 * largest).any():
+                raise ValueError("scale=True needs variances, and X has a negative diagonal entry")
+            deviation = roots(diagonal).astype(np.float64)
+            _, scale, weight = divisors(deviation, treatment, dtype)
+            diagonal = np.where(deviation == 0, 0.0, 1.0)
+        else:
+            range_ = power_of_two_scale(largest, dtype)
+            diagonal = diagonal.astype(np.float64) * range_ * range_
+        if treatment.excluded is not None:
+            weight = treatment.without_excluded(weight, dtype)
+            diagonal = np.where(treatment.excluded, 0, diagonal)
+        affine = Affine(None, weight, range_)
+        return self.made(affine, treatment, diagonal=diagonal, moment=diagonal, scale=scale)
 
 
 def is_indefinite(A: Array, share: float) -> bool:

@@ -159,38 +159,33 @@ def deviations(
     return found.mean / unit / unit, np.sqrt(square / treatment.degrees) / unit / unit, varies
 
 
-def statistics_of(X: Any, weight: Array | None = None) -> Statistics | None:
+def statistics_of(X: Any, weight: Array | None = None, *scaled: Any) -> Statistics | None:
     """Return the statistics of the rows of an array, CSR or CSC; None without rows, or without any weight.
 
-    An entry that is not finite counts whatever its weight.
+    An entry that is not finite counts whatever its weight. `scaled` may have some columns and their units:
+    then the statistics are of these columns, multiplied twice by their unit.
     """
-    data, n = stored(X), X.shape[0]
-    if weight is None:
-        return Statistics(n, data.size, *_core.statistics(X)) if n else None
-    if weight.any():
-        return Statistics(float(weight.sum()), data.size, *_core.statistics(X, weight))
+    data, n = stored(X), X.shape[0] if weight is None else float(weight.sum())
+    if n:
+        sums = _scaled_sums(X, weight, *scaled) if scaled else _core.statistics(X, weight)
+        return Statistics(n, data.size, *sums)
     nothing = np.full(X.shape[1], np.nan)
-    finite = np.isfinite(data).all()
-    return None if finite else Statistics(0.0, data.size, nothing, nothing, nothing, nothing)
+    finite = weight is None or np.isfinite(data).all()
+    return None if finite else Statistics(n, data.size, nothing, nothing, nothing, nothing)
 
 
-def scaled_statistics(X: Any, weight: Array | None, index: Index, unit: Array) -> Statistics | None:
-    """Return `statistics_of` some columns, multiplied twice by their unit.
+def _scaled_sums(X: Any, weight: Array | None, index: Index, unit: Array) -> Iterable[Array]:
+    """Return sums of the columns `index`, which are copied, a few at a time.
 
-    The columns are copied, a few at a time, in the layout of X, so that sums have the same bits.
+    They are copied in the layout of X, so that sums have the same bits.
     """
     parts, by_columns = [], stored(X) is X and X.strides[1] != X.itemsize
     for part in slices(len(index), X.shape[0], CHUNK):
         x = np.array(as_dense(X[:, index[part]]), np.float64, order="F" if by_columns else "C")
         x *= unit[part]
         x *= unit[part]
-        parts.append(statistics_of(x, weight))
-    whole = parts[0]
-    if whole is None:
-        return None
-    columns = ((one.mean, one.square, one.low, one.high) for one in parts if one is not None)
-    mean, square, low, high = map(np.concatenate, zip(*columns, strict=True))
-    return Statistics(whole.n, whole.stored, mean, square, low, high)
+        parts.append(_core.statistics(x, weight))
+    return map(np.concatenate, zip(*parts, strict=True))
 
 
 def dense_moments(x: AnyArray) -> tuple[Statistics, Array | None]:
