@@ -337,11 +337,13 @@ def float_type(dtype: DType) -> DType:
     return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64)
 
 
-def refuse_not_finite(a: AnyArray, name: str) -> None:
-    """Raise ValueError if an entry is NaN or infinite; the error says how many are, and where the first is.
+def refuse_not_finite(a: Any, name: str) -> None:
+    """Raise ValueError if an entry is NaN or infinite, or stored so; the error says how many, and where.
 
     A few rows are checked at a time, so that large arrays need no large mask.
     """
+    if is_sparse(a):
+        a, name = a.data, f"{name}.data"
     count, first = 0, None
     for part in slices(len(a), a.size // max(1, len(a)), CHUNK):
         finite = np.isfinite(a[part])

@@ -115,11 +115,11 @@ def few_starts():
 @pytest.fixture(scope="module")
 def never_formed():
     """The covariance matrix by default, as if there were too many variables."""
-    from spcacore.operators import gram
+    from spcacore.operators import base, block_operator
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gram, "GRAM_ORDER", 0)
-        patch.setattr(gram, "GRAM_BLOCKS_ORDER", 0)
+        patch.setattr(base, "GRAM_ORDER", 0)
+        patch.setattr(block_operator, "GRAM_BLOCKS_ORDER", 0)
         yield
 
 

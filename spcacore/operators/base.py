@@ -10,10 +10,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .._limits import SYMMETRY
+from .._limits import (
+    BLOCKS_SUBMATRIX_ORDER,
+    GRAM_DENSE_PRODUCTS,
+    GRAM_FEW,
+    GRAM_FREE_BYTES,
+    GRAM_ORDER,
+    GRAM_SHARE,
+    GRAM_SPARSE_PRODUCTS,
+    GRAM_TALL,
+    SCATTER_COST,
+    SYMMETRY,
+)
 from .._records import replaced
 from .._types import AnyArray, Array, DType, Names
-from .._validation import refuse_not_finite, stored
+from .._validation import refuse_not_finite
 from ..linalg.scaling import (
     below_range,
     beyond_range,
@@ -121,8 +132,6 @@ class DataStorage(Storage):
 
     Attributes
     ----------
-    has_gram : bool
-        Whether A can be formed as a matrix.
     dense : bool
         Whether every entry is stored.
     one_pass : bool
@@ -131,12 +140,25 @@ class DataStorage(Storage):
         Why A is to be formed: "auto" or "gram".
     """
 
-    has_gram = dense = one_pass = False
+    dense = one_pass = False
     form: str | None = None
 
-    def pairs(self) -> tuple[int, float]:
-        """Return the number of stored entries, and of pairs of entries of a row that A is summed from."""
-        raise NotImplementedError
+    def forms_gram(self, screening: str) -> bool:
+        """Whether A as a matrix is to be formed; an error where it must be, and cannot."""
+        p = self.shape[1]
+        if screening == "gram" and p > BLOCKS_SUBMATRIX_ORDER:
+            raise ValueError(
+                f"screening='gram' is for at most {BLOCKS_SUBMATRIX_ORDER} variables, not {p}: leave it out"
+            )
+        return screening == "gram" or (screening == "auto" and self.gram_pays())
+
+    @abstractmethod
+    def gram_pays(self) -> bool:
+        """Whether A is formed by default.
+
+        The answer depends on X alone. So components that are added later are those that all at once would
+        have been.
+        """
 
     @abstractmethod
     def statistics(self, weight: Array | None, *scaled: Any) -> Statistics:
@@ -168,8 +190,7 @@ class InMemory(Storage):
 
     def raise_not_finite(self) -> None:
         """Raise and say where, if an entry is NaN or infinite."""
-        data = stored(self.matrix)
-        refuse_not_finite(data, self.called if data is self.matrix else f"{self.called}.data")
+        refuse_not_finite(self.matrix, self.called)
 
     def operator(self, affine: Affine) -> _core.Operator:
         return affine.operator(self.matrix, self.covariance)
@@ -178,7 +199,19 @@ class InMemory(Storage):
 class DataInMemory(InMemory, DataStorage):
     """Data in memory, where the kernels read all rows at once."""
 
-    has_gram = True
+    @abstractmethod
+    def pairs(self) -> tuple[int, float]:
+        """Return the number of stored entries, and of pairs of entries of a row that A is summed from."""
+
+    def gram_pays(self) -> bool:
+        n, p = self.shape
+        if p > GRAM_ORDER or n < (p if p <= GRAM_FEW else GRAM_TALL * p):
+            return False  # asked first, since counting pairs takes some reads
+        stored, pairs = self.pairs()
+        work = min(n * p * p / 2, SCATTER_COST * pairs)
+        small = 8 * p * p <= max(GRAM_FREE_BYTES, GRAM_SHARE * stored * self.dtype.itemsize)
+        most = GRAM_DENSE_PRODUCTS if self.dense else GRAM_SPARSE_PRODUCTS
+        return small and work <= most * SCATTER_COST * stored
 
     def statistics(self, weight: Array | None, *scaled: Any) -> Statistics:
         found = statistics_of(self.matrix, weight, *scaled)

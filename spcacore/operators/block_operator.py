@@ -24,6 +24,7 @@ from .._limits import (
     FIELD_PROBE,
     FIELD_SOME,
     FORMING_PASSES,
+    GRAM_BLOCKS_ORDER,
     KEPT_BYTES,
     LIKELY_BYTES,
     MEMBERS_WORK,
@@ -84,16 +85,6 @@ def _first_rows(op: _core.Operator, index: Index, count: int) -> AnyArray:
     return rows
 
 
-def _forward(op: _core.Operator, V: AnyArray) -> AnyArray:
-    """Return F V."""
-    return op.forward_block(V)
-
-
-def _backward(op: _core.Operator, U: AnyArray) -> AnyArray:
-    """Return F'U times factor."""
-    return op.backward_block(U)
-
-
 def _runs(op: _core.Operator, sorts: Index) -> AnyArray:
     """Return A between the variables of each run of each sort, as one array."""
     return np.stack([A.copy() for A in in_runs(op, sorts)])
@@ -148,11 +139,9 @@ class Gram:
 
     def block(self, V: AnyArray) -> AnyArray:
         """Return A V, as the kernels ask for it."""
+        # By recent products, by columns that are kept, or by a pass
         index = np.flatnonzero(V.any(axis=1))
-        return self._multiply(index, V[index])
-
-    def _multiply(self, index: Index, V: AnyArray) -> AnyArray:
-        """Return A[:, index] V: from recent products, from columns that are kept, or by a pass."""
+        V = V[index]
         if len(index) == 0:
             return np.zeros((self.p, V.shape[1]), self.dtype)
         apart = 4 * eps_of(self.dtype) * np.abs(V).max()  # how far rounding may move the same vector
@@ -209,7 +198,7 @@ class Gram:
         missing = index[~self.known[index]]
         if len(missing) == 0:
             return True
-        if self.maybe_form_gram():
+        if (self.p <= FETCH_ALL_ORDER or self.cost >= self.p) and self.form():
             return True
         if len(index) > self.few:
             return False
@@ -220,26 +209,15 @@ class Gram:
         self._fetch(index, missing)
         return True
 
-    def maybe_form_gram(self) -> bool:
-        """Form A if it is small, or would have cost no more than the passes so far; whether it is formed."""
-        p = self.p
-        if self.capacity < p or (p > FETCH_ALL_ORDER and self.cost < p):
-            return False
-        return self._form()
-
     def form(self) -> bool:
-        """Form A if there is room for it; whether it is formed."""
-        return self.formed or (self.p <= self.capacity and self._form())
-
-    def _form(self) -> bool:
-        """Form A; whether there was room.
+        """Form A if there is room for it; whether it is formed.
 
         If blocks have no room for all of it, each pass forms some rows of its upper half.
         """
         everything, p = np.arange(self.p), self.p
         passes = next((m for m in FORMING_PASSES if self.blocks.has_room(8 * p * -(-p // m))), None)
-        if passes is None:
-            return False
+        if self.formed or passes is None or p > self.capacity:
+            return self.formed
         step = -(-p // passes)
         self.column, self.known[:] = {}, False
         whole = np.empty((p, p) if passes > 1 else (0, 0), self.dtype)
@@ -304,10 +282,7 @@ class Gram:
         missing = index[~self.known[index]]
         if len(missing) == 0:
             return True
-        if (
-            self._form() if len(index) == self.p <= self.capacity
-            else self.p <= FETCH_ALL_ORDER and self.maybe_form_gram()
-        ):  # fmt: skip
+        if (len(index) == self.p or self.p <= FETCH_ALL_ORDER) and self.form():
             return True
         # Columns pay if few are missing, or if the variables are those of a field in which searches race
         few = len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= self.few
@@ -433,11 +408,11 @@ class BlockOperator:
 
     def forward_block(self, V: AnyArray) -> AnyArray:
         """Return F V (n, b) by one pass, for data that are not deflated."""
-        return self.gram.asked(concatenated, _forward, V)
+        return self.gram.asked(concatenated, _core.Operator.forward_block, V)
 
     def backward_block(self, U: AnyArray) -> AnyArray:
         """Return F'U times factor (p, b) by one pass, for data that are not deflated."""
-        return self.gram.summed(_backward, rows=(U,))
+        return self.gram.summed(_core.Operator.backward_block, rows=(U,))
 
     def extreme_rows(self, index: Index, k: int, levels: Array) -> tuple[Array, AnyArray]:
         """Return the `extreme_rows` of all blocks by one pass, for data that are not deflated."""
@@ -520,7 +495,7 @@ class BlocksWorkingSet(WorkingSet):
 class BlockData(DataStorage):
     """Data in blocks of rows. Passes may run wherever the blocks are."""
 
-    has_gram = dense = one_pass = True
+    dense = one_pass = True
     shape: tuple[int, int]
     dtype: DType
     names: Names
@@ -544,10 +519,9 @@ class BlockData(DataStorage):
         self.cost = max(found.stored, self.shape[1])
         return found
 
-    @property
-    def has_room(self) -> bool:
-        """Whether every block has room for A."""
-        return self.blocks.has_room(8 * self.shape[1] ** 2)
+    def gram_pays(self) -> bool:
+        p = self.shape[1]
+        return p <= GRAM_BLOCKS_ORDER and self.blocks.has_room(8 * p**2)
 
     def resembles_covariance(self) -> bool:
         n, p = self.shape

@@ -253,14 +253,12 @@ class SlicedRows(RowBlocks):
     """Blocks that are read into memory one at a time, as slices of rows of one object."""
 
     def __init__(self, X: Any, block_bytes: int | None, names: Any) -> None:
-        if is_sparse(X):
+        if is_sparse(X):  # checked as a whole, since slices hide what is wrong with indices
             X = compressed(X)
         if not (hasattr(X, "shape") and hasattr(X, "dtype") and hasattr(X, "__getitem__")):
             raise TypeError(
                 f"X must have shape, dtype and slices of rows, and {type(X).__name__} lacks some of them"
             )
-        if is_sparse(X):  # slices hide what is wrong with indices
-            compressed(X)
         # How many rows a block has: by bytes, in whole chunks of a file
         shape = tuple(X.shape)
         width = math.prod(shape[1:])

@@ -1,4 +1,4 @@
-"""A as a matrix, formed in one pass over tall data: whether that pays, and the problem that has it.
+"""A as a matrix, formed in one pass over tall data: the problem that has it.
 
 Also here: leading eigenvectors of operators, and rows and submatrices of A.
 """
@@ -14,24 +14,14 @@ import numpy as np
 from .. import _core
 from .._limits import (
     ALL_VECTORS_ORDER,
-    BLOCKS_SUBMATRIX_ORDER,
     CHUNK,
     COLUMN_PASSES,
     DENSE_WORK,
-    GRAM_BLOCKS_ORDER,
     GRAM_CANCELLATION,
-    GRAM_DENSE_PRODUCTS,
-    GRAM_FEW,
-    GRAM_FREE_BYTES,
     GRAM_LEFT,
-    GRAM_ORDER,
-    GRAM_SHARE,
-    GRAM_SPARSE_PRODUCTS,
-    GRAM_TALL,
     ROUNDING_LEFT,
     ROWS_ENTRIES,
     SAMPLES_BY_PRODUCT,
-    SCATTER_COST,
     SUBMATRIX_ENTRIES,
     SUBMATRIX_ORDER,
     SUBMATRIX_WORK,
@@ -45,46 +35,6 @@ from ..linalg.orthogonal import orthonormal, symmetrized, unit_columns
 from ..linalg.scaling import eps_of
 from .problem import Problem, Screening
 from .statistics import Standardization, Statistics
-
-
-def pays(shape: tuple[int, int], stored: int, pairs: float, itemsize: int, dense: bool) -> bool:
-    """Whether A is formed by default from data with `stored` entries.
-
-    It is a sum of products of `pairs` of entries of a row. The answer depends on X alone. So components that
-    are added later are those that all at once would have been.
-    """
-    n, p = shape
-    if not is_tall(shape):
-        return False
-    work = min(n * p * p / 2, SCATTER_COST * pairs)
-    small = 8 * p * p <= max(GRAM_FREE_BYTES, GRAM_SHARE * stored * itemsize)
-    most = GRAM_DENSE_PRODUCTS if dense else GRAM_SPARSE_PRODUCTS
-    return small and work <= most * SCATTER_COST * stored
-
-
-def is_tall(shape: tuple[int, int]) -> bool:
-    """Whether variables are so few for the number of samples that A may be formed by default."""
-    n, p = shape
-    return p <= GRAM_ORDER and n >= (p if p <= GRAM_FEW else GRAM_TALL * p)
-
-
-def is_wanted(storage: Any, screening: str) -> bool:
-    """Whether A of this `DataStorage` is to be formed; an error where it must be, and cannot."""
-    n, p = storage.shape
-    if screening == "gram":
-        if p > BLOCKS_SUBMATRIX_ORDER:
-            raise ValueError(
-                f"screening='gram' is for at most {BLOCKS_SUBMATRIX_ORDER} variables, not {p}: leave it out"
-            )
-        return bool(storage.has_gram)
-    if screening != "auto" or not storage.has_gram:
-        return False
-    if storage.one_pass:
-        return p <= GRAM_BLOCKS_ORDER and bool(storage.has_room)
-    if not is_tall((n, p)):  # asked first, since counting pairs takes some reads
-        return False
-    stored, pairs = storage.pairs()
-    return pays((n, p), stored, pairs, storage.dtype.itemsize, storage.dense)
 
 
 def pairs_of(lines: AnyArray, lengths: bool, n: int) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._labels import columns_of, joined, matched, symmetric
 from .._limits import CALLABLE_ORDER, WORKING_SET_COST
-from .._messages import counted, warn
+from .._messages import counted, first_of, warn
 from .._records import replaced
 from .._types import AnyArray, Array, Names, ScreeningMode
 from .._validation import (
@@ -52,9 +52,7 @@ def as_fitted(X: Any, kind: str, names: Names) -> Any:
     if kind == "covariance":
         return symmetric(X, names, "X", "the fit")
     X = aligned(X, names)
-    if not is_row_blocks(X):
-        return X
-    return row_blocks(X)
+    return row_blocks(X) if is_row_blocks(X) else X
 
 
 def in_order(X: Any, center: Any, scale: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -146,9 +144,8 @@ def _tell_constant(problem: Problem, treatment: Standardization) -> None:
         constant &= ~treatment.excluded
     index = np.flatnonzero(constant).tolist()
     if index:
-        which = [repr(problem.names[j]) if problem.names else str(j) for j in index[:5]]
-        few = f"{', '.join(which)}{', ...' * (len(index) > 5)}"
-        warn(f"scale=True leaves {counted(len(index), 'constant column')} undivided: {few}", UserWarning)
+        which = first_of(repr(problem.names[j]) if problem.names else str(j) for j in index)
+        warn(f"scale=True leaves {counted(len(index), 'constant column')} undivided: {which}", UserWarning)
 
 
 def _wrapped(
@@ -156,7 +153,7 @@ def _wrapped(
     form: bool,
 ) -> Problem:  # fmt: skip
     """Return the problem of a storage, with what saves products where that is asked for or pays."""
-    if not (form and isinstance(storage, DataStorage) and gram.is_wanted(storage, screening)):
+    if not (form and isinstance(storage, DataStorage) and storage.forms_gram(screening)):
         wanted = screening == "working_set"
         if isinstance(storage, DenseData) and columnwise and screening != "gram":
             storage.screening = "auto" if wanted else screening

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .. import _core
 from .._labels import columns_of
 from .._limits import CACHED_ENTRIES, slices
-from .._messages import counted
+from .._messages import counted, first_of
 from .._types import AnyArray, DType, Names
 from .._validation import float_type, is_row_blocks, is_sparse, real_array
 from ..linalg.scaling import beyond_range
@@ -177,8 +177,8 @@ def _pieced_table(sizes: list[int], schema: Any, read: Callable[[int], Any]) -> 
 def refuse_columns(wrong: list[tuple[str, Any]], advice: str) -> None:
     """Raise where these columns of a table, by names and types, hold no numbers."""
     if wrong:
-        named = [f"{name!r} ({kind})" for name, kind in wrong[:5]] + ["..."] * (len(wrong) > 5)
-        raise TypeError(f"X has columns that hold no numbers: {advice} {', '.join(named)}")
+        named = first_of(f"{name!r} ({kind})" for name, kind in wrong)
+        raise TypeError(f"X has columns that hold no numbers: {advice} {named}")
 
 
 class _Yielded:

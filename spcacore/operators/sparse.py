@@ -84,12 +84,10 @@ def compressed(X: Any, name: str = "X", turn: bool = False) -> Any:
 
 def as_finite(X: Any, name: str = "X", form: str = "csr") -> Any:
     """Return a finite float array, or a sparse matrix of this format, by reference where possible."""
-    if not is_sparse(X):
-        return real_array(X, name, ndim=2)
-    a = compressed(X, name).asformat(form)
-    refuse_not_finite(a.data, f"{name}.data")
-    data = as_floats(a.data, f"{name}.data")
-    return a if data is a.data else type(a)((data, a.indices, a.indptr), shape=a.shape)
+    a = in_memory(X, name)
+    a = a.asformat(form) if is_sparse(a) else a
+    refuse_not_finite(a, name)
+    return a
 
 
 def squared_norms(M: Any, axis: int = 0) -> Array:

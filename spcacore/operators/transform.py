@@ -74,8 +74,7 @@ def scores(
         if not np.isfinite(result).all():
             if not is_sparse(X):
                 raise ValueError("X, an operator, returned NaN or infinity")
-            if not np.isfinite(X.data).all():
-                refuse_not_finite(X.data, "X.data")
+            refuse_not_finite(X, "X")
             unit = _below_overflow(result.dtype)
             result = np.asarray(X @ (full * unit))
         with beyond_range():

@@ -10,6 +10,7 @@ from oracles import normal, products
 
 import spcacore
 from spcacore import _core, sparse_pca
+from spcacore._limits import BLOCKS_SUBMATRIX_ORDER
 from spcacore.operators import gram
 from spcacore.operators.inputs import as_problem
 
@@ -271,7 +272,7 @@ def test_sparse_columns_far_from_zero_are_left_as_data():
 
 
 def test_refusals():
-    wide = np.ones((3, gram.BLOCKS_SUBMATRIX_ORDER + 1))
+    wide = np.ones((3, BLOCKS_SUBMATRIX_ORDER + 1))
     with pytest.raises(ValueError, match="for at most 16384 variables, not 16385"):
         sparse_pca(wide, 1, cardinality=2, method=spcacore.TPower(screening="gram"))
 
