@@ -71,9 +71,7 @@ def is_row_blocks(x: Any) -> bool:
 
 def _is_distributed(x: Any) -> bool:
     """Whether x was made by `row_blocks`, or is a dask collection."""
-    if isinstance(x, np.ndarray) or not (hasattr(x, "__row_blocks__") or hasattr(x, "__dask_graph__")):
-        return False
-    return hasattr(x, "__row_blocks__") or x.__dask_graph__() is not None
+    return hasattr(x, "__row_blocks__") or (hasattr(x, "__dask_graph__") and x.__dask_graph__() is not None)
 
 
 def _is_elsewhere(x: Any) -> bool:
@@ -571,25 +569,15 @@ def group_labels(groups: Any, names: Names, p: int, name: str = "groups") -> lis
         if lacking:
             shown = first_of(map(repr, lacking))
             raise ValueError(f"{name} must have every variable; it lacks {shown}")
-        return _whole([groups[one] for one in variables], name)
-    groups = matched(groups, names, name)
-    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or np.ndim(groups) > 1:
-        raise TypeError(f"{name} must be a sequence of labels or a mapping of names, not {groups!r}")
-    if len(groups) != p:
-        raise ValueError(f"{name} has {counted(len(groups), 'label')} for {counted(p, 'variable')}")
-    array = isinstance(groups, np.ndarray) or hasattr(groups, "indexes")  # a DataArray
-    return _whole(np.asarray(groups).tolist() if array else list(groups), name)
-
-
-def group_places(groups: Any, names: Names, p: int) -> tuple[Index, list[Hashable]]:
-    """Return the position of the group of each variable, and the groups in the order of first appearance."""
-    place: dict[Hashable, int] = {}
-    index = [place.setdefault(label, len(place)) for label in group_labels(groups, names, p)]
-    return np.array(index, np.intp), list(place)
-
-
-def _whole(labels: list[Hashable], name: str) -> list[Hashable]:
-    """Return the labels; raise ValueError if one is missing."""
+        labels = [groups[one] for one in variables]
+    else:
+        groups = matched(groups, names, name)
+        if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or np.ndim(groups) > 1:
+            raise TypeError(f"{name} must be a sequence of labels or a mapping of names, not {groups!r}")
+        if len(groups) != p:
+            raise ValueError(f"{name} has {counted(len(groups), 'label')} for {counted(p, 'variable')}")
+        array = isinstance(groups, np.ndarray) or hasattr(groups, "indexes")  # a DataArray
+        labels = np.asarray(groups).tolist() if array else list(groups)
     bad = without_label(labels)
     if bad:
         raise ValueError(
@@ -597,3 +585,10 @@ def _whole(labels: list[Hashable], name: str) -> list[Hashable]:
             " a variable that goes with no other needs a label of its own"
         )
     return labels
+
+
+def group_places(groups: Any, names: Names, p: int) -> tuple[Index, list[Hashable]]:
+    """Return the position of the group of each variable, and the groups in the order of first appearance."""
+    place: dict[Hashable, int] = {}
+    index = [place.setdefault(label, len(place)) for label in group_labels(groups, names, p)]
+    return np.array(index, np.intp), list(place)

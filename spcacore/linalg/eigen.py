@@ -125,7 +125,7 @@ def leading_eigenvectors(op: _core.Operator, r: int) -> tuple[Array, Array]:
     If the operator is small, its matrix is decomposed.
     """
     if op.p <= ALL_VECTORS_ORDER or r >= op.p - 1:
-        return _descending(*upper_eigenpairs(op.submatrix(np.arange(op.p)).astype(np.float64), min(r, op.p)))
+        return leading_eigenpairs(op.submatrix(np.arange(op.p)).astype(np.float64), min(r, op.p))[:2]
     start = np.random.default_rng(0).standard_normal(op.p).astype(op.dtype)
     tol = EIGENVECTOR_TOL.of(op.dtype)
     return _descending(*largest_eigenpairs(products_of(op), r, v0=start, tol=tol))

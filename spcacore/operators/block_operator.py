@@ -47,7 +47,7 @@ from .moments import all_moments, statistics
 from .partition import row_blocks
 from .problem import Problem, Screening
 from .sparse import CompressedData
-from .statistics import Standardization, Statistics, extreme_rows, merged, most_extreme
+from .statistics import Standardization, Statistics, merged
 from .working_set import Vector, WorkingSet
 
 # ---- questions to the operator of one block, which is an operator of data in memory
@@ -413,10 +413,6 @@ class BlockOperator:
     def backward_block(self, U: AnyArray) -> AnyArray:
         """Return F'U times factor (p, b) by one pass, for data that are not deflated."""
         return self.gram.summed(_core.Operator.backward_block, rows=(U,))
-
-    def extreme_rows(self, index: Index, k: int, levels: Array) -> tuple[Array, AnyArray]:
-        """Return the `extreme_rows` of all blocks by one pass, for data that are not deflated."""
-        return self.gram.asked(most_extreme, extreme_rows, index, k, levels)
 
     def submatrix(self, index: Index) -> AnyArray:
         """Return A[index, index], deflated."""

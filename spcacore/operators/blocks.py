@@ -65,12 +65,11 @@ def not_finite(block: Any, start: int) -> tuple[int, tuple[int, int] | None]:
     """
     X = as_kernel_input(block)
     if is_sparse(X):
-        X = X.tocsr()
-        bad = np.flatnonzero(~np.isfinite(X.data))
-        row = np.searchsorted(X.indptr, bad[:1], "right") - 1
-        where = None if len(bad) == 0 else (int(row[0]) + start, int(X.indices[bad[0]]))
-        return len(bad), where
-    rows, columns = np.nonzero(~np.isfinite(X))
+        X = X.tocsr().tocoo()
+        bad = ~np.isfinite(X.data)
+        rows, columns = X.row[bad], X.col[bad]
+    else:
+        rows, columns = np.nonzero(~np.isfinite(X))
     return len(rows), (int(rows[0]) + start, int(columns[0])) if len(rows) else None
 
 

@@ -86,7 +86,7 @@ class Products(Storage):
         weight = treatment.without_excluded(weight, dtype)
         factor = 1.0 if self.covariance else 1.0 / max(n - 1, 1)
         # A power of two that brings a random product near 1, and the variance that rounding may leave
-        self.operator(Affine(mean, weight, 1.0, factor, row_weight))
+        self.affine = Affine(mean, weight, 1.0, factor, row_weight)
         sample = self.forward(np.random.default_rng(0).standard_normal(p).astype(dtype) / math.sqrt(p))
         largest, eps = largest_magnitude(sample), eps_of(dtype)
         center = mean if mean is None or weight is None else mean * weight
@@ -98,7 +98,7 @@ class Products(Storage):
             with beyond_range():
                 size += float(np.sum((center.astype(np.float64) * range_ * range_) ** 2))
         floor = eps * p if self.covariance else 4 * eps**2 * max(n, p) * size
-        affine = Affine(mean, weight, range_, factor, row_weight)
+        affine = self.affine._replace(range=range_)
         return self.made(affine, treatment, diagonal=None, moment=None, scale=scale, floor=floor)
 
     def _checked(self, product: Any, v: AnyArray, length: int) -> AnyArray:
@@ -117,7 +117,7 @@ class Products(Storage):
             raise ValueError("X, an operator, returned NaN or infinity")
         return y
 
-    def _scaled(self, v: AnyArray, weight: AnyArray | None = None) -> AnyArray:
+    def _scaled(self, v: AnyArray, weight: AnyArray | None) -> AnyArray:
         """Return v times the range and, if given, a weight."""
         with below_range():
             v = v * self.dtype.type(self.affine.range)

@@ -107,8 +107,9 @@ class Field:
         """
         found = _directions(state)
         if len(found) < len(self._removed) or not all(
-            np.array_equal(before[0], now[0]) and np.array_equal(before[1], now[1])
+            np.array_equal(a, b)
             for before, now in zip(self._removed, found, strict=False)
+            for a, b in zip(before, now, strict=True)
         ):
             self.matrix, self._removed, self._norm = self._formed(), [], {}
         for variables, entries in found[len(self._removed) :]:

@@ -30,7 +30,7 @@ from .._limits import (
 from .._messages import counted, warn
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index
-from ..linalg.eigen import leading_eigenvectors, upper_eigenpairs
+from ..linalg.eigen import leading_eigenpairs, leading_eigenvectors
 from ..linalg.orthogonal import orthonormal, symmetrized, unit_columns
 from ..linalg.scaling import eps_of
 from .problem import Problem, Screening
@@ -161,7 +161,7 @@ def _shares_of(problem: Problem, r: int) -> Callable[[], Array]:
         return lambda: _shares(values, total, r)
     products = op.submatrix(np.arange(op.p)) if square else op.outer()
     found = min(r, len(products))
-    return lambda: _shares(upper_eigenpairs(products.astype(np.float64), found)[0][::-1], total, r)
+    return lambda: _shares(leading_eigenpairs(products.astype(np.float64), found)[0], total, r)
 
 
 def _shares(values: Array, total: float, r: int) -> Array:

@@ -52,13 +52,12 @@ class Standardization:
     ) -> Standardization:
         """Return the standardization that the caller asks for, for data of this shape."""
         n, p = shape
-        vectors: dict[str, Array | None] = {}
-        for name, value in (("center", center), ("scale", scale)):
-            vectors[name] = checked = None if isinstance(value, bool) else value
-            if checked is not None and len(checked) != p:
-                raise ValueError(f"{name} has {counted(len(checked), 'entry')} for {counted(p, 'variable')}")
+        mean, deviation = (None if isinstance(value, bool) else value for value in (center, scale))
+        for name, vector in (("center", mean), ("scale", deviation)):
+            if vector is not None and len(vector) != p:
+                raise ValueError(f"{name} has {counted(len(vector), 'entry')} for {counted(p, 'variable')}")
         weight = check_sample_weight(sample_weight, n)
-        return cls(n, center is not False, scale is not False, vectors["center"], vectors["scale"], weight)
+        return cls(n, center is not False, scale is not False, mean, deviation, weight)
 
     @property
     def given(self) -> tuple[str, ...]:

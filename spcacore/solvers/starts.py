@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from operator import itemgetter
 from typing import Any
 
@@ -46,7 +46,7 @@ from ..linalg.scaling import below_range, descending, roots, union
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, can_be_formed, ground_of, variances_tie
 from ..operators.gram import largest_submatrix
-from ..operators.statistics import extreme_rows
+from ..operators.statistics import extreme_rows, most_extreme
 from ..supports.admissible import Supports
 from .refitting import Steps, leading_vector
 from .solution import Report, Solution
@@ -238,8 +238,9 @@ def extreme_samples(state: DeflatedOperator, k: int, value: float) -> Iterator[I
         return
     largest = _core.select_largest(extreme, most)
     index = largest[extreme[largest] >= levels[0]]
-    find = op.extreme_rows if op.by_passes else partial(extreme_rows, op)
-    for square in find(index, k, levels)[1]:
+    given = index, k, levels
+    found = op.gram.asked(most_extreme, extreme_rows, *given) if op.by_passes else extreme_rows(op, *given)
+    for square in found[1]:
         for variables in before:
             square[variables] = 0
         support = _core.select_largest(square, k)
