@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -97,13 +97,8 @@ class Pencil(Quotient):
     use. Values times 2**exponent are those of the caller.
     """
 
-    p: int
-    dtype: DType
-    usable: Mask
-    known: AnyArray
     entering: int = PENCIL_ENTERING
     advice: str
-    least: float
     null: float
     slack: float
 
@@ -119,7 +114,7 @@ class Pencil(Quotient):
         used = variance > 0
         exponent = np.where(used, np.round(np.log2(np.where(used, variance, 1.0)) / 2), 0.0)
         unit = np.ldexp(1.0, -exponent.astype(int))
-        self.p, self.usable, self.known = B.p, used, np.ones(B.p, bool)
+        self.p, self.usable = B.p, used
         self.active: Index = np.flatnonzero(used)
         self._refuse_unused(A, B, ~used)
         if not used.any():
@@ -129,8 +124,6 @@ class Pencil(Quotient):
         self.unit: AnyArray = np.where(used, unit, 0.0)
         self.removed: list[tuple[Array, Array]] = []
         self._numerator(A)
-        self._whiten: Array | None = None
-        self._whitened = False
         self._refuse_indefinite()
 
     def _numerator(self, A: Form) -> None:
@@ -215,13 +208,6 @@ class Pencil(Quotient):
         mu, U = all_eigenpairs(self.B0.block(S))
         self._refuse_unbounded(self.A0.block(S), U[:, mu <= self.null * mu[-1]], S)
 
-    def leading(self, S: Index) -> Solution:
-        """Return the leading x on a support, with x'Bx = 1; of value -inf if B is zero there."""
-        basis = self.basis(*self.blocks(S), S)
-        if len(basis.eigenvalues) == 0:
-            return Solution(S, np.zeros(len(S)), -np.inf, 0, True)
-        return Solution(S, basis.W[:, 0], float(basis.eigenvalues[0]), 0, True)
-
     def least_norm(self, x: Solution) -> Solution:
         """Return the x with the least x'B_0 x among those that differ by what the deflated B maps to zero."""
         if self.B is self.B0:
@@ -282,12 +268,11 @@ class Pencil(Quotient):
 
         None if it has no bound or too many variables.
         """
-        if len(self.active) > SUBMATRIX_ORDER:
+        if len(self.active) > SUBMATRIX_ORDER or self._whitening is None:
             return None
-        if not self._whitened:
-            self._whitened, self._whiten = True, self._whitening()
-        return None if self._whiten is None else _at_least(self.A.block(self.active), self._whiten)
+        return _at_least(self.A.block(self.active), self._whitening)
 
+    @cached_property
     def _whitening(self) -> Array | None:
         """Return T with T'BT = I for the whole of B; None if A does not map to zero what B does."""
         mu, U = all_eigenpairs(self.B0.block(self.active))
@@ -439,8 +424,8 @@ def pair_bounds(
     A: Array, B: Array, parts: tuple[int, int, int], nodes: int = CERTIFIED_NODES, hook: Report | None = None
 ) -> dict[str, float]:
     """Return upper bounds on the correlation of a pair; `parts`: variables of X, and both cardinalities."""
-    bounds = _bounds(A, B, sum(parts[1:]), None, None, nodes, parts, hook)
-    return {name: min(value, 1.0) for name, value in bounds.items()} or {"spectral": 1.0}
+    bounds = _bounds(A, B, sum(parts[1:]), 1.0, None, nodes, parts, hook)
+    return {name: min(value, 1.0) for name, value in bounds.items()}
 
 
 def _bounds(

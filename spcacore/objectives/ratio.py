@@ -31,7 +31,7 @@ from .._limits import (
     RISE,
     TIE,
 )
-from .._records import record
+from .._records import record, replaced
 from .._types import AnyArray, Array, DType, Index, Mask
 from ..linalg.eigen import (
     PencilBasis,
@@ -73,7 +73,7 @@ class Quotient:
     p: int
     dtype: DType
     usable: Mask  # the variables that may have a loading
-    known: AnyArray  # the variables for which `values_with` has values, and not bounds of them
+    known: AnyArray = np.ones(1, bool)  # whether `values_with` has values of each variable, not just bounds
     M_diagonal: Any
     G_diagonal: AnyArray
     least: Any  # up to this, what a support leaves of the diagonal of G is rounding
@@ -136,15 +136,9 @@ class Ratio(Quotient):
 
     nothing: float = 0.0
     entering: int = LEAST_SQUARES_ENTERING
-    p: int
-    dtype: DType
     op: _core.Operator
     variance: AnyArray
     u: Array
-    largest: float
-    known: AnyArray
-    M_diagonal: Array
-    G_diagonal: AnyArray
 
     def __init__(self, state: DeflatedOperator):
         self.op = op = state.operator
@@ -181,22 +175,13 @@ class Ratio(Quotient):
 
         It is `weight` times the largest variance.
         """
-        other = self._copy()
-        other.Q = np.sqrt(weight * self.variance.max()) * Q
-        other.G_diagonal = self.variance + np.einsum("ij,ij->j", other.Q, other.Q)
-        return other
+        Q = np.sqrt(weight * self.variance.max()) * Q
+        return replaced(self, Q=Q, G_diagonal=self.variance + np.einsum("ij,ij->j", Q, Q))
 
     def of_score(self) -> Ratio:
         """Return the ratio for the score of the leading eigenvector instead of all variables."""
-        other = self._copy()
-        other.single, other.known = True, np.ones(self.p, bool)
-        other.M_diagonal = (self.largest * self.u) ** 2
-        return other
-
-    def _copy(self) -> Ratio:
-        other = object.__new__(Ratio)
-        other.__dict__.update(self.__dict__)
-        return other
+        known, diagonal = np.ones(self.p, bool), (self.largest * self.u) ** 2
+        return replaced(self, single=True, known=known, M_diagonal=diagonal)
 
     def rows(self, S: Index) -> tuple[Array, Array]:
         G = rows_of(self.op, S).astype(np.float64) if self.A is None else self.A[S]
