@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -280,7 +279,7 @@ def search(pencil: Pencil, k: int, options: Options, progress: ProgressHook | No
     """Return the best direction of cardinality k that greedy searches and swaps find."""
     # Which searches are affordable
     objective = ratio_of(pencil, options.supports.within(k))
-    steps, whole = Steps(sys.maxsize, progress or never), options.supports.plain and k == len(pencil.active)
+    steps, whole = Steps(progress or never), options.supports.plain and k == len(pencil.active)
     costly = 4 / 3 * k**3 * len(pencil.active) > PENCIL_GREEDY_WORK  # forward search would be
     strategy = "rough" if costly and options.strategy == "auto" else options.strategy
     work = 0.0 if strategy == "rough" else 2 * (4 / 3 * k**3 * len(pencil.active) + 6 * k**4)
@@ -465,10 +464,8 @@ def greedy_searches(objective: RatioOfUnits, pencil: Pencil, strategy: str, cloc
     else:
         starts = [[first] for first in single_units(objective, min(PENCIL_STARTS, affordable))]
     for start in starts:
-        units = supports.included.copy()
-        units[list(start)] = True
         with suppress(Unbounded):
-            yield forward(objective, units, clock)
+            yield forward(objective, with_unit(supports.included, add=np.array(start)), clock)
 
 
 def _rough(objective: RatioOfUnits, clock: Clock) -> Units:

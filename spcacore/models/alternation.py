@@ -352,7 +352,7 @@ def _better_support(state: DeflatedOperator, x: Solution, k: int, seconds: float
         return x, math.inf
     if state.supports.positive:  # a bound without signs also holds with them
         state = state.with_problem(supports=replace(state.supports, signs=None))
-    solver = ExactSearch(0.0, seconds, None)
+    solver = ExactSearch(0.0, seconds, math.inf)
     proof = solve_to_optimality(state, k, solver, x.index, bounded=False)
     if proof is None:
         return x, math.inf

@@ -403,7 +403,7 @@ def search_together(
         return None
     if not problem.variances.any():
         return problem.exhausted(0, r)
-    steps = Steps(getattr(solver, "max_iter", 1000), lambda done: hook(Progress(0, r, done)))
+    steps = Steps(lambda done: hook(Progress(0, r, done)), getattr(solver, "max_iter", 1000))
     proved: list[float] = []
 
     def of_some(A: Array, active: Index, before: Loadings) -> Loadings:
@@ -420,9 +420,8 @@ def search_together(
                 def clock(nodes: int) -> bool:
                     return time.monotonic() > end or steps.report(nodes)
 
-                limit = np.inf if solver.node_limit is None else solver.node_limit
                 objective = LeadingSum(A, room, r)
-                proof = prove(objective, units, tol=solver.tol, node_limit=limit, clock=clock)
+                proof = prove(objective, units, tol=solver.tol, node_limit=solver.node_limit, clock=clock)
                 units = proof.units
                 proved[:] = [proof.upper, float(proof.complete)]
             S = supports.index(units)

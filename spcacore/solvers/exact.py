@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,23 +32,16 @@ from .._limits import (
 from .._messages import refuse_no_array
 from .._records import record, replaced
 from .._types import DType, Index, Kind, OperatorLike, Switch, Weights
-from .._validation import LARGEST
 from ..choice import Choice
 from ..linalg.scaling import EPS, descending, eps_of, largest_magnitude, union
 from ..methods import BranchAndBound, TPower
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import columns_cost, rows_of, symmetric_submatrix
 from ..operators.inputs import as_problem
-from ..operators.problem import Problem
 from ..progress import Callback
 from ..results import ExactComponent
-from ..supports.admissible import Supports
 from ..supports.search import never
-from .base import (
-    begun,
-    check_start,
-    shared_parameters,
-)
+from .base import begun, check_start, shared_parameters
 from .certificates import bounds_without_search, by_strong_variables, rounding_of_bound
 from .matrix_search import Search, best_on_support, best_supports
 from .solution import ProgressClock, Report, Solution, drop_zeros, ended
@@ -64,15 +57,10 @@ class ExactSearch(Solver):
 
     tol: float
     time_limit: float
-    node_limit: int | None
+    node_limit: float
     name = "branch_and_bound"
     maximizes_quotient = True
     usual_needs: ClassVar[Needs] = Needs(whole_products=True, working_set=True)
-
-    @classmethod
-    def from_record(cls, problem: Problem, record: BranchAndBound) -> Self:
-        seconds = math.inf if record.time_limit is None else record.time_limit
-        return replaced(super().from_record(problem, record), time_limit=seconds)
 
     def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
         proof = solve_to_optimality(state, cardinality, self, bounded=False)
@@ -199,13 +187,9 @@ class Proof:
 class _OutOfTime(Exception):
     """Raised inside the search when a limit ends it."""
 
-    pass
-
 
 class _TooManyVariables(ValueError):
     """The error for more variables than the tree takes, which a bound may stand in for."""
-
-    pass
 
 
 class _Limits(ProgressClock):
@@ -213,10 +197,9 @@ class _Limits(ProgressClock):
 
     def __init__(self, solver: ExactSearch, hook: Report | None, began: float | None):
         self.began = time.monotonic() if began is None else began
-        self.seconds, self.nodes = solver.time_limit, 0
+        self.seconds, self.most, self.nodes = solver.time_limit, solver.node_limit, 0
         super().__init__(hook, self.began + self.seconds)
-        self.most = LARGEST if solver.node_limit is None else solver.node_limit
-        self.given = self.most < LARGEST or self.seconds < math.inf
+        self.given = min(self.most, self.seconds) < math.inf
 
     def out_of_time(self, _: int = 0) -> bool:
         """Report progress if it is due; whether the callback or the time limit ends the search."""
@@ -243,11 +226,11 @@ def solve_to_optimality(
     """
     limits, problem = _Limits(solver, state.hook, began), state.problem
     refuse_large(state)
-    exact = solver.tol == 0 and limits.most == LARGEST and limits.seconds > BRIEF_SECONDS
+    exact = solver.tol == 0 and limits.most == math.inf and limits.seconds > BRIEF_SECONDS
     if exact and (proof := _brief_proof(state, k)) is not None:
         return proof
     most = state.supports.most_variables(k)
-    _refuse_choice(state, state.supports, most)
+    _refuse_choice(state, most)
     best = best_on_support(state, support)
     if best is None:
         finder = TruncatedPower.from_record(problem, TPower(n_starts=1))
@@ -322,7 +305,7 @@ def _proof_by_blocks(
     slack = EXACT_SLACK.of(op.dtype) * largest_magnitude(state.variances)
     diagonal = state.variances.astype(np.float64)
     blocks = BlockSearch(op, diagonal, k, large_entries(op), best.objective, slack)
-    proved = blocks.run(tol, min(IN_TURN_NODES, limits.most), limits.out_of_time, BLOCK_PROOF_WORK)
+    proved = blocks.run(tol, int(min(IN_TURN_NODES, limits.most)), limits.out_of_time, BLOCK_PROOF_WORK)
     best, upper = best_on_support(state, blocks.support) or best, blocks.upper()
     return Proof(best, max(upper, best.objective) if proved else upper, proved)
 
@@ -347,7 +330,7 @@ def _grow(search: Search | UnitTree, limits: _Limits, bound: Callable[[], None])
         limits.check()
         bound()
         turn = time.monotonic()
-        limits.nodes += search.step(min(size, limits.most - limits.nodes), limits.check)
+        limits.nodes += search.step(int(min(size, limits.most - limits.nodes)), limits.check)
         size = min(256, 2 * size) if time.monotonic() - turn < BATCH_SECONDS / 2 else max(1, size // 2)
 
 
@@ -383,8 +366,9 @@ def refuse_large(state: DeflatedOperator) -> None:
         raise ValueError(f"{limit} with deflation={state.deflation.name!r}, not {p}")
 
 
-def _refuse_choice(state: DeflatedOperator, choice: Supports, most: int) -> None:
+def _refuse_choice(state: DeflatedOperator, most: int) -> None:
     """Raise where the tree has no bounds, or no best values, for these supports."""
+    choice = state.supports
     if choice.shapes and state.p > EXACT_ORDER:
         raise ValueError(
             f"branch_and_bound takes include, groups and signs for at most {EXACT_ORDER} variables"
@@ -408,7 +392,7 @@ def _trace_bound(state: DeflatedOperator, k: int) -> float:
 
 
 def surviving_variables(
-    state: DeflatedOperator, k: int, best: Solution, tol: float, node_limit: int, others: float = math.inf
+    state: DeflatedOperator, k: int, best: Solution, tol: float, node_limit: float, others: float = math.inf
 ) -> Index:
     """Return the variables that may belong to a better support than the best one known; all if they are few.
 
@@ -447,7 +431,9 @@ def surviving_variables(
     )
 
 
-def _survivors_in_turn(state: DeflatedOperator, k: int, best: Solution, tol: float, node_limit: int) -> Index:
+def _survivors_in_turn(
+    state: DeflatedOperator, k: int, best: Solution, tol: float, node_limit: float
+) -> Index:
     """Return the variables that may belong to a better support, by all columns of A.
 
     This serves where variances do not tell, because all are equal, for example. Let U bound x'Ax for k - 1

@@ -62,12 +62,6 @@ class _Multipliers:
     Z: Matrix
     cost: float
 
-    def bound(self, levels: Matrix, sizes: tuple[int, ...], apart: bool) -> float:
-        """Return the bound, with `levels` F(0), .., F(the largest size); `apart`: under a constraint."""
-        if apart:
-            return self.cost + float(levels[list(sizes)].sum())
-        return self.cost + most_together(levels, (self.B - self.Z).diagonal(), sizes, 1)
-
 
 def most_together(levels: Matrix, own: Matrix, sizes: tuple[int, ...], least: int = 0) -> float:
     """Return the largest sum_t levels[k_t - n_t] + (the s >= least largest `own`) with sum_t n_t >= 2s.
@@ -255,7 +249,7 @@ class _Ascent:
         r = len(self.sizes)
         if self.H is not None:
             values, E = np.linalg.eigh(self.root.T @ Z @ self.root)
-            Z = recomposed(self.H @ E, np.maximum(values, 0))
+            Z = recomposed(self.H @ E, values)
             cost = self.F * float(np.maximum(values, 0)[-r:].sum())
         else:
             cost = float(np.trace(Z))
@@ -288,8 +282,11 @@ class _Ascent:
         return bound
 
     def value(self, found: _Multipliers, levels: Matrix) -> float:
-        """Return the bound with these levels, which are made not to fall."""
-        return found.bound(np.maximum.accumulate(np.maximum(levels, 0)), self.sizes, self.apart)
+        """Return the bound with `levels` F(0), .., F(the largest size), which are made not to fall."""
+        levels = np.maximum.accumulate(np.maximum(levels, 0))
+        if self.apart:
+            return found.cost + float(levels[list(self.sizes)].sum())
+        return found.cost + most_together(levels, (found.B - found.Z).diagonal(), self.sizes, 1)
 
     def look(self, B: Matrix, Z: Matrix) -> None:
         """Add supports on which C is large, and keep the multipliers if they give the least bound so far."""
@@ -398,7 +395,7 @@ def _shares(values: Matrix) -> Matrix:
 def _positive(M: Matrix) -> Matrix:
     """Return the nearest semidefinite matrix."""
     values, E = np.linalg.eigh(M)
-    return recomposed(E, np.maximum(values, 0))
+    return recomposed(E, values)
 
 
 def recomposed(E: Matrix, values: Matrix) -> Matrix:

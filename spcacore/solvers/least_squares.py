@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -67,8 +65,7 @@ class LeastSquaresSolver(Solver):
         require_entries(problem, "least_squares")
         refuse_costly(record.strategy, problem.p, PENCIL_BACKWARD_ORDER)
         refuse_costly(record.strategy, problem.p, LEAST_SQUARES_EXACT_ORDER, ("exact",))
-        seconds, nodes = (math.inf if x is None else x for x in (record.time_limit, record.node_limit))
-        return replace(super().from_record(problem, record), time_limit=seconds, node_limit=nodes)
+        return super().from_record(problem, record)
 
     def solve(self, state: DeflatedOperator, sparsity: int | Explained) -> Solution | None:
         """Return the best component of a cardinality or, by bisection, the smallest that explains a share."""
@@ -103,7 +100,7 @@ class LeastSquaresSearch:
 
     def __init__(self, solver: LeastSquaresSolver, state: DeflatedOperator, of_score: bool = False):
         self.solver, self.problem, self.hook = solver, state.problem, state.hook
-        self.steps: Steps = Steps(sys.maxsize, ProgressClock(state.hook))
+        self.steps: Steps = Steps(ProgressClock(state.hook))
         self.state: DeflatedOperator = state
         if state.constraint == "uncorrelated":  # if Q'x = 0, Schur's deflation has the same x'Ax and Ax
             self.state = DeflatedOperator.from_problem(state.problem, DEFLATIONS["schur"])

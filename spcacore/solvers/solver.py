@@ -6,6 +6,7 @@ enter. A share of the variance asks for the fewest variables that explain that m
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY
@@ -32,7 +33,7 @@ from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.working_set import WorkingSet
 from ..supports.admissible import Supports
-from .refitting import refit
+from .refitting import refit, same_support
 from .solution import Begin, ProgressHook, Report, Solution, drop_zeros, ended
 from .starts import begin_among
 from .variance import swap_search
@@ -114,10 +115,14 @@ class Solver(ABC):
 
     @classmethod
     def from_record(cls, problem: Problem, record: Any) -> Self:
-        """Return the solver with the options of a record, checked against the problem."""
+        """Return the solver with the options of a record, checked against the problem.
+
+        A limit that is None is infinite.
+        """
         known: Any = cls
         own = {name: value for name, value in vars(record).items() if name in known.__dataclass_fields__}
-        return known(**{name: float(x) if isinstance(x, np.floating) else x for name, x in own.items()})
+        none = {name: math.inf for name in ("time_limit", "node_limit") if own.get(name, 0) is None}
+        return known(**{n: float(x) if isinstance(x, np.floating) else x for n, x in (own | none).items()})
 
     @classmethod
     def needs(cls, record: Any) -> Needs:
@@ -287,17 +292,21 @@ def _converged_runs(
     for turn in range(WORKING_SET_CHECKS):
         # Search in the set: the same problem for the active variables alone
         restricted = working_set.restricted(state, active)
+        rounding = WORKING_SET_NOISE * eps_of(restricted.operator.dtype)
+        noise = rounding * float(restricted.problem.variances.max())  # what deflation leaves is no more
         reached: dict[int, tuple[Solution, float]] = {}
         for i, x in under_way.items():
             near = None if x is None else _renumbered(x, np.searchsorted(active, x.index))
             way = inner if near is None else inner.near(near, None if anew and everywhere else 0)
             new = drop_zeros(way.solve(restricted, among))
-            level = _level(inner, restricted, new, among)
+            level = None if new is None or new.objective <= noise else inner.level(restricted, new, among)
             if new is None or level is None:
                 continue
             tally = new.tally if x is None or everywhere or not anew else x.tally
             new = replaced(_renumbered(new, active[new.index]), proved=False, tally=tally)
-            if ended(state.hook) or (everywhere and turn > 0 and x is not None and _same(x, new)):
+            before = x if everywhere and turn > 0 else None
+            still = before is not None and same_support(before, new) and (before.entries == new.entries).all()
+            if still or ended(state.hook):
                 rested[i] = new
             else:
                 reached[i] = new, level
@@ -347,18 +356,6 @@ def _removed(state: DeflatedOperator) -> Index:
     return union(*(index for index, _ in state.loadings))
 
 
-def _level(
-    inner: Solver, restricted: DeflatedOperator, found: Solution | None, sparsity: Any
-) -> float | None:
-    """Return the level that a variable outside must exceed to enter, given what was found in the set.
-
-    None if x does not tell, or if its variance is rounding.
-    """
-    if found is None or found.objective <= _rounding(restricted):
-        return None
-    return inner.level(restricted, found, sparsity)
-
-
 def _entrants(
     inner: Solver, state: DeflatedOperator, active: Index, reached: list[tuple[Solution, float]]
 ) -> list[Index | None]:
@@ -379,17 +376,6 @@ def _entrants(
 def _renumbered(x: Solution, index: Index) -> Solution:
     """Return x with other numbers for the same variables, in the same order."""
     return replaced(x, index=np.ascontiguousarray(index, np.intp))
-
-
-def _same(x: Solution, y: Solution) -> bool:
-    """Whether two components have the same variables and entries."""
-    return np.array_equal(x.index, y.index) and np.array_equal(x.entries, y.entries)
-
-
-def _rounding(restricted: DeflatedOperator) -> float:
-    """Return the variance below which what deflation leaves of a Gram matrix is rounding."""
-    eps = eps_of(restricted.operator.dtype)
-    return WORKING_SET_NOISE * eps * float(restricted.problem.variances.max())
 
 
 # ---- the fewest variables for a share of the variance ---------------------------------------------------

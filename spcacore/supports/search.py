@@ -6,6 +6,7 @@ leaves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -27,8 +28,8 @@ class Steps:
     `report` is told the number of steps, and returns True to end the searches.
     """
 
-    most: int
     report: Clock
+    most: float = math.inf
     done: int = 0
     ended: bool = False
 
