@@ -408,7 +408,8 @@ def select_n_components(
             "kind must be 'data': components are counted by rows, which a covariance does not have"
         )
     # One search for the largest number of components, and a score for each number
-    plan = SearchPlan(way.rows(X, "data"), asked, None, rng, counting=True)
+    grid = "n_components", np.array([asked.n_components]), None
+    plan = SearchPlan(way.rows(X, "data"), asked, grid, rng)
     request = plan.requests[0]
     for name, used in {
         "refine=True": request.attempts, "block=True": getattr(request.method, "block", False),
@@ -435,7 +436,7 @@ def select_n_components(
     chosen = one_se if rule == "one_se" else best
     result = plan.result(solutions[0][:chosen], plan.requests[0]) if chosen else None
     plan.warn([result] if result else [])
-    return replace(way.selection("n_components", values, scored, best, one_se, None), result=result)
+    return replace(way.selection(plan.parameter, values, scored, best, one_se, None), result=result)
 
 
 _Scored = tuple[Array, Array | None, Array | None]  # scores, their standard errors, and those of each run

@@ -32,7 +32,7 @@ from ..operators.sparse import permuted_columns
 from ..operators.transform import scores as row_scores
 from ..solvers.solution import Solution
 from ..solvers.table import SOLVERS
-from .model import Model, grid_of, plain_rows
+from .model import Grid, Model, grid_of, plain_rows
 from .tuning import SparsityPath
 
 Notify = Callable[[Any], object]
@@ -40,7 +40,7 @@ Notify = Callable[[Any], object]
 
 def plan_of(X: Any, model: Model, grid: Any, rng: Any) -> Plan:
     """Return the plan for a model and the values of its sparsity in `grid`."""
-    return (SearchPlan if model.name == "sparse_pca" else FitPlan)(X, model, grid, rng)
+    return (SearchPlan if model.name == "sparse_pca" else FitPlan)(X, model, grid_of(model, grid, X), rng)
 
 
 class Plan:
@@ -55,8 +55,8 @@ class Plan:
     r: int
     seed: int
     method: str
-    deflation = "none"
-    kind = "data"
+    deflation: Any = "none"
+    kind: Any = "data"
     counting: bool = False
     earlier: tuple[int, ...] = ()
     model: Model
@@ -64,9 +64,9 @@ class Plan:
     values: AnyArray
     grids: list[AnyArray] | None
 
-    def __init__(self, X: Any, model: Model, grid: Any):
+    def __init__(self, X: Any, model: Model, grid: Grid):
         self.X, self.model = X, model
-        self.parameter, self.values, self.grids = grid_of(model, grid, X)
+        self.parameter, self.values, self.grids = grid
 
     def begin(self, earlier: tuple[int, ...]) -> None:
         """Try the values of the next component, given the positions of the values chosen for earlier ones."""
@@ -195,35 +195,26 @@ class Plan:
 class SearchPlan(Plan):
     """The plan for `sparse_pca`: one problem, in which each value starts from components of the last.
 
-    If components are counted, the only value is the sparsity of the model.
+    If components are counted, their sparsity is that of the model.
     """
 
-    counting: bool
-    model: Model
-    problem: Problem
     solver: Any
-    r: int
     requests: list[Any]
-    method: str
-    deflation: Any
 
-    def __init__(self, X: Any, model: Model, grid: Any, rng: Any, counting: bool = False):
+    def __init__(self, X: Any, model: Model, grid: Grid, rng: Any):
         if isinstance(model.n_components, (float, np.floating)):  # a share of the variance
             raise TypeError(f"n_components must be an integer, not {model.n_components!r}")
-        self.counting, choices = counting, None
-        if counting:
-            self.X, self.model, self.parameter, self.grids = X, model, model.parameter, None
-            self.values: AnyArray = np.array([model.n_components])
-        else:
-            super().__init__(X, model, grid)
-            choices = self.values.tolist() if self.grids is None else _rows_of(self.grids)
+        super().__init__(X, model, grid)
+        self.counting = self.parameter == "n_components"
+        several = self.values.tolist() if self.grids is None else _rows_of(self.grids)
+        choices = None if self.counting else several
         self.problem, self.solver, self.r, self.requests = model.seeded(rng).prepared(X, choices)
         first = self.requests[0]
         self.method, self.deflation = first.method.name, first.constraint or first.removal
-        self.kind: Any = first.kind
+        self.kind = first.kind
         self.checked: Any = self.requests
         self.problem = formed(self.problem)
-        self.seed: int = as_seed(rng) if model.has_seed else first.seed
+        self.seed = as_seed(rng) if model.has_seed else first.seed
         self.solutions: list[list[Solution]] = []
 
     def begin(self, earlier: tuple[int, ...]) -> None:
@@ -351,32 +342,25 @@ class SearchPlan(Plan):
         return components_result(self.problem, solutions, request)
 
     def warn(self, results: Sequence[SparsePCAResult]) -> None:
-        by_value = list(zip(self.values.tolist(), self.solutions, strict=True))
-        fewer = [value for value, components in by_value if len(components) < self.r]
-        unconverged = [value for value, components in by_value if not all(x.converged for x in components)]
+        fewer = [len(found) < self.r for found in self.solutions]
+        unconverged = [not all(x.converged for x in found) for found in self.solutions]
         for some, what in (
             (fewer, f"fewer than {counted(self.r, 'component')} are left"),
             (unconverged, "not converged"),
         ):
-            if some:
-                where = "" if self.counting else f" at {self.parameter} {', '.join(f'{v:g}' for v in some)}"
-                warn(f"{what}{where}")
+            if any(some):
+                values = ", ".join(f"{value:g}" for value in self.values[some])
+                warn(what if self.counting else f"{what} at {self.parameter} {values}")
         if results:
-            given = [result.explained_variance for result in results]
-            shares = [
-                np.zeros(result.n_components) if (share := result.explained_variance_ratio) is None else share
-                for result in results
-            ]
-            warn_out_of_range(np.concatenate(shares), np.concatenate(given))
+            shares: list[Any] = [result.explained_variance_ratio for result in results]
+            given = np.concatenate([result.explained_variance for result in results])
+            warn_out_of_range(np.zeros(1) if shares[0] is None else np.concatenate(shares), given)
 
 
 class FitPlan(Plan):
     """The plan for any other function, which is called at each value, for each fold and each permutation."""
 
-    seed: int
-    method: str
-
-    def __init__(self, X: Any, model: Model, grid: Any, rng: Any):
+    def __init__(self, X: Any, model: Model, grid: Grid, rng: Any):
         if model.keywords.get("kind", "data") != "data":
             raise TypeError(f"kind must be 'data' when the sparsity of {model.name} is chosen")
         self.seed, self.method = as_seed(rng), model.name
@@ -385,16 +369,16 @@ class FitPlan(Plan):
         if center is None:  # `sca` centers, unless it scales a graph by degrees
             center = not isinstance(scale, str)
         self.treatment: dict[str, Any] = {"center": center, "scale": scale}
-        self.weight: Any | None = model.keywords.get("sample_weight")
+        weight = model.keywords.get("sample_weight")
         if not all(isinstance(value, bool) for value in self.treatment.values()):
             raise TypeError("center and scale must be True or False when the sparsity is chosen")
-        self.problem: Problem = as_problem(X, sample_weight=self.weight, **self.treatment)
+        self.problem = as_problem(X, sample_weight=weight, **self.treatment)
         self.model = self.model.by_place(self.problem.names, self.problem.p)
         most = min(self.problem.p, self.problem.n_samples or self.problem.p)
-        self.r: int = integer(model.n_components, "n_components", 1, most)
-        for t, grid in enumerate(self.grids or ()):
+        self.r = integer(model.n_components, "n_components", 1, most)
+        for t, one in enumerate(self.grids or ()):
             if self.parameter == "cardinality":
-                integer(grid[-1], f"cardinality[{t}][{len(grid) - 1}]", 1, self.problem.p)
+                integer(one[-1], f"cardinality[{t}][{len(one) - 1}]", 1, self.problem.p)
 
     @quiet()
     def searched(self, X: Any, report: Report) -> tuple[Problem, list[list[Solution]]]:
