@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -66,6 +66,7 @@ class Samples:
     weight: Array | None
     poll: Callable[[], object]
     together: int = 1
+    power: int = 2  # of the unit of X that the objective has
 
     @property
     def mass(self) -> Array:
@@ -125,6 +126,15 @@ class Columns(Samples):
     poll: Callable[[], object] = lambda: None
     weight: Array | None = None
     kept: Labels | None = None
+
+    @classmethod
+    def of(cls, X: Any, sample_weight: Any = None, **more: Any) -> Self:
+        """Return the variables of data in memory, checked, without rows of weight 0."""
+        names, a = column_names(X), as_finite(X, form="csc")
+        weight, kept = split_weight(sample_weight, a.shape[0])
+        a = a if kept is None else a[kept]
+        mean, exponent = centering(statistics(a, weight), a.shape[0])
+        return cls(a, mean, exponent, names, weight=weight, kept=kept, **more)
 
     def __post_init__(self) -> None:
         self.n: int = self.source.shape[0]
@@ -232,7 +242,7 @@ class Columns(Samples):
         self.each_block(of)
         return zip(sums.reshape(len(partitions), n_clusters, self.p), (w for _, w in each), strict=True)
 
-    def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Columns:
+    def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Self:
         """Return a copy with the entries of each variable in random order."""
         return replace(self, source=permuted_columns(self.source, generator), poll=poll)
 
@@ -381,14 +391,6 @@ def exponential(key: int, first: int, n: int) -> Array:
     return -np.log(((raw >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 
-def as_columns(X: Any, sample_weight: Any = None) -> Columns:
-    """Return the variables of data in memory, checked, without rows of weight 0."""
-    names, a = column_names(X), as_finite(X, form="csc")
-    weight, kept = split_weight(sample_weight, a.shape[0])
-    a = a if kept is None else a[kept]
-    return Columns(a, *centering(statistics(a, weight), a.shape[0]), names, weight=weight, kept=kept)
-
-
 def centering(found: Statistics | None, n: int) -> tuple[Array, int]:
     """Return the means of the variables, exact for constant ones, and the exponent of the deviations."""
     if found is None or n < 2:
@@ -409,9 +411,9 @@ def split_weight(sample_weight: Any, n: int) -> tuple[Array | None, Labels | Non
     return weight[kept], kept
 
 
-def check_number_range(columns: Any, power: int, bound: float) -> None:
-    """Raise ValueError if a sum of differences to this power would over- or underflow."""
-    limits = np.finfo(columns.dtype)
+def check_number_range(columns: Any, bound: float) -> None:
+    """Raise ValueError if a sum of differences to the power of `columns` would over- or underflow."""
+    limits, power = np.finfo(columns.dtype), columns.power
     high = power * (columns.exponent + 1) + math.log2(columns.n * bound)
     if not (high < limits.maxexp and power * (columns.exponent - 1) > limits.minexp):
         size = f"2**{columns.exponent}"

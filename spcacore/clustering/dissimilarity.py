@@ -54,7 +54,6 @@ from .columns import (
     Columns,
     Fit,
     WeightedResult,
-    as_columns,
     check_number_range,
     l1_threshold,
     warn_unless_converged,
@@ -179,13 +178,14 @@ def sparse_dissimilarity(
     max_iter, tol = check_iterations(max_iter, tol)
     differences = as_differences(X, metric)
     bound = check_l1_bound(l1_bound, "l1_bound", differences.p)
-    differences.check_sums(bound)
+    check_number_range(differences, bound)
     fit = best_weights(differences, bound, starting_vectors(differences), max_iter, tol)
     warn_unless_converged(fit.converged, max_iter)
     weights = fit.weights.astype(differences.dtype)
+    exponent = differences.power * differences.exponent
     with below_range():
-        pairs = np.ldexp(differences.weighted(weights), differences.exponent).astype(differences.dtype)
-        trace = np.ldexp(np.array(fit.trace), differences.exponent)
+        pairs = np.ldexp(differences.weighted(weights), exponent).astype(differences.dtype)
+        trace = np.ldexp(np.array(fit.trace), exponent)
     return SparseDissimilarity(
         weights, pairs, float(trace[-1]), trace, len(trace), fit.converged, bound, metric, differences.names
     )
@@ -219,50 +219,38 @@ def _alternate(differences: AnyDifferences, bound: float, start: Array, max_iter
 
 
 @record
-class OfColumns:
+class OfColumns(Columns):
     """Squared or absolute differences of the entries of columns."""
 
-    columns: Columns
-    metric: str
+    metric: str = "sqeuclidean"
 
     def __post_init__(self) -> None:
-        columns = self.columns
-        self.p: int = columns.p
-        self.dtype: Any = columns.dtype
-        self.names: Names = columns.names
-        self.exponent: int = METRICS[self.metric] * columns.exponent
-
-    def check_sums(self, bound: float) -> None:
-        """Raise ValueError if sums with weights of this l1 norm would leave the number range."""
-        check_number_range(self.columns, METRICS[self.metric], bound)
-
-    def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> OfColumns:
-        """Return the differences of columns whose entries are in random order."""
-        return OfColumns(self.columns.permuted(generator, poll), self.metric)
+        super().__post_init__()
+        self.power = METRICS[self.metric]
 
     def norms(self) -> Array:
         """Return the norms of the columns of D, up to a common factor."""
-        columns, squares = self.columns, np.empty(self.p)
-        for part, T in columns.blocks():
+        squares = np.empty(self.p)
+        for part, T in self.blocks():
             square = T * T
             total = square.sum(axis=1)
             squares[part] = total
             if self.metric == "sqeuclidean":
-                squares[part] = columns.n * np.einsum("ij,ij->i", square, square) + 3 * total * total
+                squares[part] = self.n * np.einsum("ij,ij->i", square, square) + 3 * total * total
         return np.sqrt(squares)
 
     def products(self, w: Array) -> Array:
         """Return M w."""
-        columns, out = self.columns, np.empty(self.p)
+        out = np.empty(self.p)
         # Absolute differences: D'(D w), from sums over pairs
         if self.metric == "absolute":
-            pairs = self.weighted(w).astype(columns.dtype, copy=False)
-            for part, T in columns.blocks():
+            pairs = self.weighted(w).astype(self.dtype, copy=False)
+            for part, T in self.blocks():
                 out[part] = _core.absolute_products(T, pairs)
             return 2 * out
         # Squared differences: the formula above, with G or a factor of G, whichever is smaller
-        few = np.count_nonzero(w) <= columns.n
-        root = columns.weighted_rows(w) if few else columns.weighted_gram(w)
+        few = np.count_nonzero(w) <= self.n
+        root = self.weighted_rows(w) if few else self.weighted_gram(w)
         s = np.einsum("ij,ij->j", root, root) if few else root.diagonal()
 
         def some(part: Any, T: AnyArray) -> None:
@@ -270,15 +258,15 @@ class OfColumns:
             quadratic = np.einsum("ij,ij->i", product, product if few else T)
             square = T * T
             weighted = np.einsum("ij,j->i", square, s)
-            out[part] = 2 * (columns.n * weighted + s.sum() * square.sum(axis=1) + 2 * quadratic)
+            out[part] = 2 * (self.n * weighted + s.sum() * square.sum(axis=1) + 2 * quadratic)
 
-        columns.each_block(some)
+        self.each_block(some)
         return out
 
     def weighted(self, w: AnyArray) -> Array:
         """Return D w over the pairs i < i'."""
-        pairs = np.zeros(self.columns.n * (self.columns.n - 1) // 2)
-        for part, T in self.columns.blocks(np.flatnonzero(w)):
+        pairs = np.zeros(self.n * (self.n - 1) // 2)
+        for part, T in self.blocks(np.flatnonzero(w)):
             _core.add_distances(T, w[part].astype(T.dtype, copy=False), self.metric == "sqeuclidean", pairs)
         return pairs
 
@@ -290,14 +278,12 @@ class Given:
     D: AnyArray
     exponent: int
     names: Names
+    power = 1
 
     def __post_init__(self) -> None:
         self.p: int = self.D.shape[1]
         self.dtype: Any = self.D.dtype
         self.n: int = num_obs_y(self.D[:, 0])
-
-    def check_sums(self, bound: float) -> None:
-        check_number_range(self, 1, bound)
 
     def permuted(self, generator: np.random.Generator, poll: Callable[[], object]) -> Given:
         """Return D with the samples in another random order for each column."""
@@ -336,7 +322,7 @@ def as_differences(X: Any, metric: Any) -> AnyDifferences:
     if isinstance(metric, str) and metric == "precomputed":
         return _given(X)
     check_choice(metric, "metric", (*METRICS, "precomputed"))
-    return OfColumns(as_columns(X), metric)
+    return OfColumns.of(X, metric=metric)
 
 
 def _given(X: Any) -> Given:

@@ -152,13 +152,12 @@ def sparse_dissimilarity_gap(
     permutations = _Permutations(n_permutations, n_jobs, rng, callback)
     differences = as_differences(X, metric)
     bounds = check_l1_bounds(l1_bounds, differences.p)
-    differences.check_sums(bounds[-1])
 
     def solve(differences: AnyDifferences, generator: np.random.Generator) -> list[Fit]:
         starts = starting_vectors(differences)
         return [best_weights(differences, bound, starts, max_iter, tol) for bound in bounds]
 
-    return permutations.gap(differences, bounds, differences.exponent, solve, max_iter)
+    return permutations.gap(differences, bounds, solve, max_iter)
 
 
 def sparse_kmeans_gap(
@@ -219,13 +218,12 @@ def sparse_kmeans_gap(
     columns = as_kmeans_input(X)
     n_clusters = integer(n_clusters, "n_clusters", 2, columns.n)
     bounds = check_l1_bounds(l1_bounds, columns.p)
-    check_number_range(columns, 2, bounds[-1])
 
     def solve(columns: AnyColumns, generator: np.random.Generator) -> list[Fit]:
         starts = first_partitions(columns, n_clusters, n_init, generator)
         return [best_partition(columns, n_clusters, c, starts, max_iter, generator) for c in bounds]
 
-    return permutations.gap(columns, bounds, 2 * columns.exponent, solve, max_iter)
+    return permutations.gap(columns, bounds, solve, max_iter)
 
 
 class _Permutations:
@@ -241,13 +239,12 @@ class _Permutations:
         self,
         columns: AnyColumns | AnyDifferences,
         bounds: list[float],
-        exponent: int,
         solve: Callable[[Any, np.random.Generator], list[Fit]],
         max_iter: int,
     ) -> GapStatistic:
         """Return the gap statistic: log objective less its mean over permutations, for each bound.
 
-        `solve` fits all bounds. Objectives times 2**exponent are in the caller's units.
+        `solve` fits all bounds.
         """
 
         def permuted(i: int, report: Report) -> list[float]:
@@ -257,6 +254,7 @@ class _Permutations:
             report(i)
             return found
 
+        check_number_range(columns, bounds[-1])
         fits = solve(columns, np.random.default_rng([self.seed, 0]))
         warn_unless_converged(all(fit.converged for fit in fits), max_iter)
         objective = np.array([fit.trace[-1] for fit in fits])
@@ -267,6 +265,7 @@ class _Permutations:
         gap, deviation = np.log(objective) - logs.mean(axis=1), logs.std(axis=1, ddof=1)
         best = int(np.argmax(gap))
         smallest = int(np.argmax(gap >= gap[best] - deviation[best]))
+        exponent = columns.power * columns.exponent
         return GapStatistic(
             np.array(bounds), gap, deviation, np.ldexp(objective, exponent), np.ldexp(reference, exponent),
             np.array([np.count_nonzero(fit.weights) for fit in fits]), bounds[best], bounds[smallest],

@@ -31,11 +31,11 @@ from ..operators.transform import scores
 from ..progress import Callback, Progress, check_callback
 from .columns import (
     Array,
+    Columns,
     Fit,
     Search,
     Step,
     WeightedResult,
-    as_columns,
     check_number_range,
     l1_threshold,
     renumbered,
@@ -175,7 +175,7 @@ def sparse_kmeans(
     columns = as_kmeans_input(X, joined(X, sample_weight, "sample_weight"))
     n_clusters = integer(n_clusters, "n_clusters", 2, columns.n)
     bound = check_l1_bound(l1_bound, "l1_bound", columns.p)
-    check_number_range(columns, 2, bound)
+    check_number_range(columns, bound)
     generator = np.random.default_rng([seed, 0])
     starts = first_partitions(columns, n_clusters, n_init, generator)
     hook, done = check_callback(callback), count(1)
@@ -187,7 +187,7 @@ def sparse_kmeans(
     if not hook.ended:
         warn_unless_converged(fit.converged, max_iter)
     labels, centers = columns.labels(fit.partition), columns.centers(fit.partition, n_clusters)
-    trace = np.ldexp(np.array(fit.trace), 2 * columns.exponent)
+    trace = np.ldexp(np.array(fit.trace), columns.power * columns.exponent)
     stopped = hook.ended
     hook(Progress(0, 1, len(trace), float(trace[-1])))
     weights = fit.weights.astype(columns.dtype)
@@ -214,12 +214,12 @@ def nearest_clusters(X: Any, centers: AnyArray, weights: AnyArray) -> Index:
 def as_kmeans_input(X: Any, sample_weight: Any = None) -> AnyColumns:
     """Return dense data by variables, and sparse data and row blocks by blocks of rows."""
     if not (is_sparse(X) or is_row_blocks(X)):
-        return as_columns(X, sample_weight)
+        return Columns.of(X, sample_weight)
     blocks = WholeRows(X) if is_sparse(X) else row_blocks(X).held()
     if isinstance(blocks, SlicedRows) and blocks.n_blocks == 1 and not is_sparse(X):
         rows = blocks.whole()  # memory holds it in each pass anyway
         if not is_sparse(rows):
-            return replaced(as_columns(rows, sample_weight), names=blocks.names)
+            return replaced(Columns.of(rows, sample_weight), names=blocks.names)
     return BlockColumns(blocks, sample_weight=sample_weight)
 
 

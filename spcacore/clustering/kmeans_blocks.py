@@ -54,12 +54,6 @@ class _Question(NamedTuple):
 class BlockColumns(Samples):
     """Data in blocks of rows, centered and scaled to about 1 by a power of two, like `Columns`."""
 
-    n: int
-    p: int
-    dtype: Any
-    mean: Array
-    exponent: int
-    weight: Array | None
     kept: Labels | None
     source: RowBlocks
     blocks: RowBlocks

@@ -254,7 +254,7 @@ def test_a_point_moves_where_that_gains_more_than_rounding(gain, moves):
     assert reached == pytest.approx(gain, rel=0.05, abs=5e-14)
 
     def found(points, labels, weight=None):
-        columns = memory.as_columns(points, weight)
+        columns = memory.Columns.of(points, weight)
         ((labels, value),) = columns.run_searches([(np.ones(1), lloyd(columns, np.array(labels), 2))])
         return labels, np.ldexp(value, 2 * columns.exponent)
 
@@ -351,7 +351,7 @@ def test_points_have_the_weighted_distances(p):
     """Of few variables these are the points, of many they come from the products of the samples."""
     rng = np.random.default_rng(p)
     X, w = 0.1 * rng.standard_normal((9, p)), rng.random(p)
-    points = memory.as_columns(X).points(w)
+    points = memory.Columns.of(X).points(w)
     unit = np.median(pdist(X * np.sqrt(w))) / np.median(pdist(points))  # a power of two
     assert np.log2(unit) == pytest.approx(np.rint(np.log2(unit)), abs=1e-12)
     assert_allclose(pdist(points) * unit, pdist(X * np.sqrt(w)), rtol=1e-9)
