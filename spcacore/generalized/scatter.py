@@ -27,7 +27,7 @@ from .._records import record
 from .._types import AnyArray, Array, DType, Index
 from .._validation import float_type, is_row_blocks, is_sparse, stored
 from ..linalg.orthogonal import inner_products
-from ..linalg.scaling import divisor, even_exponent, largest_magnitude
+from ..linalg.scaling import divisor, exponent_of, largest_magnitude, power_of_two_scale
 from ..operators.blocks import (
     RowBlocks,
     WholeRows,
@@ -70,7 +70,7 @@ class Scatter:
             )
         with naming_not_finite(self.blocks):
             largest = max(self.blocks.results(_largest))
-        self.exponent: int = even_exponent(largest, self.dtype)
+        self.exponent: int = -2 * exponent_of(power_of_two_scale(largest, self.dtype))
         self.unit: float = math.ldexp(1.0, -self.exponent)
 
     def means(self, labels: Index, c: int, weight: Array | None) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._types import AnyArray, Array, Index, Mask
+from .._types import AnyArray, Index, Mask
 
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)  # the least number with all digits
@@ -72,11 +72,6 @@ def power_of_two_scale(largest: float, dtype: Any = np.float64) -> float:
     return 2.0 ** min(-(math.frexp(largest)[1] // 2), most) if largest > 0 else 1.0
 
 
-def power_of_two_scales(largest: AnyArray) -> Array:
-    """Return `power_of_two_scale` for each column, given its largest magnitude."""
-    return np.array([power_of_two_scale(size) for size in largest])
-
-
 def exponent_of(range_: float) -> int:
     """Return the logarithm of a power of two."""
     return math.frexp(range_)[1] - 1
@@ -85,14 +80,6 @@ def exponent_of(range_: float) -> int:
 def exponent_above(largest: float) -> int:
     """Return the e with 2^(e - 1) <= largest < 2^e; 0 for zero."""
     return math.frexp(largest)[1]
-
-
-def even_exponent(largest: float, dtype: Any = np.float64) -> int:
-    """Return an even e such that `largest` 2^-e is near 1 and 2^-e is representable.
-
-    It belongs to the square of `power_of_two_scale`.
-    """
-    return -2 * exponent_of(power_of_two_scale(largest, dtype))
 
 
 def largest_magnitude(a: Any) -> float:

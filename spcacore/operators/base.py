@@ -31,7 +31,6 @@ from ..linalg.scaling import (
     exponent_of,
     largest_magnitude,
     power_of_two_scale,
-    power_of_two_scales,
 )
 from ..supports.admissible import Supports
 from .problem import Problem
@@ -255,7 +254,7 @@ def column_statistics(
         size = np.minimum(np.maximum(-statistics.low, statistics.high), np.finfo(np.float64).max)
         if treatment.mean is not None:
             size = np.maximum(size, np.abs(treatment.mean))
-        unit, mean = power_of_two_scales(size[odd]), mean.copy()
+        unit, mean = np.array([power_of_two_scale(one) for one in size[odd]]), mean.copy()
         with beyond_range():
             scaled = storage.statistics(treatment.sample_weight, odd, unit)
             mean[odd], deviation[odd], _ = deviations(scaled, treatment, odd, unit)

@@ -113,6 +113,7 @@ class RowBlocks:
     """
 
     __row_blocks__ = True
+    source: Any
 
     def __init__(
         self, shape: Sequence[int], dtype: DTypeLike, starts: list[int], names: Iterable[str] | None
@@ -225,7 +226,7 @@ class RowBlocks:
 
     def _slice(self, b: int, i: int) -> Any:
         """Return row i of block b, as a slice."""
-        raise NotImplementedError
+        return self.source[self.starts[b] + i : self.starts[b] + i + 1]
 
     def taken(self, rows: Index) -> RowBlocks:
         """Return some rows, which must ascend, as blocks."""
@@ -301,9 +302,6 @@ class SlicedRows(RowBlocks):
             block.note(error)
             raise
 
-    def _slice(self, b: int, i: int) -> Any:
-        return self.source[self.starts[b] + i : self.starts[b] + i + 1]
-
     def _parted_like(self, other: RowBlocks) -> RowBlocks:
         out = copy.copy(self)
         out.starts, out.prints = other.starts, [None] * other.n_blocks
@@ -322,9 +320,6 @@ class WholeRows(RowBlocks):
 
     def results(self, task: Task, *arguments: Any, each: Any = None, **combining: Any) -> Iterator[Any]:
         yield task(self.source, *(() if each is None else each), *arguments)
-
-    def _slice(self, b: int, i: int) -> Any:
-        return self.source[i : i + 1]
 
 
 def _starts(cuts: list[int], most: int) -> list[int]:

@@ -18,7 +18,7 @@ from . import screening as _screening
 from .base import DataInMemory
 from .gram import with_moments
 from .problem import MissingData, Problem
-from .statistics import Standardization, Statistics, dense_moments, from_whole
+from .statistics import Standardization, Statistics, from_whole, in_range
 from .working_set import WorkingSet
 
 
@@ -71,7 +71,9 @@ class DenseData(DataInMemory):
         if whole is not None:
             found, M = from_whole(len(a), whole)
         elif one_read and a.shape[1] <= GRAM_ONE_READ:
-            found, M = dense_moments(a)
+            sums, M = _core.dense(a, False).moments()
+            found = Statistics(len(a), a.size, *sums[:4])
+            M = M if in_range(found, a.dtype) else None  # else its squares leave the number range
         elif plan is None:
             found = self.statistics(treatment.sample_weight)
         else:  # the same pass fills the quantized copy

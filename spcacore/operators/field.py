@@ -29,6 +29,7 @@ from .._types import AnyArray, Index
 from ..linalg.scaling import are_among, descending, union
 from ..supports.admissible import Supports
 from .deflation import DeflatedOperator
+from .gram import hides_variance
 from .problem import Problem, Screening
 
 Single = NDArray[np.float32]
@@ -71,8 +72,8 @@ class Field:
         op, index = self._problem.operator, self.index
         if op.by_passes:
             return np.asarray(op.submatrix(index), np.float32, order="C")
-        op, w = op.unscreened(), len(index)
-        if not (op.symmetric_form or op.dense) and self._keeps_digits():
+        op, w, problem = op.unscreened(), len(index), self._problem
+        if not (op.symmetric_form or op.dense or hides_variance(problem, FIELD_CANCELLATION, index)):
             return op.rough_gram(index)
         A = np.empty((w, w), np.float32)
         if op.symmetric_form or not op.dense:
@@ -88,12 +89,6 @@ class Field:
         if not self.whole:
             self._columns = C
         return A
-
-    def _keeps_digits(self) -> bool:
-        """Whether second moments in single precision tell the variances."""
-        variance = self._problem.variances[self.index]
-        lost = self._problem.known_moment[self.index] > FIELD_CANCELLATION * variance
-        return not bool((lost & (variance > 0)).any())
 
     def full(self, state: DeflatedOperator) -> bool:
         """Whether the variables of what has been removed are more than the field has room for."""

@@ -14,7 +14,6 @@ import numpy as np
 from .. import _core
 from .._limits import (
     ALL_VECTORS_ORDER,
-    CHUNK,
     COLUMN_PASSES,
     DENSE_WORK,
     GRAM_CANCELLATION,
@@ -37,18 +36,13 @@ from .problem import Problem, Screening
 from .statistics import Standardization, Statistics
 
 
-def pairs_of(lines: AnyArray, lengths: bool, n: int) -> float:
-    """Return half the sum of squares of the numbers of entries of n rows.
+def hides_variance(problem: Problem, most: float, index: Index | slice = slice(None)) -> bool:
+    """Whether one of these variables has a second moment of more than `most` times its variance.
 
-    `lines` is the `indptr` of CSR if `lengths`, else the row of each entry.
+    The square of the mean is subtracted from the moment, so that the variance loses digits.
     """
-    if lengths:
-        steps = (lines[s : s + CHUNK + 1] for s in range(0, n, CHUNK))
-        return sum(float(np.square(np.diff(part).astype(np.float64)).sum()) for part in steps) / 2
-    count = np.zeros(n, np.int64)
-    for s in range(0, len(lines), CHUNK):
-        count += np.bincount(lines[s : s + CHUNK], minlength=n)
-    return float(np.square(count.astype(np.float64)).sum()) / 2
+    variance = problem.variances[index]
+    return bool(((problem.known_moment[index] > most * variance) & (variance > 0)).any())
 
 
 def keeps_digits(problem: Problem, dense: bool, screening: str) -> bool:
@@ -58,8 +52,7 @@ def keeps_digits(problem: Problem, dense: bool, screening: str) -> bool:
     moment from which the square of the mean is subtracted. With screening="gram", where A must be formed,
     that is an error.
     """
-    lost = problem.known_moment > GRAM_CANCELLATION * problem.variances
-    digits = dense or not (lost & (problem.variances > 0)).any()
+    digits = dense or not hides_variance(problem, GRAM_CANCELLATION)
     if screening == "gram" and not (digits and problem.filled is None):
         what = "NaN entries" if digits else "columns whose mean hides their variance"
         raise ValueError(f"screening='gram' cannot be combined with X, which has {what}: leave it out")

@@ -35,10 +35,6 @@ class Plan:
     mode: str
     shadow: NDArray[np.int8] | None
 
-    @property
-    def references(self) -> bool:
-        return self.mode != "shadow"
-
 
 def plan(a: AnyArray, screening: str) -> Plan | None:
     """Return how to screen the dense data `a`; None if its products are to be plain."""
@@ -46,7 +42,8 @@ def plan(a: AnyArray, screening: str) -> Plan | None:
     if screening == "none":
         return None
     ld = -(-n // _core.SHADOW_BLOCK) * _core.SHADOW_BLOCK
-    if screening == "auto":
+    auto = screening == "auto"
+    if auto:
         if n < SCREENED_ROWS or a.size < SCREENED_ENTRIES:
             return None
         small = (
@@ -55,11 +52,12 @@ def plan(a: AnyArray, screening: str) -> Plan | None:
         )
         small = small and p * ld <= available_memory() / 2
         screening = "both" if small else "references"
-        try:
-            return Plan(screening, _empty_shadow(p, ld) if small else None)
-        except MemoryError:
-            return Plan("references", None)
-    return Plan(screening, None if screening == "references" else _empty_shadow(p, ld))
+    try:
+        return Plan(screening, None if screening == "references" else _empty_shadow(p, ld))
+    except MemoryError:
+        if not auto:
+            raise
+        return Plan("references", None)
 
 
 def _empty_shadow(p: int, ld: int) -> NDArray[np.int8]:
@@ -96,7 +94,7 @@ def screened(problem: Problem, plan: Plan, a: AnyArray, sums: Array, size: NDArr
         n, single, problem.range, sums, None if plan.shadow is None else size, mean, weight,
         problem.variances, problem.known_moment,
     )  # fmt: skip
-    screen = _core.Screen(n, p, row_major, a.dtype, plan.shadow, *bounds, plan.references)
+    screen = _core.Screen(n, p, row_major, a.dtype, plan.shadow, *bounds, plan.mode != "shadow")
     operator = problem.operator.screened(screen)
     tell = partial(_report, plan.mode, screen, a.nbytes, a.nbytes // p)
     return replace(problem, operator=operator, screening=tell)

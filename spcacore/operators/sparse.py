@@ -14,6 +14,7 @@ from .._labels import symmetric
 from .._limits import (
     CACHED_ENTRIES,
     CHOLESKY_ORDER,
+    CHUNK,
     FEW_ENTRIES,
     FEW_SAMPLED,
     SCREENED_ENTRIES,
@@ -25,7 +26,6 @@ from .._validation import as_dense, as_floats, column_names, is_sparse, real_arr
 from ..linalg.scaling import below_range, beyond_range, largest_magnitude, power_of_two_scale, roots
 from .base import Affine, DataInMemory, InMemory, divisors, refuse_oblong
 from .dense import DenseData, blas_layout
-from .gram import pairs_of
 from .problem import Problem
 from .screening import available_memory
 from .statistics import Standardization, Statistics
@@ -156,8 +156,13 @@ class CompressedData(DataInMemory):
         return replace(super().problem_with(statistics, treatment), compressed=self.matrix)
 
     def pairs(self) -> tuple[int, float]:
-        X, by_rows = self.matrix, self.matrix.format == "csr"
-        return X.data.size, pairs_of(X.indptr if by_rows else X.indices, by_rows, self.shape[0])
+        X, count = self.matrix, np.zeros(self.shape[0], np.int64)  # of the entries of each row
+        if X.format == "csr":
+            count += np.diff(X.indptr)
+        else:
+            for part in slices(len(X.indices), 1, CHUNK):
+                count += np.bincount(X.indices[part], minlength=len(count))
+        return X.data.size, float(np.square(count.astype(np.float64)).sum()) / 2
 
     def by_columns(self) -> CompressedData:
         """Return the data in CSC, if memory has room for a copy."""

@@ -187,16 +187,6 @@ def _scaled_sums(X: Any, weight: Array | None, index: Index, unit: Array) -> Ite
     return map(np.concatenate, zip(*parts, strict=True))
 
 
-def dense_moments(x: AnyArray) -> tuple[Statistics, Array | None]:
-    """Return `statistics_of` some rows, and (X - 1 mean')' (X - 1 mean') from the same read.
-
-    The latter is None where squares in the precision of X leave the number range.
-    """
-    sums, M = _core.dense(x, False).moments()
-    found = Statistics(len(x), x.size, *sums[:4])
-    return found, M if in_range(found, x.dtype) else None
-
-
 def from_whole(rows: int, whole: tuple[AnyArray, ...]) -> tuple[Statistics, Array]:
     """Return statistics and (X - 1 mean')' (X - 1 mean') = (n X'X - s s') / n of whole numbers.
 
