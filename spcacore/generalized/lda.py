@@ -38,7 +38,7 @@ from ..operators.transform import scores
 from ..progress import Callback, check_callback
 from .eigen import DirectionsResult, check_options, directions
 from .pencil import Form, Pencil, Unbounded
-from .scatter import Scatter, class_sizes, ledoit_wolf_shrinkage
+from .scatter import Scatter
 
 
 @filled(
@@ -263,8 +263,7 @@ def sparse_lda(
     data = Scatter(X)
     names = data.blocks.names
     weight = check_sample_weight(joined(X, sample_weight, "sample_weight"), data.n)
-    labels, classes = _labels(joined(X, y, "y"), data.n, weight)
-    sizes = class_sizes(labels, weight, len(classes))
+    labels, classes, sizes = _labels(joined(X, y, "y"), data.n, weight)
     c = len(classes)
     if n_components is not None:
         n_components = integer(n_components, "n_components", 1)
@@ -285,11 +284,10 @@ def sparse_lda(
     mean = proportions @ means
     apart = means - mean
     apart[:, (means == means[0]).all(axis=0)] = 0  # rounding of the mean must not count
-    within = data.within(labels, means, np.sqrt(proportions / sizes), weight, proportions @ apart**2)
-    coefficient = (
-        ledoit_wolf_shrinkage(within, float(sizes.sum())) if shrinkage == "auto" else float(shrinkage or 0.0)
-    )
-    B = within.form(coefficient)
+    B, coefficient = data.within(
+        labels, means, np.sqrt(proportions / sizes), weight, proportions @ apart**2,
+        None if shrinkage == "auto" else float(shrinkage or 0.0), float(sizes.sum()),
+    )  # fmt: skip
     A = Form.of_rows(np.sqrt(proportions)[:, None] * apart)
     # Directions
     try:
@@ -318,8 +316,8 @@ def sparse_lda(
         )  # fmt: skip
 
 
-def _labels(y: Any, n: int, weight: Array | None) -> tuple[Index, AnyArray]:
-    """Return the class number of each row, -1 for rows without weight, and the labels of the classes."""
+def _labels(y: Any, n: int, weight: Array | None) -> tuple[Index, AnyArray, Array]:
+    """Return the class of each row, -1 for rows without weight, the labels of classes, and their samples."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must have 1 dimension, not shape {labels.shape}")
@@ -332,7 +330,8 @@ def _labels(y: Any, n: int, weight: Array | None) -> tuple[Index, AnyArray]:
         every, numbers = np.unique(labels, return_inverse=True)
     except TypeError:
         raise TypeError("y has labels of several types that cannot be sorted") from None
-    some = np.bincount(numbers, weight) > 0
+    sizes = np.bincount(numbers, weight).astype(np.float64)
+    some = sizes > 0
     place = np.where(some, np.cumsum(some) - 1, -1)
     numbers, classes = place[numbers], every[some]
     if len(classes) < 2:
@@ -340,7 +339,7 @@ def _labels(y: Any, n: int, weight: Array | None) -> tuple[Index, AnyArray]:
         raise ValueError(f"y has one class only{of}, {classes[0]}; at least two are needed")
     if weight is not None:
         numbers[weight == 0] = -1
-    return numbers.astype(np.intp), classes
+    return numbers.astype(np.intp), classes, sizes[some]
 
 
 def _priors(priors: Any, sizes: Array, classes: AnyArray) -> Array:

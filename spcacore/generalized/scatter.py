@@ -16,7 +16,7 @@ sum of the weights. Rows without weight have the label -1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -44,12 +44,6 @@ from ..operators.statistics import Statistics, merged, statistics_of
 from .pencil import Form
 
 LEAST = 1e-6  # least shrinkage, which leaves no direction without scatter
-
-
-def class_sizes(labels: Index, weight: Array | None, c: int) -> Array:
-    """Return the number of samples in each of c classes."""
-    own = labels >= 0
-    return np.bincount(labels[own], None if weight is None else weight[own], c).astype(np.float64)
 
 
 class Scatter:
@@ -80,10 +74,12 @@ class Scatter:
         return np.stack([of_class.mean for of_class in found])
 
     def within(
-        self, labels: Index, means: Array, factor: Array, weight: Array | None, between: Array
-    ) -> Within:
-        """Return the scatter of the rows less their class means, times `factor` of their class.
+        self, labels: Index, means: Array, factor: Array, weight: Array | None, between: Array,
+        shrinkage: float | None, n: float,
+    ) -> tuple[Form, float]:  # fmt: skip
+        """Return the scatter of the rows less their class means, times `factor` of their class, and a.
 
+        It is (1 - a) D R D + a D D for the shrinkage a; if None, for that of Ledoit and Wolf, with n samples.
         `between` has the scatter between the class means for each variable.
         """
         p, sides = self.p, (means, factor, self.unit)
@@ -92,26 +88,20 @@ class Scatter:
             Z = _centered(self.here.source, labels, weight, *sides, self.dtype)
             spread = _within_spread(Z.diagonal(), between)
             Z = Z.over(spread)
-
-            def kept(amount: float) -> Form:
-                return Z.form(1 - amount, np.full(p, amount) if amount > 0 else None).in_units(spread)
-
-            return Within(p, lambda: Z.gram(p <= Z.rows.shape[0]), Z.fourth, kept)
+            if shrinkage is None:
+                shrinkage = _ledoit_wolf(Z.gram(p <= Z.rows.shape[0]), Z.fourth(), p, n)
+            ridge = np.full(p, shrinkage) if shrinkage > 0 else None
+            return Z.form(1 - shrinkage, ridge).in_units(spread), shrinkage
         # Else it is formed
         each = self._each(labels, weight)
         R = self.blocks.reduced(sum_parts, _scatter, *sides, each=each, entries=p * p)
         spread = _within_spread(R.diagonal(), between)
         R /= spread[:, None]
         R /= spread
-
-        def fourth() -> float:
-            return self.blocks.reduced(sum, _fourth, *sides, spread, each=each)
-
-        def shrunk(amount: float) -> Form:
-            np.multiply(R, 1 - amount, out=R)
-            return Form.of(R, amount).in_units(spread)
-
-        return Within(p, lambda: R, fourth, shrunk)
+        if shrinkage is None:
+            shrinkage = _ledoit_wolf(R, self.blocks.reduced(sum, _fourth, *sides, spread, each=each), p, n)
+        R *= 1 - shrinkage
+        return Form.of(R, shrinkage).in_units(spread), shrinkage
 
     def _each(self, labels: Index, weight: Array | None) -> list[_Own]:
         """Return the labels and weights of each block."""
@@ -229,20 +219,6 @@ class Deviations:
         return float(square @ (square if self.sample_weight is None else square / self.sample_weight))
 
 
-@record
-class Within:
-    """The scatter D R D.
-
-    `gram` gives R = Z'Z or, for fewer rows than variables, ZZ'. `fourth` gives the sum of the fourth powers
-    of the norms of the rows of Z. `form` gives (1 - a) D R D + a D D for any a, and may overwrite R.
-    """
-
-    p: int
-    gram: Callable[[], Array]
-    fourth: Callable[[], float]
-    form: Callable[[float], Form]
-
-
 def _within_spread(squares: Array, between: Array) -> Array:
     """Return the standard deviations within classes.
 
@@ -320,11 +296,14 @@ def _fourth(block: Any, own: _Own, *sides: Any) -> float:
     return sum(Z.over(spread).fourth() for Z in _deviations(block, own, *centering))
 
 
-def ledoit_wolf_shrinkage(within: Within, n: float) -> float:
-    """Return the shrinkage a of R, for n samples."""
-    G, fourth = within.gram(), within.fourth()
+def _ledoit_wolf(G: Array, fourth: float, p: int, n: float) -> float:
+    """Return the shrinkage a of R, for n samples of p variables.
+
+    G is R = Z'Z or, for fewer rows than variables, ZZ'; `fourth` is the sum of the fourth powers of the norms
+    of the rows of Z.
+    """
     trace, square = float(np.trace(G)), float((G * G).sum())
-    apart = square - trace**2 / within.p
+    apart = square - trace**2 / p
     if not apart > NULL_DIRECTION * square:
         return LEAST
     return float(min(max((fourth - square / n) / apart, LEAST), 1.0))
