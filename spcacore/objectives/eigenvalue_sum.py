@@ -50,7 +50,7 @@ def leading_sum(A: Array, S: Index, r: int) -> float:
 class LeadingSum(Objective):
     """The sum of the r largest eigenvalues on a support, for a semidefinite A in memory.
 
-    `masked` is another matrix whose eigenvalues are bounds too, if entries have signs.
+    `bounding` has matrices whose eigenvalues are bounds: A and, if entries have signs, one more.
     """
 
     A: Array
@@ -62,12 +62,11 @@ class LeadingSum(Objective):
         A = self.A
         self.diagonal: Array = A.diagonal().copy()
         self.signs: NDArray[np.int8] | None = self.supports.signs if self.r == 1 else None
-        self.exact: bool = self.signs is None
-        self.most_tried: int = ACROSS_ENTERING
-        self.masked: Array | None = None
+        self.exact = self.signs is None
+        self.most_tried = ACROSS_ENTERING if self.exact else CHOICE_SWAPS
+        self.bounding: tuple[Array, ...] = (A,)
         if self.signs is not None:
-            self.most_tried = CHOICE_SWAPS
-            self.masked = np.where(A * np.outer(self.signs, self.signs) < 0, 0, A)
+            self.bounding = A, np.where(A * np.outer(self.signs, self.signs) < 0, 0, A)
 
     def value(self, units: Units) -> float:
         if self.signs is not None:
@@ -79,8 +78,7 @@ class LeadingSum(Objective):
 
     def most(self, sets: list[Units]) -> Array:
         index = [self.supports.index(units) for units in sets]
-        values = self._sums(self.A, index)
-        return values if self.masked is None else np.minimum(values, self._sums(self.masked, index))
+        return np.asarray(np.min([self._sums(A, index) for A in self.bounding], axis=0))
 
     @kept()
     def loading(self, units: Units) -> tuple[Index, Array, float]:
@@ -101,10 +99,7 @@ class LeadingSum(Objective):
             return self.most([with_unit(units, add=unit) for unit in others])
         if len(S) < self.r:
             return np.asarray(self.diagonal[S].sum() + self.diagonal[others])
-        values = self._bordered(self.A, S, others)
-        if self.masked is not None:
-            values = np.minimum(values, self._bordered(self.masked, S, others))
-        return values
+        return np.asarray(np.min([self._bordered(A, S, others) for A in self.bounding], axis=0))
 
     def _bordered(self, A: Array, S: Index, others: Index) -> Array:
         """Return the sums for S with each of the others, by bordered matrices.
@@ -155,14 +150,12 @@ class LeadingSum(Objective):
         return self.supports.per_unit(np.square(self.A[:, S] @ V).sum(axis=1))
 
     def bound(self, inside: Units, free: Units) -> Bound:
-        """Return the least bound: by a level, for A and for `masked`, or by diagonal blocks."""
+        """Return the least bound: by a level, or by diagonal blocks."""
         supports, own = self.supports, self.supports.index(inside)
         index, room = supports.index(inside | free), supports.left(inside)
-        G = self.A[np.ix_(index, index)]
-        best = self._level_bound(G, index, inside, free, room)
-        if self.masked is not None:
-            signed = self._level_bound(self.masked[np.ix_(index, index)], index, inside, free, room)
-            best = min(best, signed, key=lambda one: one.value)
+        matrices = [A[np.ix_(index, index)] for A in self.bounding]
+        each = [self._level_bound(G, index, inside, free, room) for G in matrices]
+        best = min(each, key=lambda one: one.value)
         if not self.definite:
             return best
         # The eigenvalues of a semidefinite matrix are at most the sums of those of its diagonal blocks
@@ -267,8 +260,7 @@ class Partition(Objective):
     def __post_init__(self) -> None:
         one = self.one
         super().__init__(Places.of(one.supports, self.sizes, self.total))
-        self.exact: bool = one.exact
-        self.most_tried: int = one.most_tried
+        self.exact, self.most_tried = one.exact, one.most_tried
 
     def sets(self, units: Units) -> list[Units]:
         """Return the units of each component."""

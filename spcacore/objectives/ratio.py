@@ -232,13 +232,13 @@ class RatioOfUnits(Objective):
     def __post_init__(self) -> None:
         super().__init__(self.supports)
         quotient, supports = self.quotient, self.supports
-        self.tie: float = TIE.of(quotient.dtype)
+        self.tie = TIE.of(quotient.dtype)
         self.bounded: bool = self.fit is not None or supports.signs is not None
-        self.exact: bool = not self.bounded and bool(quotient.known.all())
+        self.exact = not self.bounded and bool(quotient.known.all())
         few = supports.signs is None or len(supports.allowed) <= self.most_tried
-        self.steepest: bool = few and supports.room <= _STEEPEST
+        self.steepest = few and supports.room <= _STEEPEST
         if supports.simple:
-            self.most_tried: int = quotient.entering
+            self.most_tried = quotient.entering
         self.work: float = np.inf  # multiplications that swaps may still take
         self._rows = KeptRows(quotient.rows, quotient.p)
 
@@ -422,10 +422,10 @@ class Regression(Objective):
     def __post_init__(self) -> None:
         super().__init__(self.supports)
         g, supports = self.g, self.supports
-        self.exact: bool = self.fit is None
-        self.steepest: bool = self.fit is not None or supports.grouped
+        self.exact = self.fit is None
+        self.steepest = self.fit is not None or supports.grouped
         if self.exact and not supports.grouped:
-            self.most_tried: int = len(supports.allowed)
+            self.most_tried = len(supports.allowed)
         none = np.zeros(len(supports.allowed), bool)
         self.none: _Explained = _Explained(none, np.zeros((0, len(g))), g.astype(np.float64), self.diagonal)
         self.last: _Explained = self.none

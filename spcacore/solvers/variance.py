@@ -82,9 +82,6 @@ class LeadingEigenvalue(Objective):
     strength: float
     least: float
     rows: KeptRows
-    most_tried: int
-    tie: float
-    starts: int
 
     def __init__(self, state: DeflatedOperator, k: int, strength: float = 0.0, rows: KeptRows | None = None):
         super().__init__(state.supports.within(k))
@@ -271,9 +268,6 @@ class Variance(Objective):
 
     state: DeflatedOperator
     op: _core.Operator
-    most_tried: int
-    rise: float
-    slack: float
 
     def __init__(
         self, state: DeflatedOperator, k: int, A: Array | None = None, most_tried: int = GREEDY_UNITS
@@ -285,11 +279,11 @@ class Variance(Objective):
         if A is None and not state.quotient and self.op.p <= largest_submatrix(self.op):
             A = symmetric_submatrix(self.op)
         self.matrix: LeadingSum | None = None if A is None or state.quotient else LeadingSum(A, self.supports)
-        self.exact: bool = self.matrix is None or (self.matrix.exact and not state.constrained)
+        self.exact = self.matrix is None or (self.matrix.exact and not state.constrained)
         if self.matrix is not None and state.constrained:  # x'Ax = x'(A - t QQ')x where Q'x = 0
             Q = np.stack(state.basis, axis=1)
             t = TREE_PENALTY * largest_magnitude(self.matrix.A)
-            self.matrix.masked = self.matrix.A - t * (Q @ Q.T)
+            self.matrix.bounding = self.matrix.A, self.matrix.A - t * (Q @ Q.T)
 
     @kept()
     def solution(self, units: Units) -> Solution:
@@ -443,7 +437,7 @@ def swap_search(state: DeflatedOperator, x: Solution, budget: float) -> Solution
     # All swaps by one call where A itself is in memory
     rows, clock, begin = kept_rows(state.operator), ProgressClock(state.hook), x
     if state.matrix is not None and not state.supports.shapes:
-        x, complete = _swapped(state.matrix, state, x, clock)
+        x, complete = _swapped(state, state.matrix, x, clock)
         if complete:
             return x if x is begin else refit(state, x)
     # Else swap by swap, from the eigenpairs of A on the support and bounds for the variables outside
@@ -464,7 +458,7 @@ def _is_apart(x: Solution, basis: PencilBasis) -> bool:
 
 
 def _swapped(
-    A: AnyArray, state: DeflatedOperator, x: Solution, clock: ProgressClock
+    state: DeflatedOperator, A: AnyArray, x: Solution, clock: ProgressClock
 ) -> tuple[Solution, bool]:
     """Return x after the swaps that a kernel finds on A in memory, and whether that is all.
 

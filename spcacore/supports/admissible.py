@@ -331,10 +331,10 @@ class Supports:
         return self.index(self.largest(self.norms(self.oriented(x)), count))
 
 
-def knowledge(choice: Choice | None, name: str = "choice") -> dict[str, Any]:
+def knowledge(choice: Choice | None) -> dict[str, Any]:
     """Return the arguments of `Supports.checked` for a choice; an empty dict if it says nothing."""
     if not isinstance(choice, Choice | None):
-        raise TypeError(f"{name} must be Choice(...), not {choice!r:.60}")
+        raise TypeError(f"choice must be Choice(...), not {choice!r:.60}")
     given = {word: getattr(choice, word, None) for word in ("include", "exclude", "groups", "signs")}
     if all(value is None for value in given.values()):
         return {}

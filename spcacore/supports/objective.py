@@ -89,12 +89,12 @@ class Objective:
         How many first units that tie are compared by their best pairs.
     """
 
-    exact = True
-    steepest = False
-    rise = RISE
+    exact: bool = True
+    steepest: bool = False
+    rise: float = RISE
     slack: float = 1e-12
     tie: float = TIE.double
-    most_tried = CHOICE_SWAPS
+    most_tried: int = CHOICE_SWAPS
     at_once = 1
     starts: int = CHOICE_STARTS
 

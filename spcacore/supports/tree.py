@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from itertools import combinations
 from math import comb
@@ -92,8 +93,6 @@ class Tree(OpenNodes):
     was asked for.
     """
 
-    heap: list[tuple[Any, ...]]
-    pruning_level: float
     objective: Objective
     supports: Supports
     tol: float
@@ -110,18 +109,16 @@ class Tree(OpenNodes):
         done = 0
         while done < count and self.open():
             check_limits(0)
-            self._step()
             done += 1
+            # Bound the node of the largest bound, or divide it if its own bound is known
+            _, _, value, inside, free, bound = heapq.heappop(self.heap)
+            if bound is None:
+                bound = self.objective.bound(inside, free)
+                self._complete(inside, free, bound)
+                self._push(min(value, bound.value), inside, free, bound)
+            else:
+                self._divide(inside, free, value, bound)
         return done
-
-    def _step(self) -> None:
-        """Take the node of the largest bound: bound it, or divide it if its own bound is known."""
-        _, _, value, inside, free, bound = heapq.heappop(self.heap)
-        if bound is not None:
-            return self._divide(inside, free, value, bound)
-        bound = self.objective.bound(inside, free)
-        self._complete(inside, free, bound)
-        return self._push(min(value, bound.value), inside, free, bound)
 
     def _push(self, value: float, inside: Units, free: Units, bound: Bound | None = None) -> None:
         """Queue a node if it may hold something better.
@@ -241,6 +238,10 @@ def _mask(bits: int, n: int) -> Units:
     return ((bits >> np.arange(n)) & 1).astype(bool)
 
 
+class _TooManyNodes(Exception):
+    """Raised where the enumeration takes too long."""
+
+
 class _Enumeration:
     """For each cardinality the supports that have room in it, as bits of integers, by decreasing value."""
 
@@ -265,26 +266,24 @@ class _Enumeration:
         self.objective, self.nodes = objective, 0
         self.value: Callable[[int], float] = cache(lambda bits: objective.value(_mask(bits, len(size))))
 
-    def better(self, sizes: tuple[int, ...], value: float) -> tuple[float, list[int] | None, bool]:
+    def better(self, sizes: tuple[int, ...], value: float) -> tuple[float, tuple[int, ...] | None, bool]:
         """Return the largest total value, its supports if better than before, and whether it is proved."""
         self.sizes, self.most = sizes, value
-        self.found: list[int] | None = None
-        complete = self._extend([], 0, 0.0, 0)
-        return self.most, self.found, complete
+        self.found: tuple[int, ...] | None = None
+        with suppress(_TooManyNodes):
+            self._extend((), 0, 0.0, 0)
+        return self.most, self.found, self.nodes <= DISJOINT_NODES
 
-    def _extend(self, chosen: list[int], used: int, value: float, start: int) -> bool:
-        """Try supports for the next place while they, with the best of the later places, may exceed the best.
-
-        False if there were too many nodes.
-        """
-        t, r = len(chosen), len(self.sizes)
-        if t == r:
-            self.most, self.found = value, [*chosen]
-            return True
+    def _extend(self, chosen: tuple[int, ...], used: int, value: float, start: int) -> None:
+        """Try supports for the next place while they may, with the best of the later places, be the best."""
+        t = len(chosen)
+        if t == len(self.sizes):
+            self.most, self.found = value, chosen
+            return
         k, after = self.sizes[t], self.sizes[t + 1 :]
         free = {size: np.flatnonzero((self.bits[size] & used) == 0) for size in {k, *after}}
         if any(len(index) == 0 for index in free.values()):
-            return True
+            return
         first = {size: float(self.values[size][index[0]]) for size, index in free.items()}
         for i in free[k][np.searchsorted(free[k], start) :]:
             own, bits = float(self.values[k][i]), int(self.bits[k][i])
@@ -293,15 +292,10 @@ class _Enumeration:
                 break
             self.nodes += 1
             if self.nodes > DISJOINT_NODES:
-                return False
+                raise _TooManyNodes
             if not self.objective.exact:
                 own = self.value(bits)
                 if value + own + rest <= self.most * (1 + RISE):
                     continue
             following = int(i) + 1 if after and after[0] == k else 0
-            chosen.append(bits)
-            complete = self._extend(chosen, used | bits, value + own, following)
-            chosen.pop()
-            if not complete:
-                return False
-        return True
+            self._extend((*chosen, bits), used | bits, value + own, following)
