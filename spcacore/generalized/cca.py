@@ -330,6 +330,9 @@ def sparse_cca(
     )  # fmt: skip
 
 
+_SPARSITY = {"pmd": "l1_bound", "generalized": "cardinality"}
+
+
 def _solver(
     sides: tuple[Any, Any], method: str, l1_bound: Any, cardinality: Any, ridge: Any, deflation: str,
     certify: bool, max_iter: int,
@@ -337,10 +340,11 @@ def _solver(
     """Return what finds one pair after another, for the options of a method, which must go together."""
     x, y = sides
     given = {"l1_bound": l1_bound, "cardinality": cardinality}
-    needed, other = ("l1_bound", "cardinality") if method == "pmd" else ("cardinality", "l1_bound")
-    if given[other] is not None:
-        elsewhere = "generalized" if method == "pmd" else "pmd"
-        raise ValueError(f"{other} is for method={elsewhere!r}; method={method!r} takes {needed}")
+    for elsewhere, name in _SPARSITY.items():
+        if elsewhere != method and given[name] is not None:
+            raise ValueError(
+                f"{name} is for method={elsewhere!r}; method={method!r} takes {_SPARSITY[method]}"
+            )
     usual = default_cardinality(x.p), default_cardinality(y.p)
     removal = DEFLATIONS[check_choice(deflation, "deflation", DEFLATIONS)]
     if removal.quotient and method == "pmd":

@@ -48,7 +48,7 @@ from ..linalg.scaling import descending, divisor, roots, with_entries
 from ..objectives.ratio import Regression
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
 from ..operators.gram import KeptRows
-from ..solvers.refitting import Step, Steps
+from ..solvers.refitting import Step
 from ..solvers.solution import ProgressHook, Report, Solution, ended
 from ..supports.admissible import Supports, Units
 from ..supports.search import forward, forward_ways, swap
@@ -62,7 +62,7 @@ from .canonical_sides import (
     max_abs_per_column,
 )
 from .eigen import best_pairs, ratio_of
-from .pencil import Form, Pencil, pair_bounds
+from .pencil import Form, Pencil, bounds_of
 
 
 @record
@@ -100,11 +100,10 @@ class Alternation:
 
     def _renew_rows(self) -> None:
         """Keep the rows of the metrics as they are now, and none of those before a deflation."""
-
-        def of(B: Form) -> KeptRows:
-            return KeptRows(lambda S: (B.rows(S),), B.p)
-
-        self.rows: list[KeptRows] = [of(one.B) for one in self.pencil]
+        self.rows: list[KeptRows] = [
+            KeptRows(lambda S, B=one.B: (B.rows(S),), one.p)  # type: ignore[misc]
+            for one in self.pencil
+        ]
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -116,7 +115,9 @@ class Alternation:
         """Return upper bounds on the strength of the next pair, by name."""
         if self.empty:
             return {"spectral": 0.0}
-        return pair_bounds(*self._matrices(), (len(self.pencil[0].active), *self.counts), nodes, hook)
+        counts, parts = self.counts, (len(self.pencil[0].active), *self.counts)
+        bounds = bounds_of(*self._matrices(), sum(counts), 1.0, nodes, hook, parts=parts)
+        return {name: min(value, 1.0) for name, value in bounds.items()}
 
     def _matrices(self) -> tuple[Array, Array]:
         """Return [0 C; C' 0] and [B_x 0; 0 B_y] between the active variables, in the units of the pencils."""
@@ -192,13 +193,10 @@ class Alternation:
 
         Both are zero if the vector adds no direction to the earlier ones.
         """
-        pencil, index = self.pencil[side], np.flatnonzero(w)
-        known = len(pencil.removed)
-        pencil.remove(Solution(index, w[index], 0.0, 0, True), self.deflation)
-        if len(pencil.removed) == known:
-            return np.zeros_like(w), np.zeros_like(w)
+        index = np.flatnonzero(w)
+        found = self.pencil[side].remove(Solution(index, w[index], 0.0, 0, True), self.deflation)
         self._renew_rows()
-        return pencil.removed[-1]
+        return found or (np.zeros_like(w), np.zeros_like(w))
 
     def _runs(
         self, starts: list[Array], swaps: bool, progress: ProgressHook | None
@@ -322,9 +320,7 @@ class Alternation:
         if self.cross.signed:
             starts = v[T], best[1], -best[1]
             best = max((self._alternate_values(S, T, C, start) for start in starts), key=lambda one: one[2])
-        u, w = np.zeros(p), np.zeros(q)
-        u[S], w[T] = best[0], best[1]
-        return u, w, best[2]
+        return with_entries(p, S, best[0]), with_entries(q, T, best[1]), best[2]
 
     def _alternate_values(self, S: Index, T: Index, C: Array, v: Array) -> tuple[Array, Array, float]:
         """Return u and v on two supports, each in turn the best for the other, while the value rises."""
@@ -452,7 +448,7 @@ def _l1_bounded(a: Array, bound: float, choice: Supports) -> Array:
     if choice.shapes:
         a = choice.projected(a)
         if a.any():
-            a = Steps(choice, Step.L1_BOUND, level=bound)(a)[1]
+            a = choice.rule(Step.L1_BOUND, level=bound).step(np.ascontiguousarray(a), 1.0)[0]
             a /= np.linalg.norm(a)
         return a
     w = np.empty_like(a)

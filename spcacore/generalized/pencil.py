@@ -240,8 +240,8 @@ class Pencil(Quotient):
         with below_range():
             return float(np.ldexp(v @ (self.A0.block(x.index) @ v) / square, self.exponent)), square
 
-    def remove(self, x: Solution, deflation: Deflation) -> None:
-        """Deflate by x."""
+    def remove(self, x: Solution, deflation: Deflation) -> tuple[Array, Array] | None:
+        """Deflate by x; return the direction that was removed and B_0 times it, or None if x adds none."""
         # The direction q and z = B_0 q with q'z = 1; if orthogonalized, B_0-orthogonal to the earlier ones
         q = with_entries(self.B.p, x.index, x.entries)
         z = self.B0.matvec(x.entries, x.index)
@@ -252,7 +252,7 @@ class Pencil(Quotient):
                     q = q - other * (z @ q)
             z = self.B0.matvec(q)
             if not float(q @ z) > (IN_SPAN * before) ** 2:
-                return
+                return None
         size = math.sqrt(q @ z)
         q, z = q / size, z / size
         self.removed.append((q, z))
@@ -262,6 +262,7 @@ class Pencil(Quotient):
         if deflation.quotient:
             self.B += LowRank.removal("hotelling", 1.0, (z, z))
         self._diagonals()
+        return q, z
 
     def bound(self) -> float | None:
         """Return the largest value of the whole pencil, or a little more.
@@ -417,24 +418,17 @@ def pencil_bounds(
     spectral = pencil.bound()
     A, B = pencil.A.block(active), pencil.B.block(active)
     support = None if start is None else np.searchsorted(active, start)
-    return _bounds(A, B, k, spectral, support, nodes, None, hook)
+    return bounds_of(A, B, k, spectral, nodes, hook, support)
 
 
-def pair_bounds(
-    A: Array, B: Array, parts: tuple[int, int, int], nodes: int = CERTIFIED_NODES, hook: Report | None = None
-) -> dict[str, float]:
-    """Return upper bounds on the correlation of a pair; `parts`: variables of X, and both cardinalities."""
-    bounds = _bounds(A, B, sum(parts[1:]), 1.0, None, nodes, parts, hook)
-    return {name: min(value, 1.0) for name, value in bounds.items()}
-
-
-def _bounds(
-    A: Array, B: Array, k: int, spectral: float | None, support: Index | None, nodes: int,
-    parts: tuple[int, int, int] | None, hook: Report | None,
+def bounds_of(
+    A: Array, B: Array, k: int, spectral: float | None, nodes: int, hook: Report | None,
+    support: Index | None = None, parts: tuple[int, int, int] | None = None,
 ) -> dict[str, float]:  # fmt: skip
     """Return upper bounds on the ratio at cardinality k, by name, with an allowance for rounding.
 
-    If the hook ends the search, the bounds that are known are returned.
+    `spectral` is one that is known. For a pair, `parts` has the number of variables of X and both
+    cardinalities. If the hook ends the search, the bounds that are known are returned.
     """
     clock = ProgressClock(hook)
     # Only the largest value of the whole pencil, if B is nearly singular
@@ -525,7 +519,7 @@ class _Tree(Search):
         """Return a tree that looks only for ratios above `floor`."""
         return _Tree(self.A, self.B, self.k, self.least, self.parts, self.index, floor)
 
-    def _root_bound(self, check_limits: Callable[[], object]) -> float:
+    def _root_bound(self) -> float:
         return np.inf
 
     def _update_incumbent(self, support: Index) -> bool:

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from .._limits import (
+    BLOCK_NODES,
     BOUND_ENTRIES,
     BOUND_ORDER,
     BOUND_SHARE,
@@ -48,7 +49,7 @@ from .._validation import check_bool, check_choice, integer, per_component, requ
 from ..choice import Choice
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import project_out, symmetrized
-from ..linalg.scaling import EPS, eps_of, largest_magnitude
+from ..linalg.scaling import EPS, beyond_range, eps_of, largest_magnitude
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import columns_cost, is_given, product_error, symmetric_submatrix
 from ..operators.inputs import as_problem
@@ -62,7 +63,7 @@ from .joint_bound import most_together, relaxed_bound
 from .semidefinite import dual_bound, shaped_bound
 from .solution import ProgressHook, Report
 from .wide_bounds import (
-    block_bound,
+    BlockSearch,
     knapsack,
     large_entries,
     row_sums,
@@ -104,7 +105,7 @@ class OptimalityBound(Tabular):
         cls, bounds: dict[str, float], exponent: int = 0, hook: ProgressHook | None = None
     ) -> OptimalityBound:
         """Return the record of these bounds, times `2**exponent`, and tell the hook."""
-        with np.errstate(over="ignore", under="ignore"):
+        with beyond_range():
             bounds = {name: float(np.ldexp(value, exponent)) for name, value in bounds.items()}
         which = min(bounds, key=lambda name: bounds[name])
         if hook is not None:
@@ -338,7 +339,9 @@ def upper_bounds(state: DeflatedOperator, k: int, thresholds: bool = True) -> di
         if thresholds and op.t == 0 and columns_cost(problem) <= THRESHOLD_WORK:
             diagonal, large = np.maximum(state.variances, 0), large_entries(op)
             bounds["threshold"] = threshold_bound(diagonal, k, large)
-            bounds["blocks"] = block_bound(op, diagonal, k, large, state.hook)
+            blocks = BlockSearch(op, diagonal, k, large)
+            blocks.run(0.0, BLOCK_NODES, state.hook)
+            bounds["blocks"] = blocks.upper()
         strong, _ = by_strong_variables(state, k, min(bounds.values()))
     else:
         A = op.submatrix(np.arange(p)).astype(np.float64)
@@ -442,8 +445,7 @@ def _from_few_vectors(state: DeflatedOperator, k: int, r: int = 1) -> dict[str, 
     # V, and H = V'AV = diag(theta), R = AV - VH
     op, diagonal = state.operator, np.maximum(state.variances, 0)
     count = min(BOUND_VECTORS, state.p - 1, max(1, op.m - 1))
-    spectrum, V = _eigenpairs(state, count)
-    V = _lanczos(op, count) if V is None else V
+    spectrum, V = _eigenpairs(state, count) or (None, _lanczos(op, count))
     AV = op.apply_block(V).astype(np.float64)
     V, triangle = np.linalg.qr(np.asarray(V, np.float64))
     AV = AV @ np.linalg.inv(triangle)
@@ -485,7 +487,7 @@ def _largest_beyond(theta: Array, spectrum: Array, off: float) -> float:
     return float(beyond[max(taken)])
 
 
-def _eigenpairs(state: DeflatedOperator, count: int) -> tuple[Array | None, AnyArray | None]:
+def _eigenpairs(state: DeflatedOperator, count: int) -> tuple[Array, AnyArray] | None:
     """Return the largest eigenvalues, one more than vectors, by LAPACK; None if that takes too long.
 
     They are those of A, or of FF' where samples are few.
@@ -495,12 +497,12 @@ def _eigenpairs(state: DeflatedOperator, count: int) -> tuple[Array | None, AnyA
         values, V, _ = leading_eigenpairs(op.submatrix(np.arange(p)).astype(np.float64), count + 1)
         return values, V[:, :count].astype(op.dtype)
     if op.symmetric_form or op.m > min(WIDE_SAMPLES, p) or state.problem.filled or state.deflation.residual:
-        return None, None
+        return None
     values, U, _ = leading_eigenpairs(op.outer().astype(np.float64), min(count + 1, op.m))
     least = max(1e-9, op.m * eps_of(op.dtype)) * values[0]  # below it vectors may be rounding alone
     count = min(count, int(np.count_nonzero(values > least)))
     if count == 0:
-        return None, None
+        return None
     V = np.empty((p, count), op.dtype, order="F")
     for v, u in zip(V.T, U.T, strict=False):
         v[:] = op.backward(np.ascontiguousarray(u, op.dtype))

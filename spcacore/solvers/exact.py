@@ -225,12 +225,11 @@ def solve_to_optimality(
     was given, bounds that need no tree are computed too, after a share of the time.
     """
     limits, problem = _Limits(solver, state.hook, began), state.problem
-    refuse_large(state)
+    most = state.supports.most_variables(k)
+    _refuse(state, most)
     exact = solver.tol == 0 and limits.most == math.inf and limits.seconds > BRIEF_SECONDS
     if exact and (proof := _brief_proof(state, k)) is not None:
         return proof
-    most = state.supports.most_variables(k)
-    _refuse_choice(state, most)
     best = best_on_support(state, support)
     if best is None:
         finder = TruncatedPower.from_record(problem, TPower(n_starts=1))
@@ -316,7 +315,7 @@ def _tree(
     """Return the tree over supports of the variables that are kept."""
     A = symmetric_submatrix(state.operator, kept, limits.check)
     if state.supports.simple:
-        return Search(A, k, np.searchsorted(kept, best.index), tol, state, kept, limits.check)
+        return Search(A, k, np.searchsorted(kept, best.index), tol, state, kept)
     return UnitTree(state, A, k, best, tol)
 
 
@@ -354,25 +353,19 @@ def _brief_proof(state: DeflatedOperator, k: int) -> Proof | None:
 # ---- what need not be searched ----------------------------------------------------------------------
 
 
-def refuse_large(state: DeflatedOperator) -> None:
-    """Raise where elimination would need entries or deflations that it does not have."""
-    p = state.p
-    if p <= EXACT_ORDER:
-        return
-    limit = f"branch_and_bound takes at most {EXACT_ORDER} variables"
-    if state.diagonal is None:
-        raise ValueError(f"{limit} of an operator without entries, not {p}")
-    if state.deflation.quotient or not state.deflation.semidefinite:
-        raise ValueError(f"{limit} with deflation={state.deflation.name!r}, not {p}")
-
-
-def _refuse_choice(state: DeflatedOperator, most: int) -> None:
-    """Raise where the tree has no bounds, or no best values, for these supports."""
-    choice = state.supports
-    if choice.shapes and state.p > EXACT_ORDER:
-        raise ValueError(
-            f"branch_and_bound takes include, groups and signs for at most {EXACT_ORDER} variables"
-        )
+def _refuse(state: DeflatedOperator, most: int) -> None:
+    """Raise where elimination lacks entries or deflations, or the tree bounds or values of these supports."""
+    p, choice = state.p, state.supports
+    if p > EXACT_ORDER:
+        limit = f"branch_and_bound takes at most {EXACT_ORDER} variables"
+        if state.diagonal is None:
+            raise ValueError(f"{limit} of an operator without entries, not {p}")
+        if state.deflation.quotient or not state.deflation.semidefinite:
+            raise ValueError(f"{limit} with deflation={state.deflation.name!r}, not {p}")
+        if choice.shapes:
+            raise ValueError(
+                f"branch_and_bound takes include, groups and signs for at most {EXACT_ORDER} variables"
+            )
     if choice.simple:
         return
     if state.quotient:

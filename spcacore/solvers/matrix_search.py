@@ -164,8 +164,6 @@ class Search(OpenNodes):
     their number stops growing.
     """
 
-    heap: list[tuple[Any, ...]]
-    pruning_level: float
     tol: float
     k: int
     index: Index
@@ -174,7 +172,7 @@ class Search(OpenNodes):
 
     def __init__(
         self, A: Array, k: int, support: Index, tol: float = 0.0, state: DeflatedOperator | None = None,
-        kept: Index | None = None, check_limits: Callable[[], object] = lambda: None,
+        kept: Index | None = None,
     ):  # fmt: skip
         q = len(A)
         self.A, self.tol, self.k = A, tol, min(k, q)
@@ -184,9 +182,8 @@ class Search(OpenNodes):
         self.gain: float = 1.0 if self.plain else np.inf  # of a bound, per excess over the level
         # The root: every variable may join
         root = np.ones(q, np.uint8)
-        bound = self._root_bound(check_limits)
         self.heap = []
-        self.queue(bound, root)
+        self.queue(self._root_bound(), root)
         if state is not None:  # what is included is in
             wanted = np.searchsorted(self.kept, state.supports.wanted)
             root[wanted] = 2
@@ -288,14 +285,13 @@ class Search(OpenNodes):
         N[diagonal] += margin
         self.N, self.pruning_level = N, level + 2 * margin
 
-    def _root_bound(self, check_limits: Callable[[], object]) -> float:
+    def _root_bound(self) -> float:
         """Return the largest a_jj plus the k - 1 largest magnitudes beside it in row j (Gershgorin)."""
         if not self.plain:
             return np.inf
         q, most = len(self.A), -np.inf
         first = q - self.k + 1
         for rows in (np.arange(s, min(s + 256, q)) for s in range(0, q, 256)):
-            check_limits()
             size = np.abs(self.A[rows])
             size[np.arange(len(rows)), rows] = 0
             rest = np.partition(size, min(first, q - 1), axis=1)[:, first:].sum(axis=1)

@@ -286,11 +286,6 @@ class Steps:
         """The step over units, as the kernels take it (units.c, unit_orthogonal.c)."""
         return self.supports.rule(self.step, self.count, self.level, self.Q)
 
-    def __call__(self, y: Array) -> tuple[Index, Array]:
-        """Return the support and the next vector from y = A x, of any norm; x'Ax is taken to be 1."""
-        x, units = self.rule.step(np.ascontiguousarray(y), 1.0)
-        return self.supports.index(units), x
-
     def ascend(
         self, op: _core.Operator, index: Index, entries: AnyArray, max_iter: int, tol: float,
         hook: Report | None,

@@ -201,8 +201,9 @@ def dspca(
     whole = None if cardinality is None and state.supports.shapes else k
     found = None if relaxed is None else _loading(state, relaxed, whole, solver)
     component = Run(state, solver, found, k).component()
-    # The bounds, with what the penalty counts
-    counted, free = _counted(state, component.loading), int(not state.supports.shapes)
+    # The bounds, with what the penalty counts: nonzeros, or units that are not included
+    supports, free = state.supports, int(not state.supports.shapes)
+    counted = int(np.count_nonzero(supports.leaving(supports.mask(np.flatnonzero(component.loading)))))
     if relaxed is None or found is None:
         relaxed, counted, free = _Relaxed(np.zeros(1, np.intp), np.ones((1, 1)), 0.0, 0.0, 0, True), 1, 1
     dual = float(problem.in_units(relaxed.dual))
@@ -213,12 +214,6 @@ def dspca(
         kept=relaxed.kept,
         matrix=relaxed.matrix,
     )
-
-
-def _counted(state: DeflatedOperator, loading: AnyArray) -> int:
-    """Return what a penalty counts: nonzeros, or units that are not included."""
-    supports = state.supports
-    return int(np.count_nonzero(supports.leaving(supports.mask(np.flatnonzero(loading)))))
 
 
 def shaped_bound(state: DeflatedOperator, cardinality: int) -> float:

@@ -490,17 +490,13 @@ class _OrdinaryComponent:
         first, bottom = None, low
         while bottom < high:
             k = (bottom + high) // 2
-            x = self._truncated(order[:k])
+            index = np.sort(order[:k])
+            entries = self.vector[index] / np.linalg.norm(self.vector[index])
+            entries = entries.astype(self.state.operator.dtype)
+            x = Solution(index, entries, self.state.quadratic(index, entries), 0, True)
             x = x if plain else refit(self.state, x)
             if self.share(of, x) >= least:
                 first, high = x, k
             else:
                 bottom = k + 1
         return min(low, high), high, first
-
-    def _truncated(self, index: Any) -> Solution:
-        """Return u on these variables alone, of unit norm."""
-        index = np.sort(index)
-        entries = self.vector[index] / np.linalg.norm(self.vector[index])
-        entries = entries.astype(self.state.operator.dtype)
-        return Solution(index, entries, self.state.quadratic(index, entries), 0, True)

@@ -12,7 +12,6 @@ import numpy as np
 
 from .. import _core
 from .._limits import (
-    BLOCK_NODES,
     BLOCK_ORDER,
     BLOCK_SPLITS,
     BLOCK_WORK,
@@ -55,10 +54,10 @@ class _LargeEntries(NamedTuple):
 
 def threshold_bound(diagonal: Array, k: int, large: _LargeEntries) -> float:
     """Return the least bound over levels above which the entries are known."""
-    rows, columns, sizes, level = large
-    best, levels = np.inf, np.linspace(level, max(float(sizes.max(initial=0.0)), level), THRESHOLD_LEVELS)
+    top = float(large.sizes.max(initial=large.level))
+    best, levels = np.inf, np.linspace(large.level, top, THRESHOLD_LEVELS)
     while True:
-        values = [_bound(rows, columns, sizes, diagonal, k, float(rho)) for rho in levels]
+        values = [_bound(large, diagonal, k, float(rho)) for rho in levels]
         i = int(np.argmin(values))
         if not values[i] < best * (1 - 1e-4):
             return min(best, values[i])
@@ -67,14 +66,11 @@ def threshold_bound(diagonal: Array, k: int, large: _LargeEntries) -> float:
         levels = np.linspace(low, high, THRESHOLD_LEVELS)
 
 
-def _bound(
-    rows: Index, columns: Index, sizes: Array,
-    diagonal: Array, k: int, rho: float,
-) -> float:  # fmt: skip
+def _bound(large: _LargeEntries, diagonal: Array, k: int, rho: float) -> float:
     """Return lambda_1(S(A, rho)) + rho (k - 1), by power iteration on magnitudes."""
     # The variables with entries above rho, renumbered
-    kept = sizes > rho
-    r, c, over = rows[kept], columns[kept], sizes[kept] - rho
+    kept = large.sizes > rho
+    r, c, over = large.rows[kept], large.columns[kept], large.sizes[kept] - rho
     used, at = np.unique(np.concatenate([r, c]), return_inverse=True)
     r, c, own = at[: len(r)], at[len(r) :], diagonal[used]
     rest = np.delete(diagonal, used)
@@ -261,13 +257,6 @@ def _row_bounds(diagonal: Array, k: int, large: _LargeEntries, rho: float, slack
     sums = np.bincount(rows[few], sizes[few], len(diagonal))
     counts = np.bincount(rows[few], minlength=len(diagonal))
     return diagonal + sums + rho * (k - 1 - counts) + slack * (k - 1)
-
-
-def block_bound(op: Any, diagonal: Array, k: int, large: _LargeEntries, hook: Report | None) -> float:
-    """Return the bound by blocks alone, with short trees."""
-    search = BlockSearch(op, diagonal, k, large)
-    search.run(0.0, BLOCK_NODES, hook)
-    return search.upper()
 
 
 # ---- by a few strong variables ------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from oracles import centered
 
 import spcacore
 from spcacore import sparse_pca
-from spcacore.solvers.refitting import Step, Steps
+from spcacore.solvers.refitting import Step
 
 KNOWN = [
     {"include": [1, 5]},
@@ -55,7 +55,8 @@ def test_a_step_under_an_l1_bound_is_the_convex_optimum(known):
         sums, signs = convex(choice, w)
         limits = [cp.norm(w) <= 1, sum(sums) <= bound, Q.T @ w == 0, w[choice.excluded] == 0, *signs]
         best = cp.Problem(cp.Maximize(a @ w), limits).solve(solver="CLARABEL")
-        _, x = Steps(choice, Step.L1_BOUND, level=bound, Q=Q if t else None)(a if t else choice.projected(a))
+        rule = choice.rule(Step.L1_BOUND, level=bound, Q=Q if t else None)
+        x, _ = rule.step(a if t else choice.projected(a), 1.0)
         if np.linalg.norm(w.value) < 1 - 1e-3:
             assert not x.any()  # the maximum is not attained on the sphere
         elif x.any():
@@ -87,7 +88,7 @@ def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
     # no other loading of the same knowledge, orthogonal to the first, is better in a small step from there
     A = np.cov(X, rowvar=False)
     if not renormalize:
-        _, again = Steps(choice, Step.L1_BOUND, level=1.7, Q=V[:, :1])(A @ V[:, 1])
+        again, _ = choice.rule(Step.L1_BOUND, level=1.7, Q=V[:, :1]).step(A @ V[:, 1], 1.0)
         assert_allclose(again / np.linalg.norm(again), V[:, 1], atol=1e-3)
 
 

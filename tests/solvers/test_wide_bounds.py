@@ -15,7 +15,7 @@ from spcacore import branch_and_bound, datasets, optimality_bound, sparse_pca, t
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 from spcacore.solvers import certificates, exact, semidefinite, wide_bounds
-from spcacore.solvers.wide_bounds import BlockSearch, block_bound, large_entries, strong_variables_bound
+from spcacore.solvers.wide_bounds import BlockSearch, large_entries, strong_variables_bound
 
 # ---- strong variables ---------------------------------------------------------------------------------
 
@@ -256,8 +256,9 @@ def test_two_pairs(k, value, with_limits):
     problem = as_problem(A, kind="covariance")
     op = problem.operator
     diagonal = np.full(4, 1 / problem.in_units(1.0))
-    bound = block_bound(op, diagonal, k, large_entries(op), None)
-    assert problem.in_units(bound) == pytest.approx(value, rel=1e-12)
+    search = BlockSearch(op, diagonal, k, large_entries(op))
+    search.run(0.0, 2000, None)
+    assert problem.in_units(search.upper()) == pytest.approx(value, rel=1e-12)
     assert optimum(A, 4) == pytest.approx(1.7)
 
 
