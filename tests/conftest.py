@@ -123,6 +123,19 @@ def never_formed():
         yield
 
 
+@pytest.fixture(scope="module")
+def small_sets(never_formed):
+    """Working sets for small matrices too, which begin with few variables."""
+    from spcacore.operators import inputs
+    from spcacore.solvers import starts, truncated_power
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inputs, "WORKING_SET_COST", 0)
+        for module in (starts, truncated_power):
+            patch.setattr(module, "WORKING_SET_FACTOR", 2)
+        yield patch
+
+
 @pytest.fixture
 def interruptible():
     """Ctrl-C interrupts, here and in new processes, also where a shell in the background ignores it."""

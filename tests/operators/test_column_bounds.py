@@ -8,19 +8,12 @@ from in_turn import of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, dense_vector
 
-from spcacore.operators import inputs
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 
 seeds = st.integers(0, 10**6)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def small_sets(never_formed):
-    """Working sets for small matrices too."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inputs, "WORKING_SET_COST", 0)
-        yield
+pytestmark = pytest.mark.usefixtures("small_sets")
 
 
 def counts(rng, n, p, dtype=np.float64):

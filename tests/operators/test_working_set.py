@@ -11,22 +11,12 @@ from oracles import covariance, deflated, normal, products
 from scipy.linalg import eigh
 
 import spcacore
-from spcacore.operators import block_operator, inputs, working_set
+from spcacore.operators import block_operator, working_set
 from spcacore.operators import blocks as blocks_module
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers import starts, truncated_power
 
-
-@pytest.fixture(scope="module", autouse=True)
-def small_sets(never_formed):
-    """Working sets for small matrices too, which begin with few variables."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inputs, "WORKING_SET_COST", 0)
-        for module in (starts, truncated_power):
-            patch.setattr(module, "WORKING_SET_FACTOR", 2)
-        yield
-
+pytestmark = pytest.mark.usefixtures("small_sets")
 
 STORAGES = {
     "C": np.ascontiguousarray,

@@ -45,15 +45,9 @@ SEMIDEFINITE = [name for name in DEFLATIONS if "hotelling" not in name and name 
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_sets(never_formed):
-    """Working sets for small matrices too, which begin with few variables."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inputs, "WORKING_SET_COST", 0)
-        patch.setattr(starts, "WORKING_SET_START", 4)
-        patch.setattr(starts, "WORKING_SET_PROBES", 1)
-        for module in (starts, truncated_power):
-            patch.setattr(module, "WORKING_SET_FACTOR", 2)
-        yield
+def smaller_sets(small_sets):
+    small_sets.setattr(starts, "WORKING_SET_START", 4)
+    small_sets.setattr(starts, "WORKING_SET_PROBES", 1)
 
 
 @pytest.fixture
