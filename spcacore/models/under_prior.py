@@ -184,7 +184,7 @@ def fit_in_turn(
             state = state.deflate(index, loading.astype(problem.operator.dtype))
         if t >= len(known) and _report(hook, problem, new, t, r):
             break
-    if len(components) > len(known) and components[-1].noise == 0:
+    if len(components) > len(known) and components[-1].free_energy[-1] == math.inf:
         found = f"{counted(len(components), 'component')} leave{'s' * (len(components) == 1)} no noise"
         warn(f"{found}, and the free energy is unbounded: it is reported as inf")
     return components
