@@ -232,7 +232,7 @@ def as_model(
         if not estimators:
             raise TypeError(f"model={type(given).__name__} is not for {place}, which takes {listed(allowed)}")
         options = given.get_params(deep=False) if hasattr(given, "get_params") else {}
-        count = options.get("n_components")
+        count = options.pop("n_components", None)  # which is not a sparsity
         return Model(type(given).__name__, FittedToRows(given), {}, count, tuple(options))
     # A fitting function, a partial of it, or an estimator of this package
     whole: Any = given if own is None or isinstance(given, type) else own(allowed)
@@ -421,7 +421,7 @@ def grid_of(model: Model, grid: Any, X: Any) -> Grid:
         takes = (model.parameter,) if model.name == "sparse_pca" else model.parameters
         if parameter not in takes:
             what = f"method {model.method.name!r}" if model.name == "sparse_pca" else model.name
-            raise TypeError(f"{name}: {what} takes {listed(takes)}, not {parameter}")
+            raise TypeError(f"{name}: {what} takes {listed(takes or ['nothing'])}, not {parameter}")
     elif model.is_foreign:
         raise TypeError(
             f"grid of {model.name} must be a mapping that says of what, as in {{'alpha': [1, 2]}}"

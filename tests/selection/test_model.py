@@ -245,8 +245,11 @@ def test_what_is_no_model(model, words):
 def test_estimators_of_other_packages_where_they_cannot_be():
     with pytest.raises(TypeError, match="mapping that says of what"):
         spcacore.sparsity_path(X, Leading(), [1, 2])
-    with pytest.raises(TypeError, match="takes n_components, size or center, not alpha"):
-        spcacore.sparsity_path(X, Leading(), {"alpha": [1, 2]})
+    for name in ("alpha", "n_components"):
+        with pytest.raises(TypeError, match=f"takes size or center, not {name}"):
+            spcacore.sparsity_path(X, Leading(), {name: [1, 2]})
+    with pytest.raises(TypeError, match="Clusters takes nothing, not alpha"):
+        spcacore.sparsity_path(X, Clusters(), {"alpha": [1, 2]})
     with pytest.raises(TypeError, match="Leading is not for select_n_components, which takes sparse_pca"):
         spcacore.select_n_components(X, Leading(), 3)
     with pytest.raises(TypeError, match="needs the data in memory"):
