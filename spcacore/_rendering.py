@@ -249,8 +249,8 @@ def text_page(title: str, parts: Sequence[Part]) -> str:
     return "\n".join(lines)
 
 
-def text_of(result: Any, n_variables: int) -> str:
-    """Return the summary of a result with loadings as plain text."""
+def contributions_of(result: Any, n_variables: int) -> list[Part]:
+    """Return what the summary of a result with loadings says: of components, and of their variables."""
     shown = min(result._sides()[0].loadings.shape[1], READ_COMPONENTS)
     parts: list[Part] = [_components(component_columns(result), shown), *notes_of(result)]
     for side in result._sides():
@@ -260,7 +260,7 @@ def text_of(result: Any, n_variables: int) -> str:
                 f"{t + 1}: {_contributions(side.loadings[:, t], side.names, n_variables)}"
                 for t in range(shown)
             ]
-    return text_page(title_of(result), parts)
+    return parts
 
 
 def _contributions(v: AnyArray, names: Sequence[str] | None, n_variables: int) -> str:
@@ -324,8 +324,8 @@ def _html_part(part: Part) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def html_of(result: Any) -> str:
-    """Return the summary of a result with loadings as HTML."""
+def parts_of(result: Any) -> list[Part]:
+    """Return what a notebook shows of a result with loadings: components, and a table of loadings."""
     sides = result._sides()
     r = min(sides[0].loadings.shape[1], READ_COMPONENTS)
     columns = component_columns(result)
@@ -342,7 +342,7 @@ def html_of(result: Any) -> str:
             side.loadings[:, :r], [str(t + 1) for t in range(r)], partial(name_of, side.names),
             f"variable{_of(side)}",
         )  # fmt: skip
-    return html_page(title_of(result), parts)
+    return parts
 
 
 def loadings_parts(

@@ -228,6 +228,11 @@ class HasLoadings(Result):
 
         return _rendering.title_of(self)
 
+    def _parts(self) -> list[Part]:
+        from . import _rendering
+
+        return _rendering.parts_of(self)
+
     def summary(self, n_variables: int = 5) -> str:
         """A short report of the components, as plain text.
 
@@ -261,13 +266,8 @@ class HasLoadings(Result):
         """
         from . import _rendering
 
-        return _rendering.text_of(self, integer(n_variables, "n_variables", 0, LARGEST))
-
-    def _repr_html_(self) -> str:
-        """The summary in HTML for notebooks, with a table of loadings."""
-        from . import _rendering
-
-        return _rendering.html_of(self)
+        parts = _rendering.contributions_of(self, integer(n_variables, "n_variables", 0, LARGEST))
+        return _rendering.text_page(self._title(), parts)
 
 
 @filled({"no_pandas": NO_PANDAS})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -367,9 +367,8 @@ class ComponentRefits(Refits):
         found = search(problem, self.solver, self.request, [], self.r, Hook(None))
         self.result: Any = components_result(problem, found, self.request)
         self.found, problem = found, problem.unscreened()
-        quick = {"swaps": 0.0} if warm and hasattr(self.solver, "swaps") else {}
-        if getattr(self.request.method, "swaps", None) is None and quick:
-            self.solver = replace(self.solver, **quick)
+        if warm and getattr(self.request.method, "swaps", None) is None:
+            self.solver = replaced(self.solver, swaps=0.0)
         if warm and CandidateRefits.serves(problem, self.request, X):
             self.kept = CandidateRefits(problem, self.solver, self.request, found)
             entries = max(problem.cost // 2, RESAMPLE_ENTRIES)
