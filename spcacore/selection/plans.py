@@ -383,27 +383,28 @@ class FitPlan(Plan):
     @quiet()
     def searched(self, X: Any, report: Report) -> tuple[Problem, list[list[Solution]]]:
         problem = as_problem(X, **self.treatment)
-        out: list[list[Solution]] = [[] for _ in self.values]
-        for i in range(len(out) - 1, -1, -1):
-            fit = self.model_of(i).fit(X, callback=lambda progress: report())
-            out[i] = _solutions(fit.loadings, problem)
-            report(self.values[i].item())
-        return problem, out
+        fits = self.fits(X, report, callback=lambda progress: report())
+        return problem, [_solutions(fit.loadings, problem) for fit in fits]
 
     def fitted(self, hook: Notify) -> tuple[Any, ...]:
-        results: list[Any] = []
-        for i in range(len(self.values) - 1, -1, -1):
-            results.insert(0, self.model_of(i).fit(self.X))
-            if hook(self.values[i].item()) is True:
-                self.values = self.values[i:]
-                break
+        results = self.fits(self.X, hook)
+        self.values = self.values[-len(results) :]
         return tuple(results)
 
+    def fits(self, X: Any, hook: Notify, **options: Any) -> list[Any]:
+        """Return the result at each value; the hook ends this at a value, from the densest on, by True."""
+        results: list[Any] = []
+        for i in range(len(self.values))[::-1]:
+            results.insert(0, self.model_of(i).fit(X, **options))
+            if hook(self.values[i].item()) is True:
+                break
+        return results
 
-def _rows_of(grids: list[AnyArray]) -> list[list[Any]]:
+
+def _rows_of(grids: list[AnyArray]) -> Any:
     """Return rows with one value for each component, which together have all values of all grids."""
-    longest = max(len(grid) for grid in grids)
-    return [[grid[min(i, len(grid) - 1)].item() for grid in grids] for i in range(longest)]
+    longest = max(map(len, grids))
+    return np.transpose([np.pad(grid, (0, longest - len(grid)), "edge") for grid in grids]).tolist()
 
 
 def _solutions(loadings: AnyArray, problem: Problem) -> list[Solution]:

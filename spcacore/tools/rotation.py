@@ -150,11 +150,9 @@ def orthomax(
         """Rotate in place; return the rotation and whether the sweeps have converged."""
         if normalize:
             # Two factors a row: neither their squares nor their product can leave the range.
-            peak = np.abs(work).max(axis=1, keepdims=True)
-            peak[peak == 0] = 1
+            peak = divisor(np.abs(work).max(axis=1, keepdims=True))
             work /= peak
-            length = np.linalg.norm(work, axis=1, keepdims=True)
-            length[length == 0] = 1
+            length = divisor(np.linalg.norm(work, axis=1, keepdims=True))
             work /= length
         status, rotation, _ = _core.orthomax(work, gamma, max_iter, tol)
         if normalize:
