@@ -40,7 +40,7 @@ from ..solvers.refitting import same_support
 from ..solvers.semidefinite import own_bound
 from ..solvers.solution import Ended, Solution, Tally, ended
 from ..solvers.solver import Solver, fewest_variables
-from .joint_search import pairs_of
+from .joint_search import as_matrix, pairs_of
 from .joint_supports import check_sizes, search_together, tell_found
 from .refinement import (
     NOT_CONVERGED,
@@ -49,7 +49,7 @@ from .refinement import (
     with_sign,
 )
 from .request import Request
-from .variance import TotalShare, operator_variances
+from .variance import DEFINITIONS, operator_variances
 
 
 def prepare(
@@ -188,7 +188,7 @@ def _in_turn(
     come from `known`. After each, the deflation takes A to the matrix that the next search works on.
     """
     r, first_order, problem = len(solvers), state.deflation.first_order, state.problem
-    total = TotalShare.of(problem, solvers[0].objective, request.total_share)
+    wanted, told = request.total_share, ""
     state = state.formed() if solvers[0].forms else state
     for t, solver in enumerate(solvers):
         # Search, in the data again if a formed A has lost this component to rounding
@@ -211,8 +211,8 @@ def _in_turn(
             what = "no variance" if state.constraint is None and not solver.orthogonal else "nothing feasible"
             if solver.sparsity == "penalty" and what == "no variance":
                 what += " above the penalty"
-            if total is not None:
-                return f"{what} is left after {counted(t, 'component')}: {total}"
+            if wanted is not None:
+                return f"{what} is left after {counted(t, 'component')}: {told}"
             return problem.exhausted(t, r).replace("no variance", what)
         # Upper bound, and a better support if the tree finds one; refined components get theirs later
         if request.certify is True and not request.attempts:
@@ -226,7 +226,11 @@ def _in_turn(
             new = _certified(state, new, k, own)
         # Report, and stop if the share of the total variance is reached
         found.append(new)
-        done = total is not None and total.reached_with(new)
+        done = False
+        if wanted is not None:
+            V, definition = as_matrix(problem, pairs_of(found)), DEFINITIONS[solver.objective]
+            share = float(operator_variances(problem, V, definition).sum()) / (problem.trace or 1)
+            done, told = share >= wanted, f"they explain {share:.4g} of the total, not {wanted:g}"
         if t >= len(known):
             done |= hook(Progress(t, r, new.n_iter, float(problem.in_units(new.objective))))
         if done:
@@ -234,7 +238,7 @@ def _in_turn(
         # Deflate
         if t + 1 < r:
             state = _without(state, solver, new)
-    return None if total is None else f"there are no more than {counted(r, 'component')}: {total}"
+    return None if wanted is None else f"there are no more than {counted(r, 'component')}: {told}"
 
 
 def _without(state: DeflatedOperator, solver: Solver, x: Solution) -> DeflatedOperator:

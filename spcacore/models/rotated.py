@@ -475,13 +475,11 @@ def _ordered(Y: Array, Z: Array, B: Array) -> tuple[Array, Array, Array]:
 
     Their signs make the sums of cubes positive.
     """
-    size = float(np.abs(B).max(initial=0)) or 1.0
-    for axis in (0, 1):
-        order = descending(np.sum((B / size) ** 2, axis=axis))
-        side = (Y if axis == 0 else Z)[:, order]
-        signs = np.where((side**3).sum(axis=0) < 0, -1, 1)
-        if axis == 0:
-            Y, B = side * signs, B[:, order] * signs
-        else:
-            Z, B = side * signs, B[order] * signs[:, None]
+    size, sides = float(np.abs(B).max(initial=0)) or 1.0, []
+    for side in (Y, Z):
+        order = descending(np.sum((B / size) ** 2, axis=0))
+        signs = np.where((side[:, order] ** 3).sum(axis=0) < 0, -1, 1)
+        sides.append(side[:, order] * signs)
+        B = (B[:, order] * signs).T  # for the other side
+    Y, Z = sides
     return Y, Z, B

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -18,7 +17,7 @@ from .._records import frozen_record
 from .._types import AnyArray, Array, Definition, Index, Kind, Names, OperatorLike, Switch, Weights
 from .._validation import check_bool, check_choice, real_array
 from ..linalg.orthogonal import fix_sign, orthogonal_part, orthonormal, symmetrized, unit_columns
-from ..linalg.scaling import eps_of, with_entries
+from ..linalg.scaling import eps_of
 from ..operators.gram import largest_submatrix, shares_when_asked
 from ..operators.inputs import as_problem
 from ..operators.problem import Problem
@@ -26,7 +25,6 @@ from ..operators.transform import fitted_scores, used_variables
 from ..readable import as_result, loadings_in, when_asked
 from ..results import LoadingsResult, check_names
 from ..solvers.refitting import leading_vector
-from ..solvers.solution import Solution
 
 VARIANCE_DEFINITIONS: tuple[str, ...] = get_args(Definition)
 # The definition that goes with each objective
@@ -150,10 +148,8 @@ def operator_variances(
     # R_tt^2: v_t is c q_t plus earlier loadings, so this is c^2 times R_tt^2 of the scores of Q
     if definition == "adjusted":
         return (Q * whole).sum(axis=0) ** 2 * _adjusted(op, Q)
-    # |A_t q_t|^2 / q_t'A_t q_t
     if definition == "regression":
-        additional = Additional(op, definition)
-        return np.array([additional(*x) for x in nonzeros_of(Q)])
+        return _by_regression(op, Q)
     # q_t'A q_t
     if op.by_passes and len(used) <= largest_submatrix(op):  # one pass over blocks
         A = op.submatrix(used).astype(np.float64)
@@ -186,71 +182,30 @@ def nonzeros_of(V: AnyArray) -> list[tuple[Index, AnyArray]]:
     return [(index, v[index]) for v in V.T for index in v.nonzero()]
 
 
-class Additional:
-    """What one loading after another explains beyond the earlier ones, in the operator's units.
+def _by_regression(op: _core.Operator, Q: AnyArray) -> Array:
+    """Return what each score adds to a regression of all variables on the scores of the columns before.
 
-    Call it with the nonzeros of each loading in turn. Cumulative: q'Aq, where q is the part of the loading
-    orthogonal to the earlier ones, normalized. By regression of all variables on the scores:
-    `|A_t q|^2 / q'A_t q`, where A_t = A - WW' and W has the `A_s q_s / sqrt(q_s'A_s q_s)` of the earlier
-    loadings.
+    It is |A_t q|^2 / q'A_t q, where A_t = A - WW' and W has the A_s q_s / sqrt(q_s'A_s q_s) of the columns
+    before.
     """
-
-    op: _core.Operator
-    regression: bool
-
-    def __init__(self, op: _core.Operator, definition: str):
-        self.op, self.regression = op, definition == "regression"
-        self.basis: list[Array] = []
-        self.images: list[Array] = []
-
-    def __call__(self, index: Index, entries: AnyArray) -> float:
-        """Return what one more loading explains, given by its nonzeros."""
-        op = self.op
-        x = with_entries(op.p, index, entries)
-        q = orthogonal_part(x, self.basis)
+    basis, images, out = list[AnyArray](), list[Array](), np.zeros(Q.shape[1])
+    for t, x in enumerate(Q.T):
+        q = orthogonal_part(x, basis)
         if q is None:
-            return 0.0
-        self.basis.append(q)
-        # q'Aq
+            continue
+        basis.append(q)
+        # A_t q = Aq - W W'q
         index = np.flatnonzero(q)
-        if not self.regression:
-            return _variance(op, index, q[index])
-        # |A_t q|^2 / q'A_t q, where A_t q = Aq - W W'q
         value = np.ascontiguousarray(q[index], op.dtype)
         w = op.apply(index, value).astype(np.float64)
         before = float(w[index] @ value)
-        for b in self.images:
+        for b in images:
             w -= b * (b[index] @ value)
         left = float(w[index] @ value)
-        if not left > PENCIL_SCHUR.of(op.dtype) * abs(before):
-            return 0.0
-        self.images.append(w / math.sqrt(left))
-        return float(w @ w) / left
-
-
-@dataclass(eq=False)
-class TotalShare:
-    """Counts what components explain together, until it is a given share of the total variance."""
-
-    additional: Additional
-    share: float
-    total: float
-    explained: float = 0.0
-
-    @classmethod
-    def of(cls, problem: Problem, objective: str, share: float | None) -> TotalShare | None:
-        """Return the count for a problem; None if no share was asked for."""
-        if share is None:
-            return None
-        return cls(Additional(problem.operator, DEFINITIONS[objective]), share, problem.trace)
-
-    def reached_with(self, x: Solution) -> bool:
-        """Add a component; whether the share is reached."""
-        self.explained += self.additional(x.index, x.entries)
-        return self.explained >= self.share * self.total
-
-    def __str__(self) -> str:
-        return f"they explain {self.explained / (self.total or 1):.4g} of the total, not {self.share:g}"
+        if left > PENCIL_SCHUR.of(op.dtype) * abs(before):
+            images.append(w / math.sqrt(left))
+            out[t] = float(w @ w) / left
+    return out
 
 
 def _adjusted(op: _core.Operator, V: AnyArray) -> Array:
