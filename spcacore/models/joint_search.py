@@ -208,12 +208,10 @@ def searched(
             break  # too few of the allowed supports have variance beside the others
         # Which other variables would enter
         start = _outside(among, best, problem.operator.dtype)
-        if stop or len(among) == problem.p:
+        more = among if stop else with_entrants(problem, start, among, constraint)
+        if len(more) == len(among):
             break
-        joining = entrants(problem, start, among, constraint)
-        if len(joining) == 0:
-            break
-        among = union(among, problem.supports.whole(joining))
+        among = more
     return start, ended and not stop
 
 
@@ -298,13 +296,15 @@ def promising(problem: Problem, loadings: Loadings, size: int, order: int = TOGE
     return whole(np.concatenate([used, *(_core.select_largest(x, few) for x in promise if few > 0)]))
 
 
-def entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str | None) -> Index:
-    """Return the variables outside `among` that would enter a loading in a step given the others.
+def with_entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str | None) -> Index:
+    """Return `among` with the variables outside that would enter a loading in a step given the others.
 
     The step is one of truncated power. Variable j would enter x if its product |y_j| exceeds the least
-    product on the support of x, by more than rounding. At most JOINT_ENTRANTS are returned, those that exceed
-    it by the largest factor.
+    product on the support of x, by more than rounding. At most JOINT_ENTRANTS join, those that exceed it by
+    the largest factor, each with its group.
     """
+    if len(among) == problem.p:
+        return among
     op = problem.operator
     V = as_matrix(problem, loadings)
     AV = op.apply_block(V).astype(np.float64)
@@ -315,8 +315,7 @@ def entrants(problem: Problem, loadings: Loadings, among: Index, constraint: str
         if level > 0:  # else x adds nothing to the others, and has no share to defend
             excess = np.maximum(excess, np.where(free, np.abs(y) / level - (1 + 1e-6), 0))
     few = _core.select_largest(excess, min(JOINT_ENTRANTS, problem.p))
-    found: Index = few[excess[few] > 0]
-    return found
+    return union(among, problem.supports.whole(few[excess[few] > 0]))
 
 
 def _products(V: Array, AV: Array, among: Index, constraint: str | None) -> Iterator[tuple[Array, float]]:

@@ -43,7 +43,7 @@ from .._validation import Hook, integer, require_entries
 from ..choice import Explained
 from ..linalg.eigen import leading_eigenpairs
 from ..linalg.orthogonal import fix_sign
-from ..linalg.scaling import roots, union, with_entries
+from ..linalg.scaling import roots, with_entries
 from ..objectives.eigenvalue_sum import LeadingSum, Partition
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import symmetric_submatrix
@@ -58,10 +58,10 @@ from .joint_search import (
     Loading,
     Loadings,
     Sizes,
-    entrants,
     in_places,
     in_turn,
     promising,
+    with_entrants,
     without_last_bits,
 )
 from .refinement import quickly_refined, refined
@@ -103,7 +103,7 @@ def _largest(objective: LeadingSum, weight: Array) -> Units:
 
 def best_disjoint(
     A: Array, supports: Supports, sizes: Sizes, steps: Steps, total: bool, seed: int,
-    begin: Sets | None = None,
+    begin: Sets | None,
 ) -> tuple[Sets, LeadingSum, float, bool]:  # fmt: skip
     """Search for disjoint supports with the largest sum of variances.
 
@@ -506,12 +506,10 @@ def _among_some(
     for _ in range(ACROSS_CHECKS):
         A = symmetric_submatrix(problem.operator, active)
         loadings = [(active[S], v) for S, v in of_some(A, active, loadings)]
-        if len(active) == p or not loadings:
+        more = with_entrants(problem, loadings, active, request.support) if loadings else active
+        if len(more) == len(active):
             break
-        joining = entrants(problem, loadings, active, request.support or "disjoint")
-        if len(joining) == 0:
-            break
-        active = union(active, joining)
+        active = more
     return loadings
 
 

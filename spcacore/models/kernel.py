@@ -369,7 +369,7 @@ def kernel_pca(
         options["gamma"] = 1 / data.shape[1]
     # The eigenvectors
     k = _build_kernel(name, options, data)
-    matrix = KernelMatrix(k, k.rows(data), n, data.dtype, weight)
+    matrix = KernelMatrix(k, k.rows(data), data.dtype, weight)
     dense = solver == "lapack" if solver is not None else not large(n, r)
     values, U, trace, used = matrix.components(r, dense, seed)
     _check_rank(values, matrix.noise(values[0]))
@@ -480,7 +480,7 @@ def _in_units(
 
     Rows of weight 0 get their scores from the kernel.
     """
-    n, weight, half = matrix.n, matrix.weight, matrix.half_exponent
+    n, weight, half = matrix.rows.n, matrix.weight, matrix.half_exponent
     root = np.ones((n, 1)) if weight is None else np.sqrt(weight)[:, None]
     U = U - root * (root.T @ U / np.sum(root * root))  # rounding, which offsets of the kernel would multiply
     U = fix_signs(np.divide(U, root, out=np.zeros_like(U), where=root > 0))

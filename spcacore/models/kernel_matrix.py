@@ -33,7 +33,6 @@ from ..linalg.scaling import beyond_range, eps_of, exponent_above, largest_magni
 from ..linalg.threads import Report, in_threads
 
 KernelFunction = Callable[[Any, Any], Any]
-Vector = Array
 
 
 # ---- kernels ----------------------------------------------------------------------------------------
@@ -44,7 +43,7 @@ class Rows:
     """Shifted and scaled rows, with half their squared norms for distances."""
 
     matrix: Any
-    half: AnyArray | None
+    half: Any
     n: int
 
 
@@ -54,10 +53,10 @@ class Kernel:
 
     function: str | KernelFunction
     p: int
-    bandwidth: float | None = None
-    degree: int | None = None
-    gamma: float | None = None
-    coef0: float | None = None
+    bandwidth: Any = None
+    degree: Any = None
+    gamma: Any = None
+    coef0: Any = None
     shift: Array | None = None
     factor: float = 1.0
     sparse: bool = False
@@ -121,8 +120,6 @@ class Kernel:
                 _core.matrix_product(np.ascontiguousarray(A, values.dtype), other, 1.0, values)
             # exp(-d^2/2) - 1, with -d^2/2 = x'y - x'x/2 - y'y/2
             if self.function == "rbf":
-                assert a.half is not None
-                assert b.half is not None
                 values -= a.half[i, None]
                 values -= b.half[j]
                 np.minimum(values, 0, out=values)
@@ -130,8 +127,6 @@ class Kernel:
                     np.fill_diagonal(values, 0)
                 np.expm1(values, out=values)
             elif self.function in ("polynomial", "sigmoid"):
-                assert self.gamma is not None
-                assert self.coef0 is not None
                 values *= self.gamma
                 values += self.coef0
                 if self.function == "sigmoid":
@@ -142,7 +137,7 @@ class Kernel:
                 out[...] = values
 
 
-def _power(out: AnyArray, degree: int | None) -> None:
+def _power(out: AnyArray, degree: int) -> None:
     """Raise the entries to an integer power in place, by squarings."""
     base = out.copy()
     for bit in f"{degree:b}"[1:]:
@@ -189,7 +184,6 @@ class KernelMatrix:
 
     kernel: Kernel
     rows: Rows
-    n: int
     dtype: DType
     weight: Array | None
     mean: Array = field(init=False)  # the means of the columns
@@ -205,7 +199,7 @@ class KernelMatrix:
 
     def noise(self, first: float) -> float:
         """Return the size up to which eigenvalues may be rounding."""
-        return 100 * eps_of(self.dtype) * max(first, math.sqrt(self.n) * self.largest)
+        return 100 * eps_of(self.dtype) * max(first, math.sqrt(self.rows.n) * self.largest)
 
     def _center(self, tile: AnyArray, i: slice, j: slice) -> None:
         """Subtract mean_a + mean_b - mean of means from a tile, in place, and apply weights and exponent."""
@@ -219,7 +213,7 @@ class KernelMatrix:
 
     def _measure(self, K: AnyArray) -> None:
         """Set the means and the exponent, and check symmetry."""
-        n, function = self.n, self.kernel.function
+        n, function = self.rows.n, self.kernel.function
         # Sums over all tiles
         total, largest, asymmetry = np.zeros(n), 0.0, 0.0
         for i, j in tiles(n):
@@ -255,9 +249,10 @@ class KernelMatrix:
             return tile.sum(axis=1, dtype=np.float64)
         return np.asarray((tile * self.weight[columns]).sum(axis=1))
 
-    def components(self, r: int, dense: bool, seed: int) -> tuple[Vector, Vector, float, str]:
+    def components(self, r: int, dense: bool, seed: int) -> tuple[Array, Array, float, str]:
         """Return the r largest eigenvalues, their vectors, the trace, and the name of the solver."""
-        K = np.empty((self.n, self.n), self.dtype)
+        n = self.rows.n
+        K = np.empty((n, n), self.dtype)
 
         def fill(where: tuple[slice, slice], report: Report) -> None:
             report()
@@ -265,16 +260,16 @@ class KernelMatrix:
 
         # A callable holds the GIL; sparse products are not safe in threads
         serial = callable(self.kernel.function) or self.kernel.sparse
-        in_threads(fill, list(tiles(self.n)), 1 if serial else _core.shares_loops())
+        in_threads(fill, list(tiles(n)), 1 if serial else _core.shares_loops())
         self._measure(K)
-        for i, j in tiles(self.n):
+        for i, j in tiles(n):
             self._center(K[i, j], i, j)
         trace = float(K.diagonal().sum(dtype=np.float64))
         values, U, solver = leading(K, r, dense, seed)
         return values, U, trace, solver
 
 
-def leading(K: AnyArray, r: int, dense: bool, seed: int) -> tuple[Vector, Vector, str]:
+def leading(K: AnyArray, r: int, dense: bool, seed: int) -> tuple[Array, Array, str]:
     """Return the r largest eigenvalues, their vectors and the solver, from the lower triangle of K.
 
     The upper triangle is overwritten. `dense` asks for LAPACK.

@@ -179,8 +179,7 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
         shift += float(seen.sum(axis=0) @ np.log(problem.scale.astype(np.float64)))
     U, s, _ = linalg.svd(T[:, :r], full_matrices=False)
     mean = None
-    if center:
-        assert problem.mean is not None
+    if problem.mean is not None:
         change = np.ldexp(T[:, r], problem.exponent // 2)
         mean = problem.mean + change * (1 if problem.scale is None else problem.scale)
         mean = mean.astype(problem.operator.dtype)

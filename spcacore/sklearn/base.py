@@ -50,7 +50,6 @@ def checked_input(estimator: Any, X: Any, *y: Any, reset: bool = True, least: in
             estimator, X, *y, reset=reset, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32),
             ensure_min_samples=least, **checks,
         )  # fmt: skip
-    matrix = {name: checks[name] for name in checks if name == "ensure_all_finite"}
     if is_row_blocks(X):
         rows = row_blocks(X)
         _check_columns(estimator, rows, reset)
@@ -60,7 +59,8 @@ def checked_input(estimator: Any, X: Any, *y: Any, reset: bool = True, least: in
             )
         rows = rows.held() if reset else rows
     else:
-        rows = checked_input(estimator, X, reset=reset, least=least, **matrix)
+        finite = checks["ensure_all_finite"]
+        rows = checked_input(estimator, X, reset=reset, least=least, ensure_all_finite=finite)
     if not y:
         return rows
     if y[0] is None:
