@@ -37,7 +37,6 @@ from .._limits import (
     SMALL_ORDER,
 )
 from .._messages import counted
-from .._records import replaced
 from .._types import Array, Index
 from .._validation import Hook, integer, require_entries
 from ..choice import Explained
@@ -407,21 +406,17 @@ def search_together(
     proved: list[float] = []
 
     def of_some(A: Array, active: Index, before: Loadings) -> Loadings:
-        supports, begin = problem.supports, [np.searchsorted(active, index) for index, _ in before]
-        if len(active) < problem.p:
-            supports = replaced(Supports.any_of(len(active)), allowed=supports.allowed[active])
+        supports, begin = problem.supports.on(active), [np.searchsorted(active, x) for x, _ in before]
         masks = [supports.mask(index) for index in begin]
         if request.support == "common":
             room, rng = supports.within(sizes[0]), np.random.default_rng(request.seed)
             _, units = best_common(LeadingSum(without_last_bits(A), room, r), steps, masks[:1], rng)
             if exact:
                 end = time.monotonic() + solver.time_limit
-
-                def clock(nodes: int) -> bool:
-                    return time.monotonic() > end or steps.report(nodes)
-
-                objective = LeadingSum(A, room, r)
-                proof = prove(objective, units, tol=solver.tol, node_limit=solver.node_limit, clock=clock)
+                proof = prove(
+                    LeadingSum(A, room, r), units, tol=solver.tol, node_limit=solver.node_limit,
+                    clock=lambda nodes: time.monotonic() > end or steps.report(nodes),
+                )  # fmt: skip
                 units = proof.units
                 proved[:] = [proof.upper, float(proof.complete)]
             S = supports.index(units)

@@ -146,25 +146,26 @@ def fit_missing(problem: Problem, r: int, ddof: int, max_iter: int, tol: float, 
     masks = (~patterns).astype(np.float64)
     U = leading_eigenvectors(problem.operator, r)[1].astype(np.float64)
     values = np.sum((Y @ U) ** 2, axis=0) / n
-    floor = float(np.sum(Y**2)) / count
-    noise = max((float(np.sum(Y**2)) / n - values.sum()) / p, 1e-3 * floor)
+    square = float(np.sum(Y**2))
+    floor = square / count
+    noise = max((square / n - values.sum()) / p, 1e-3 * floor)
     # T = (W, mu), or W alone
     T = np.column_stack([U * np.sqrt(np.maximum(values, noise)), *np.zeros((int(center), p))])
     # EM, until the likelihood no longer rises
     trace: list[float] = []
-    converged = False
+    converged, likelihood = False, -math.inf
     for _ in range(max_iter):
+        before = likelihood
         likelihood, T, s2 = _em_step(Y, seen, masks, which, T, noise, r)
         trace.append(likelihood)
         # The likelihood falls only by rounding
-        fell = len(trace) > 1 and trace[-1] < trace[-2] and noise < 1e-8 * floor
-        if fell or not s2 > 1e-13 * floor:
+        if (likelihood < before and noise < 1e-8 * floor) or not s2 > 1e-13 * floor:
             raise ValueError(
                 f"too few entries are observed for {counted(r, 'component')}: "
                 "these leave no noise, and the likelihood is unbounded; use fewer"
             )
         noise = s2
-        converged = len(trace) > 1 and trace[-1] - trace[-2] <= tol * count
+        converged = likelihood - before <= tol * count
         if hook(Progress(0, 1, len(trace))) or converged:
             break
     if not converged:

@@ -63,7 +63,7 @@ class Diagonal:
     def p(self) -> int:
         return len(self.diagonal)
 
-    def solve(self, a: float, V: Array, guess: Array | None = None) -> Array:
+    def solve(self, a: float, V: Array, guess: Array | None = None, residual: float = 0.0) -> Array:
         weight = 1 / (a + self.diagonal)
         return (weight if V.ndim == 1 else weight[:, None]) * V
 
@@ -105,7 +105,7 @@ class Spectral:
     def p(self) -> int:
         return len(self.theta)
 
-    def solve(self, a: float, V: Array, guess: Array | None = None) -> Array:
+    def solve(self, a: float, V: Array) -> Array:
         return self.U @ self.rotated.solve(a, self.U.T @ V)
 
     @property

@@ -272,9 +272,9 @@ def _alone(problem: Problem, now: Loading, size: int, attempts: int, seed: int, 
         replace(x, objective=state.objective(x.index, x.entries)) for x in (best, refit(state, best))
     )
     for attempt in range(attempts):
-        ways = [solver if attempt else replace(solver, start=start), solver]
+        ways = [solver] if attempt else [replace(solver, start=start), solver]
         state = replace(state, seed=(seed, attempt))
-        for new in (fitted, *(way.find(state, size) for way in ways[attempt > 0 :])):
+        for new in (fitted, *(way.find(state, size) for way in ways)):
             if new is not None and new.objective > best.objective * (1 + _rounding(problem)):
                 best = new
         told = Progress(attempt, attempts, 1, float(problem.in_units(best.objective)))

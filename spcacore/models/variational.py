@@ -198,10 +198,7 @@ class ExpectationMaximization:
         """
         logdet, Q, prior = self.prior.logdet(0.0), self.Q, self.prior
         if Q.shape[1] and not isinstance(prior, Isotropic):
-            if isinstance(prior, Sparse):
-                Y = prior.solve(0.0, Q, residual=DETERMINANT_RESIDUAL)
-            else:
-                Y = prior.solve(0.0, Q)
+            Y = prior.solve(0.0, Q, residual=DETERMINANT_RESIDUAL)
             logdet += float(np.linalg.slogdet(Q.T @ Y)[1])
         return 0.5 * (logdet - self.dimension * _LOG_2PI)
 
