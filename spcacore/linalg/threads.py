@@ -16,6 +16,7 @@ from contextvars import copy_context
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import takewhile
+from pathlib import Path
 from queue import SimpleQueue
 from types import ModuleType
 from typing import Any, TypeVar
@@ -190,8 +191,7 @@ def _group_limits() -> Iterator[int]:
 def _read(path: str) -> str:
     """Return the text of a file, or nothing if it cannot be read."""
     try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
+        return Path(path).read_text("utf-8")
     except OSError:
         return ""
 

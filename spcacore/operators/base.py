@@ -131,15 +131,10 @@ class DataStorage(Storage):
 
     Attributes
     ----------
-    dense : bool
-        Whether every entry is stored.
-    one_pass : bool
-        Whether the pass for the statistics forms A too, if `form` is set.
     form : str or None
         Why A is to be formed: "auto" or "gram".
     """
 
-    dense = one_pass = False
     form: str | None = None
 
     def forms_gram(self, screening: str) -> bool:
@@ -196,7 +191,9 @@ class InMemory(Storage):
 
 
 class DataInMemory(InMemory, DataStorage):
-    """Data in memory, where the kernels read all rows at once."""
+    """Data in memory, where the kernels read all rows at once; `dense` if every entry is stored."""
+
+    dense = False
 
     @abstractmethod
     def pairs(self) -> tuple[int, float]:

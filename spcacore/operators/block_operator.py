@@ -491,7 +491,6 @@ class BlocksWorkingSet(WorkingSet):
 class BlockData(DataStorage):
     """Data in blocks of rows. Passes may run wherever the blocks are."""
 
-    dense = one_pass = True
     shape: tuple[int, int]
     dtype: DType
     names: Names

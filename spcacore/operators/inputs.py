@@ -29,7 +29,7 @@ from .._validation import (
 from ..linalg.scaling import beyond_range
 from ..supports.admissible import Supports
 from . import gram
-from .base import DataStorage, Storage
+from .base import DataInMemory, DataStorage, Storage
 from .block_operator import BlockData
 from .callbacks import Products
 from .dense import DenseData
@@ -164,9 +164,9 @@ def _wrapped(
         storage = BlockData(storage.given)
     storage.form = screening
     problem = storage.problem(treatment)
-    if storage.one_pass or problem.data is not None:
-        return problem
-    return replaced(problem, form=gram.keeps_digits(problem, storage.dense, screening))
+    if isinstance(storage, DataInMemory) and problem.data is None:
+        return replaced(problem, form=gram.keeps_digits(problem, storage.dense, screening))
+    return problem
 
 
 def _searched_by_columns(storage: Storage, treatment: Standardization, wanted: bool) -> Problem:

@@ -233,11 +233,9 @@ class Problem:
         noise = 4 * eps * k * float(np.abs(self.diagonal[index]).max()) if first_order else 0.0
         if self.rounding > 0:  # a unit vector takes at most the sum of squared errors, each of half an eps
             noise += self.rounding**2 / 4 * float(self.moment[index].sum())
-        return (
-            noise
-            if self.operator.symmetric_form
-            else noise + 4 * eps**2 * k * float(self.moment[index].sum())
-        )
+        if not self.operator.symmetric_form:
+            noise += 4 * eps**2 * k * float(self.moment[index].sum())
+        return noise
 
     def unscreened(self) -> Problem:
         """Return the problem with the plain operator, which screens no columns."""

@@ -36,7 +36,8 @@ def as_sliced(X: Any) -> Any:
     """
     if isinstance(X, (str, os.PathLike)):
         return _opened(Path(X))
-    if isinstance(X, (list, tuple)) and (is_row_blocks(X) or _are_paths(X)):
+    several = isinstance(X, (list, tuple)) and len(X) > 0
+    if several and (is_row_blocks(X) or all(isinstance(part, (str, os.PathLike)) for part in X)):
         return _stacked([as_sliced(part) for part in X])
     if hasattr(X, "get_fragments"):  # a dataset of pyarrow
         groups = [group for part in X.get_fragments() for group in part.split_by_row_group()]
@@ -46,7 +47,7 @@ def as_sliced(X: Any) -> Any:
         sizes = [X.metadata.row_group(i).num_rows for i in range(X.metadata.num_row_groups)]
         return _pieced_table(sizes, X.schema_arrow, X.read_row_group)
     if callable(X) and not hasattr(X, "shape"):
-        return _Yielded(X).pieces()
+        return _Yielded(X)
     if columns_of(X) is not None and not hasattr(X, "dtype"):
         return _table(X)
     return X
@@ -72,11 +73,6 @@ def as_numbers(block: Any, name: str) -> Any:
     if is_sparse(block) or (isinstance(block, np.ndarray) and block.dtype != object):
         return block
     return real_array(block, name, ndim=2, finite=False, empty=True)
-
-
-def _are_paths(X: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether these are paths of files."""
-    return len(X) > 0 and all(isinstance(part, (str, os.PathLike)) for part in X)
 
 
 def _opened(path: Path) -> Any:
@@ -181,26 +177,21 @@ def refuse_columns(wrong: list[tuple[str, Any]], advice: str) -> None:
         raise TypeError(f"X has columns that hold no numbers: {advice} {named}")
 
 
-class _Yielded:
-    """Blocks that a function yields one after the other, anew in each pass."""
+class _Yielded(Pieces):
+    """Blocks that a function yields one after the other, anew in each pass; a first one tells their sizes."""
 
     def __init__(self, blocks: Callable[[], Any]) -> None:
         self.blocks = blocks
-        self.sizes: list[int] = []
         self.left: Any = None  # the blocks that this pass has not read,
         self.next = sys.maxsize  # and the number of the first of them
-
-    def pieces(self) -> Pieces:
-        """Run through all blocks once for their sizes, and return them as pieces."""
         parts = [(block.shape, block.dtype) for block in self._opened()]
         if not parts:
             raise ValueError("X is a function that returns no block of rows")
         wide = {shape[1] for shape, _ in parts}
         if len(wide) > 1:
             raise ValueError(f"X is a function that returns blocks with numbers of columns {sorted(wide)}")
-        self.sizes = [shape[0] for shape, _ in parts]
         dtype = np.result_type(*(kind for _, kind in parts))
-        return Pieces(self.sizes, wide.pop(), dtype, None, self._read, False)
+        super().__init__((shape[0] for shape, _ in parts), wide.pop(), dtype, None, self._block, False)
 
     def _opened(self) -> Iterator[Any]:
         """Call the function, and yield its blocks, checked."""
@@ -215,15 +206,15 @@ class _Yielded:
                 raise TypeError(f"X must return blocks of two dimensions, not {type(block).__name__}")
             yield as_numbers(block, "a block of X")
 
-    def _read(self, i: int) -> Any:
+    def _block(self, i: int) -> Any:
         """Return block i; the function is called anew if that has been passed."""
         if i < self.next:
             self.left, self.next = self._opened(), 0
         skipped, self.next = i - self.next, i + 1
         block = next(islice(self.left, skipped, None), None)
-        size = 0 if block is None else block.shape[0]
-        if size != self.sizes[i]:
-            raise ValueError(f"X returned {counted(size, 'row')}, and {self.sizes[i]} when first read")
+        size, before = 0 if block is None else block.shape[0], self.cuts[i + 1] - self.cuts[i]
+        if size != before:
+            raise ValueError(f"X returned {counted(size, 'row')}, and {before} when first read")
         return block
 
 

@@ -62,8 +62,7 @@ class Standardization:
     @property
     def given(self) -> tuple[str, ...]:
         """Which of `center` and `scale` the caller gave as a vector."""
-        vectors = {"center": self.mean, "scale": self.deviation}
-        return tuple(name for name, vector in vectors.items() if vector is not None)
+        return ("center",) * (self.mean is not None) + ("scale",) * (self.deviation is not None)
 
     @cached_property
     def total_weight(self) -> float:

@@ -122,12 +122,8 @@ class WorkingSet:
 
     def _products(self, w: int, new: Index, out: AnyArray) -> None:
         """Write A[new, W] into `out`. The new variables are the last of W; w were there before."""
-        self.operator.columns(new, self._columns[w : len(self.index)])
-        self._multiply(w, self.operator.factor, out)
-
-    def _multiply(self, w: int, factor: float, out: AnyArray) -> None:
-        """Write A[new, W] into `out`, from columns that have been read."""
-        columns = self._columns[: len(self.index)]
+        columns, factor = self._columns[: len(self.index)], self.operator.factor
+        self.operator.columns(new, columns[w:])
         _core.matrix_product(columns[w:], columns[:w], factor, out[:, :w])
         _core.matrix_product(columns[w:], None, factor, out[:, w:])
 
