@@ -15,7 +15,7 @@ from .._labels import columns_of, joined
 from .._limits import CHUNK, CROSS_COLUMNS, EIGENVECTOR_TOL, KEPT_BYTES, SUBMATRIX_ORDER
 from .._messages import quiet
 from .._records import record
-from .._types import AnyArray, Array, DType, Index
+from .._types import Array, DType, Index
 from .._validation import (
     check_l1_bound,
     integer,
@@ -36,7 +36,6 @@ from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
 from ..operators.problem import Problem
 from ..operators.sparse import as_finite
-from ..operators.transform import scores
 from ..supports.admissible import Supports
 from .pencil import Form
 from .scatter import centered_rows
@@ -69,12 +68,6 @@ def l1_bound_of(value: Any, name: str, side: Side) -> float:
 def ridge_of(value: Any, name: str, _: Side) -> float:
     """Return a checked ridge, a multiple of the mean variance of a side."""
     return number(value, name, 0)
-
-
-def correlation(a: Array, b: Array) -> float:
-    """The cosine of two centered vectors; 0 where one is zero."""
-    size = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
-    return float(np.clip(a @ b / size, -1, 1)) if size > 0 else 0.0
 
 
 def _reworded(call: Callable[[], Any], said: str, meant: str, count: int = 0) -> Any:
@@ -124,11 +117,6 @@ def _refuse_uneven(n: int, m: int) -> None:
         raise ValueError(f"X and Y must have the same number of rows, not {n} and {m}")
 
 
-def common_dtype(x: Side, y: Side) -> DType:
-    """Return float32 if both sides have it, else float64."""
-    return np.dtype(np.float32 if x.dtype == y.dtype == np.float32 else np.float64)
-
-
 @record
 class Side:
     """One side, as a matrix Z with Z'Z the covariance: columns centered, scaled and over sqrt(n - 1).
@@ -163,10 +151,6 @@ class Side:
         self.exponent: int = problem.exponent // 2
         self.supports: Supports = problem.supports
 
-    def permuted(self, order: Index) -> Side:
-        """Return the side with its rows in another order."""
-        return replace(self, order=order)
-
     def matvec(self, v: Array) -> Array:
         """Return Z v, for one vector or several."""
         op = self.problem.operator
@@ -191,10 +175,6 @@ class Side:
         if self.p > SUBMATRIX_ORDER and not op.by_passes:
             return Form.of_operator(op, variances, level if level.any() else None)
         return Form.of(symmetric_submatrix(op) if op.by_passes else op.gram(), level)
-
-    def scores(self, loadings: AnyArray) -> Any:
-        """Return the scores of the caller's rows."""
-        return scores(self.rows, loadings, self.problem.mean, self.problem.scale)
 
     def count(self, value: Any, name: str) -> int:
         """Return a checked cardinality, of variables or of groups."""
@@ -318,6 +298,14 @@ class CrossCovariance:
         Cv = self.matvec(v)
         self.removed += LowRank.removal(update, float(u @ Cv), (z, Cv), (w, self.transpose_matvec(u)))
 
+    def measured(self, pair: Pair, n_iter: int) -> Pair:
+        """Return the pair with its correlation; the largest entry of u is positive if no signs are given."""
+        u, v = (pair.u, pair.v) if self.signed else (fix_sign(pair.u), sign_of(pair.u) * pair.v)
+        a, b = self.x.matvec(u), self.y.matvec(v)
+        size = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
+        together = float(np.clip(a @ b / size, -1, 1)) if size > 0 else 0.0
+        return replace(pair, u=u, v=v, n_iter=n_iter, correlation=together)
+
     def turned(self, starts: list[Array]) -> list[Array]:
         """Return vectors of Y to begin with; where signs are given, with either sign."""
         return [s * v for v in starts for s in ((1, -1) if self.signed else (1,))]
@@ -366,7 +354,3 @@ class Pair:
     converged: bool
     bound: float = math.inf
     correlation: float = 0.0
-
-    def with_sign(self, given: bool) -> Pair:
-        """Return the pair with the largest entry of u positive; as it is, if signs are `given`."""
-        return self if given else replace(self, u=fix_sign(self.u), v=sign_of(self.u) * self.v)

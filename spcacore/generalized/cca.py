@@ -38,7 +38,6 @@ from ..supports.admissible import knowledge
 from .canonical_sides import (
     Pair,
     both_sides,
-    common_dtype,
     l1_bound_of,
     named,
     one_of_each,
@@ -48,7 +47,7 @@ from .canonical_sides import (
 )
 from .cca_alternation import Alternation, PenalizedDecomposition
 from .eigen import DEFLATIONS
-from .pencil import refuse_many
+from .pencil import common_dtype, refuse_many
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -311,10 +310,11 @@ def sparse_cca(
     for letter, side, vectors in (("x", x, [f.u for f in found]), ("y", y, [f.v for f in found])):
         unit = np.array([w / np.linalg.norm(w) + 0.0 for w in vectors])
         loadings = unit.reshape(len(found), side.p).T.astype(dtype, order="F")
+        one = side.problem
         own = {
-            "loadings": loadings, "scores": side.scores(loadings),
-            "cardinality": np.count_nonzero(loadings, axis=0), "mean": side.problem.mean,
-            "scale": side.problem.scale, "names": side.problem.names,
+            "loadings": loadings, "scores": scores(side.rows, loadings, one.mean, one.scale),
+            "cardinality": np.count_nonzero(loadings, axis=0), "mean": one.mean, "scale": one.scale,
+            "names": one.names,
         }  # fmt: skip
         each |= {f"{name}_{letter}": value for name, value in own.items()}
     strengths = np.array([f.strength for f in found])

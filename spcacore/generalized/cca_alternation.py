@@ -56,13 +56,11 @@ from .canonical_sides import (
     CrossCovariance,
     Pair,
     Side,
-    common_dtype,
-    correlation,
     leading_singular_vector,
     max_abs_per_column,
 )
 from .eigen import best_pairs, ratio_of
-from .pencil import Form, Pencil, bounds_of
+from .pencil import Form, Pencil, bounds_of, common_dtype
 
 
 @record
@@ -91,8 +89,8 @@ class Alternation:
         self.pencil: list[Pencil] = [
             Pencil(Form.of_rows(np.zeros((1, B.p))), B, dtype=dtype, advice="use ridge") for B in metric
         ]
-        units = self.pencil[0].unit, self.pencil[1].unit
-        self.cross: CrossCovariance = CrossCovariance(self.x, self.y, units=units)
+        x, y = self.pencil
+        self.cross: CrossCovariance = CrossCovariance(self.x, self.y, (x.unit, y.unit))
         self.supports: list[Supports] = [s.supports.within(k) for s, k in zip(sides, self.most, strict=True)]
         self._renew_rows()
         self.first: float = 0.0
@@ -154,8 +152,7 @@ class Alternation:
             best = replace(best, bound=max(best.strength, min(self.bounds().values())))
         self.cross.remove(self._removed(0, best.u), self._removed(1, best.v), self.deflation.update)
         u, v = (w * pencil.unit for w, pencil in zip((best.u, best.v), self.pencil, strict=True))
-        best = replace(best, u=u, v=v, n_iter=n_iter).with_sign(self.cross.signed)
-        return replace(best, correlation=correlation(self.x.matvec(best.u), self.y.matvec(best.v)))
+        return self.cross.measured(replace(best, u=u, v=v), n_iter)
 
     def _together(self, progress: ProgressHook | None) -> Iterator[Pair]:
         """Yield pairs whose supports grow together from pairs of variables, or the best of all supports."""
@@ -175,15 +172,16 @@ class Alternation:
         # All supports, if these are few; else those that grow from the best pairs
         affordable = int(PENCIL_START_WORK / (4 / 3 * sum(counts) ** 3 * (p + q)))
         found: Iterator[Units]
-        if few := math.comb(p, counts[0]) * math.comb(q, counts[1]) <= PENCIL_ENUMERATED:
+        if math.comb(p, counts[0]) * math.comb(q, counts[1]) <= PENCIL_ENUMERATED:
             sides = combinations(range(p), counts[0]), combinations(range(p, p + q), counts[1])
             sets = [objective.supports.mask(np.array(S + T)) for S, T in product(*sides)]
             found = iter([sets[int(np.argmax(objective.most(sets)))]])
         else:
             pairs = best_pairs(both, min(CCA_PAIRS, affordable), part)
-            found = (forward(objective, objective.supports.mask(np.array(pair))) for pair in pairs)
+            grown = (forward(objective, objective.supports.mask(pair)) for pair in pairs)
+            found = (swap(objective, units)[1] for units in grown)
         for units in found:
-            S = np.flatnonzero(units if few else swap(objective, units)[1])
+            S = np.flatnonzero(units)
             yield Pair(*self._on_both(x.active[S[p > S]], y.active[S[p <= S] - p], np.zeros(y.p)), 1, True)
             if ended(progress):
                 return
@@ -194,7 +192,7 @@ class Alternation:
         Both are zero if the vector adds no direction to the earlier ones.
         """
         index = np.flatnonzero(w)
-        found = self.pencil[side].remove(Solution(index, w[index], 0.0, 0, True), self.deflation)
+        found = self.pencil[side].remove(Solution(index, w[index], 0.0), self.deflation)
         self._renew_rows()
         return found or (np.zeros_like(w), np.zeros_like(w))
 
@@ -223,7 +221,7 @@ class Alternation:
         spread = [roots(pencil.G_diagonal) for pencil in self.pencil]
         starts = pair_starts(self.cross, [np.where(s > 0, 1 / divisor(s), 0) for s in spread], 1)
         for v in starts[:1]:
-            v[~np.isin(np.arange(len(v)), self.supports[1].truncated(v, self.supports[1].room))] = 0
+            v[np.delete(np.arange(len(v)), self.supports[1].truncated(v, self.supports[1].room))] = 0
         return self.cross.turned(starts)
 
     def _alternate(
@@ -393,11 +391,9 @@ class PenalizedDecomposition:
         if not best.strength > self.noise * self.first:
             return None
         self.first = self.first or best.strength
-        best = best.with_sign(self.cross.signed)
         u, v = self._removed(0, best.u), self._removed(1, best.v)
         self.cross.remove((u, u), (v, v), self.deflation.update)
-        together = correlation(self.x.matvec(best.u), self.y.matvec(best.v))
-        return replace(best, n_iter=sum(pair.n_iter for pair in runs), correlation=together)
+        return self.cross.measured(best, sum(pair.n_iter for pair in runs))
 
     def _removed(self, side: int, w: Array) -> Array:
         """Return the unit vector that w is removed by; zero where it adds no direction."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -174,7 +175,7 @@ def sparse_cca_permutation(
     orders = [None, *(generator.permutation(x.n) for _ in range(count))]
 
     def permuted_by(order: Index | None, report: Report) -> list[float]:
-        side = x if order is None else x.permuted(order)
+        side = replace(x, order=order)
         starts = pair_starts(CrossCovariance(side, y))
         values = []
         for bound in bounds:

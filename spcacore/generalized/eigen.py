@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
@@ -51,6 +51,7 @@ from ..linalg.scaling import below_range, descending
 from ..methods import RatioSearch
 from ..objectives.ratio import RatioOfUnits
 from ..operators.deflation import DEFLATIONS as ALL_DEFLATIONS
+from ..operators.deflation import Deflation
 from ..operators.sparse import Covariance
 from ..progress import Callback, check_callback
 from ..readable import Named
@@ -60,7 +61,7 @@ from ..solvers.solution import ProgressHook, Solution, ended
 from ..supports.admissible import Supports, Units, knowledge, with_unit
 from ..supports.search import Clock, Steps, backward, forward, forward_ways, never, swap
 from ..supports.tree import prove
-from .pencil import Form, Pencil, Unbounded, pencil_bounds, refuse_many
+from .pencil import Form, Pencil, Unbounded, common_dtype, pencil_bounds, refuse_many
 
 
 @frozen_record(kw_only=True)
@@ -208,8 +209,7 @@ def read_pencil(A: Any, B: Any) -> tuple[tuple[Form, Form], DType]:
     x, y = stores
     if x.shape != y.shape:
         raise ValueError(f"A and B must be of one size, not {x.shape} and {y.shape}")
-    single = x.dtype == y.dtype == np.float32
-    return (Form.of_storage(x), Form.of_storage(y)), np.dtype(np.float32 if single else np.float64)
+    return (Form.of_storage(x), Form.of_storage(y)), common_dtype(x, y)
 
 
 def directions(pencil: Pencil, options: Options, hook: Hook) -> SparseEigenResult:
@@ -222,7 +222,7 @@ def directions(pencil: Pencil, options: Options, hook: Hook) -> SparseEigenResul
     def find(earlier: list[Solution], progress: ProgressHook | None) -> Solution | None:
         """Return the next direction, with an upper bound if that is asked for; None if nothing is left."""
         if earlier:
-            pencil.remove(earlier[-1], DEFLATIONS[options.deflation])
+            pencil.remove(earlier[-1], options.deflation)
         k = options.cardinality[len(earlier)]
         x = search(pencil, min(k, len(pencil.active)) if options.supports.plain else k, options, progress)
         least = [PENCIL_LEFT.of(pencil.dtype) * abs(one.objective) for one in earlier[:1]]
@@ -256,7 +256,7 @@ def directions(pencil: Pencil, options: Options, hook: Hook) -> SparseEigenResul
         loadings=loadings, values=values,
         deflated_values=deflated, metric_norm=norms, upper_bound=upper_bound,
         cardinality=np.count_nonzero(loadings, axis=0), **as_ended(found),
-        method="greedy", deflation=options.deflation,
+        method="greedy", deflation=options.deflation.name,
     )  # fmt: skip
 
 
@@ -269,8 +269,8 @@ def _bounds(pencil: Pencil, k: int, x: Solution, options: Options) -> Iterator[f
         work = 25 * p**3 * (1 + supports.grouped * len(begin) // 5)
         with suppress(Unbounded):  # the ratio of more variables may have no bound
             proof = prove(objective, begin, node_limit=min(CERTIFIED_NODES, CERTIFIED_WORK // work))
-            yield proof.upper
-            if proof.complete:
+            yield proof.upper()
+            if not proof.open():
                 return
     yield from pencil_bounds(pencil, most, start=x.index).values()
 
@@ -399,7 +399,7 @@ class Options:
     cardinality: tuple[int, ...]
     strategy: str
     swaps: bool
-    deflation: str
+    deflation: Deflation
     certify: bool
 
 
@@ -416,8 +416,8 @@ def check_options(
         min(max(default_cardinality(p), least), most) if cardinality is None else cardinality, "cardinality",
         r, lambda v, name: integer(v, name, least, most, "" if supports.plain else supports.why()),
     )  # fmt: skip
-    removal = check_choice(deflation, "deflation", DEFLATIONS)
-    if supports.signs is not None and DEFLATIONS[removal].quotient:
+    removal = DEFLATIONS[check_choice(deflation, "deflation", DEFLATIONS)]
+    if supports.signs is not None and removal.quotient:
         raise ValueError(f"signs cannot be combined with deflation={deflation!r}: leave one out")
     refuse_costly(given.strategy, p, PENCIL_BACKWARD_ORDER)
     if check_bool(certify, "certify"):
@@ -430,7 +430,7 @@ def ratio_of(pencil: Pencil, supports: Supports) -> RatioOfUnits:
 
     Only usable variables are allowed.
     """
-    objective = RatioOfUnits(pencil, supports.among(supports.mask(np.flatnonzero(pencil.usable))))
+    objective = RatioOfUnits(pencil, supports.among(supports.mask(pencil.active)))
     objective.most_tried = max(PENCIL_ENTERING, int(PENCIL_SWAP_WORK / (4.0 * supports.room**3)))
     return objective
 
@@ -458,14 +458,13 @@ def greedy_searches(objective: RatioOfUnits, pencil: Pencil, strategy: str, cloc
         with suppress(Unbounded):
             yield backward(objective, clock)
     affordable = int(PENCIL_START_WORK / (4 / 3 * k**3 * n))
-    starts: Sequence[Sequence[int]]
     if supports.plain and k > 2 and n <= PENCIL_BACKWARD_ORDER:
         starts = best_pairs(pencil, min(PENCIL_PAIRS, affordable))
     else:
-        starts = [[first] for first in single_units(objective, min(PENCIL_STARTS, affordable))]
+        starts = single_units(objective, min(PENCIL_STARTS, affordable))[:, None]
     for start in starts:
         with suppress(Unbounded):
-            yield forward(objective, with_unit(supports.included, add=np.array(start)), clock)
+            yield forward(objective, with_unit(supports.included, add=start), clock)
 
 
 def _rough(objective: RatioOfUnits, clock: Clock) -> Units:
@@ -484,16 +483,14 @@ def _rough(objective: RatioOfUnits, clock: Clock) -> Units:
     return units
 
 
-def single_units(objective: RatioOfUnits, count: int) -> list[int]:
+def single_units(objective: RatioOfUnits, count: int) -> Index:
     """Return the units with the largest ratios beside the included ones."""
-    supports = objective.supports
-    begin = np.array(supports.included)
-    active = np.flatnonzero(supports.joining(begin))
-    ratio = objective.with_each(begin, active) if len(active) else np.zeros(0)
-    return [*active[descending(ratio)[:count]]]
+    included = objective.supports.included
+    others = np.flatnonzero(objective.supports.joining(included))
+    return others[descending(objective.with_each(included, others))[:count]]
 
 
-def best_pairs(pencil: Pencil, count: int, apart: Index | None = None) -> list[tuple[int, int]]:
+def best_pairs(pencil: Pencil, count: int, apart: Index | None = None) -> Index:
     """Return the pairs of variables with the largest values; each variable is in at most two of them.
 
     With `apart`, which says of each variable in which of two parts it is, a pair has one variable of each
@@ -501,5 +498,4 @@ def best_pairs(pencil: Pencil, count: int, apart: Index | None = None) -> list[t
     """
     active = pencil.active
     part = None if apart is None else apart[active]
-    pairs = _core.best_pairs(*pencil.blocks(active), pencil.least, count, part)
-    return [(i, j) for i, j in active[pairs].tolist()]
+    return active[_core.best_pairs(*pencil.blocks(active), pencil.least, count, part)]

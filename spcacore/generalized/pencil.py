@@ -59,6 +59,7 @@ from ..linalg.scaling import (
     below_range,
     beyond_range,
     descending,
+    divisor,
     eps_of,
     largest_magnitude,
     with_entries,
@@ -74,6 +75,11 @@ from ..solvers.matrix_search import Search
 from ..solvers.semidefinite import solve_shaped
 from ..solvers.solution import ProgressClock, Report, Solution
 from ..supports.admissible import Supports
+
+
+def common_dtype(x: Any, y: Any) -> DType:
+    """Return float32 if two matrices have it, else float64."""
+    return np.dtype(np.float32 if x.dtype == y.dtype == np.float32 else np.float64)
 
 
 class Unbounded(ValueError):
@@ -97,8 +103,12 @@ class Pencil(Quotient):
     use. Values times 2**exponent are those of the caller.
     """
 
+    p: int
+    dtype: DType
+    usable: Mask
     entering: int = PENCIL_ENTERING
     advice: str
+    least: float
     null: float
     slack: float
 
@@ -112,16 +122,15 @@ class Pencil(Quotient):
         if variance.min() < -self.slack * variance.max():
             raise ValueError("B must be positive semidefinite; it has a negative diagonal entry")
         used = variance > 0
-        exponent = np.where(used, np.round(np.log2(np.where(used, variance, 1.0)) / 2), 0.0)
-        unit = np.ldexp(1.0, -exponent.astype(int))
+        exponent = np.round(np.log2(divisor(variance)) / 2).astype(int)
         self.p, self.usable = B.p, used
         self.active: Index = np.flatnonzero(used)
-        self._refuse_unused(A, B, ~used)
+        self._refuse_unused(A, B, np.flatnonzero(~used))
         if not used.any():
             raise ValueError("B is zero")
         # The forms
-        self.B = self.B0 = B.in_units(np.where(used, unit, 0.0))
-        self.unit: AnyArray = np.where(used, unit, 0.0)
+        self.unit: AnyArray = np.where(used, np.ldexp(1.0, -exponent), 0.0)
+        self.B = self.B0 = B.in_units(self.unit)
         self.removed: list[tuple[Array, Array]] = []
         self._numerator(A)
         self._refuse_indefinite()
@@ -129,22 +138,20 @@ class Pencil(Quotient):
     def _numerator(self, A: Form) -> None:
         """Set A, in units in which its largest entry is near 1."""
         A = A.in_units(self.unit)
-        self.exponent: int = 0
         with beyond_range():
             largest = largest_magnitude(A.diagonal())
             if A.op.symmetric_form:  # else the largest entry is on the diagonal
                 largest = max(largest, *(float(size.max(initial=0)) for size, _, _ in A.magnitudes()))
         if not math.isfinite(largest):
             raise ValueError("A is so large beside B that x'Ax / x'Bx exceeds the number range; rescale one")
-        if largest > 0:
-            self.exponent = 2 * round(math.log2(largest) / 2)
+        self.exponent: int = 2 * round(math.log2(largest) / 2) if largest > 0 else 0
         self.A = self.A0 = A.in_units(np.full(A.p, math.ldexp(1.0, -self.exponent // 2)))
         self._diagonals()
 
-    def _refuse_unused(self, A: Form, B: Form, unused: Mask) -> None:
+    def _refuse_unused(self, A: Form, B: Form, unused: Index) -> None:
         """Raise an error if a variable with B_jj = 0 has a nonzero row in B, or in A."""
-        for start in range(0, np.count_nonzero(unused), CROSS_COLUMNS):
-            S = np.flatnonzero(unused)[start : start + CROSS_COLUMNS]
+        for start in range(0, len(unused), CROSS_COLUMNS):
+            S = unused[start : start + CROSS_COLUMNS]
             if B.rows(S).any():
                 raise ValueError("B must be positive semidefinite; a row with diagonal entry 0 is not zero")
             wrong = A.rows(S).any(axis=1)

@@ -418,7 +418,7 @@ def search_together(
                     clock=lambda nodes: time.monotonic() > end or steps.report(nodes),
                 )  # fmt: skip
                 units = proof.units
-                proved[:] = [proof.upper, float(proof.complete)]
+                proved[:] = [proof.upper(), float(not proof.open())]
             S = supports.index(units)
             return _leading(problem, A, S, active[S], r)
         total = request.total

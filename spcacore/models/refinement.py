@@ -188,7 +188,7 @@ def _made_feasible(problem: Problem, loadings: Loadings, sizes: Sizes) -> Loadin
         if choice.signs is not None:
             x = choice.oriented(x)
         if not np.isin(choice.wanted, index).all() or not x[support].any():
-            x[support] = refit(state, Solution(support, x[support], 0.0, 0, True)).entries
+            x[support] = refit(state, Solution(support, x[support], 0.0)).entries
         out.append((support, np.ascontiguousarray(x[support])))
     return out
 
@@ -267,7 +267,7 @@ def _alone(problem: Problem, now: Loading, size: int, attempts: int, seed: int, 
     """
     state, solver = DeflatedOperator.from_problem(problem), TruncatedPower.from_record(problem, TPower())
     index, value = now[0], now[1] / np.linalg.norm(now[1])
-    start, best = as_matrix(problem, [now])[:, 0], Solution(index, value, 0.0, 0, True)
+    start, best = as_matrix(problem, [now])[:, 0], Solution(index, value, 0.0)
     best, fitted = (
         replace(x, objective=state.objective(x.index, x.entries)) for x in (best, refit(state, best))
     )

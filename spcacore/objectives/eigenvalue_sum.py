@@ -62,8 +62,8 @@ class LeadingSum(Objective):
         A = self.A
         self.diagonal: Array = A.diagonal().copy()
         self.signs: NDArray[np.int8] | None = self.supports.signs if self.r == 1 else None
-        self.exact = self.signs is None
-        self.most_tried = ACROSS_ENTERING if self.exact else CHOICE_SWAPS
+        self.exact: bool = self.signs is None
+        self.most_tried: int = ACROSS_ENTERING if self.exact else CHOICE_SWAPS
         self.bounding: tuple[Array, ...] = (A,)
         if self.signs is not None:
             self.bounding = A, np.where(A * np.outer(self.signs, self.signs) < 0, 0, A)
@@ -260,7 +260,8 @@ class Partition(Objective):
     def __post_init__(self) -> None:
         one = self.one
         super().__init__(Places.of(one.supports, self.sizes, self.total))
-        self.exact, self.most_tried = one.exact, one.most_tried
+        self.exact: bool = one.exact
+        self.most_tried: int = one.most_tried
 
     def sets(self, units: Units) -> list[Units]:
         """Return the units of each component."""

@@ -136,9 +136,15 @@ class Ratio(Quotient):
 
     nothing: float = 0.0
     entering: int = LEAST_SQUARES_ENTERING
+    p: int
+    dtype: DType
     op: _core.Operator
     variance: AnyArray
     u: Array
+    largest: float
+    known: AnyArray
+    M_diagonal: Array
+    G_diagonal: AnyArray
 
     def __init__(self, state: DeflatedOperator):
         self.op = op = state.operator
@@ -158,7 +164,7 @@ class Ratio(Quotient):
         if self.p <= LEAST_SQUARES_ORDER:
             self.A = symmetric_submatrix(self.op)
             values, vectors, _ = leading_eigenpairs(self.A.copy(), 1)
-            self.M_diagonal, self.known = np.einsum("ij,ij->j", self.A, self.A), np.ones(self.p, bool)
+            self.M_diagonal = np.einsum("ij,ij->j", self.A, self.A)
         else:
             r = min(LEAST_SQUARES_VECTORS + 1, self.p - 2, self.op.m)
             values, vectors = leading_eigenvectors(self.op, r)
@@ -170,11 +176,13 @@ class Ratio(Quotient):
             self.known = np.zeros(self.p, bool)
         self.largest, self.u = float(values[0]), np.ascontiguousarray(vectors[:, 0])
 
-    def penalized(self, Q: Array, weight: float) -> Ratio:
+    def penalized(self, Q: Array | None, weight: float) -> Ratio:
         """Return the ratio with a penalty on what of x lies in the span of Q.
 
         It is `weight` times the largest variance.
         """
+        if Q is None or weight == 0:
+            return self
         Q = np.sqrt(weight * self.variance.max()) * Q
         return replaced(self, Q=Q, G_diagonal=self.variance + np.einsum("ij,ij->j", Q, Q))
 
@@ -232,13 +240,13 @@ class RatioOfUnits(Objective):
     def __post_init__(self) -> None:
         super().__init__(self.supports)
         quotient, supports = self.quotient, self.supports
-        self.tie = TIE.of(quotient.dtype)
+        self.tie: float = TIE.of(quotient.dtype)
         self.bounded: bool = self.fit is not None or supports.signs is not None
-        self.exact = not self.bounded and bool(quotient.known.all())
+        self.exact: bool = not self.bounded and bool(quotient.known.all())
         few = supports.signs is None or len(supports.allowed) <= self.most_tried
-        self.steepest = few and supports.room <= _STEEPEST
+        self.steepest: bool = few and supports.room <= _STEEPEST
         if supports.simple:
-            self.most_tried = quotient.entering
+            self.most_tried: int = quotient.entering
         self.work: float = np.inf  # multiplications that swaps may still take
         self._rows = KeptRows(quotient.rows, quotient.p)
 
@@ -422,10 +430,10 @@ class Regression(Objective):
     def __post_init__(self) -> None:
         super().__init__(self.supports)
         g, supports = self.g, self.supports
-        self.exact = self.fit is None
-        self.steepest = self.fit is not None or supports.grouped
+        self.exact: bool = self.fit is None
+        self.steepest: bool = self.fit is not None or supports.grouped
         if self.exact and not supports.grouped:
-            self.most_tried = len(supports.allowed)
+            self.most_tried: int = len(supports.allowed)
         none = np.zeros(len(supports.allowed), bool)
         self.none: _Explained = _Explained(none, np.zeros((0, len(g))), g.astype(np.float64), self.diagonal)
         self.last: _Explained = self.none

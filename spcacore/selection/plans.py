@@ -410,7 +410,7 @@ def _rows_of(grids: list[AnyArray]) -> Any:
 def _solutions(loadings: AnyArray, problem: Problem) -> list[Solution]:
     """Return the loadings, at unit length, as solutions; those that are zero are left out."""
     unit = unit_columns(np.asarray(loadings, np.float64)).astype(problem.operator.dtype)
-    return [Solution(*x, 0.0, 0, True) for x in nonzeros_of(unit) if len(x[0])]
+    return [Solution(*x, 0.0) for x in nonzeros_of(unit) if len(x[0])]
 
 
 # ---- the score of left-out entries ----------------------------------------------------------------------

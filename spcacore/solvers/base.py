@@ -255,9 +255,9 @@ class Run:
         """Return the result of a one-component function, and warn if it has not converged."""
         problem, hook = self.state.problem, self.state.hook
         found = self._with_variance()
-        limit = counted(found.n_iter, "iteration") if ended(hook) else limit_of(self.solver)
+        limit = limit_of(self.solver)
         if ended(hook):
-            found = replaced(found, converged=False)
+            found, limit = replaced(found, converged=False), counted(found.n_iter, "iteration")
         if not found.converged:
             warn(f"not converged in {limit}")
         value = float(problem.in_units(found.objective))
@@ -287,7 +287,7 @@ class Run:
             allowed = supports.available
             if supports.counts_variables and isinstance(self.cardinality, int):  # only groups that have room
                 units = supports.fitting(supports.included, self.cardinality)
-                allowed = supports.index(units) if units.any() else allowed
+                allowed = supports.index(units)
         diagonal = np.zeros(problem.p) if problem.diagonal is None else problem.diagonal
         if problem.diagonal is None or all(abs(diagonal[j]) <= problem.noise(np.array([j])) for j in allowed):
             warn(f"{problem.emptiness}; the loading is the first unit vector")
@@ -299,7 +299,7 @@ class Run:
                 return found
             if found is None and value > problem.noise(best):
                 warn("no component was found: the loading is the variable of largest variance")
-        return Solution(best, supports.ones(best).astype(dtype), value, 0, True)
+        return Solution(best, supports.ones(best).astype(dtype), value)
 
 
 def choice_options(method: type[Solver], choice: Choice | None, kernels: bool = False) -> dict[str, Any]:

@@ -107,6 +107,7 @@ class LeastSquaresSearch:
             for index, entries in state.loadings:
                 self.state = self.state.deflate(index, entries)
         self.Q = np.stack(state.basis).astype(np.float64) if state.constrained else None
+        self.penalties: tuple[float, ...] = GREEDY_PENALTIES if state.constrained else (0.0,)
         self.ratio: Ratio = Ratio(self.state)
         if of_score and self.ratio.usable.any():
             self.ratio = self.ratio.of_score()
@@ -162,9 +163,7 @@ class LeastSquaresSearch:
         """Return a cardinality at which forward search reaches a value; the largest one if it never does."""
         if not self.ratio.usable.any():
             return None
-        objective = self._objective(
-            0.0 if self.Q is None else GREEDY_PENALTIES[-1], False, self.supports.bounds[1]
-        )
+        objective = self._objective(self.penalties[-1], False, self.supports.bounds[1])
         for units in self._path(objective):
             k = int(self.supports.size[units].sum())
             if objective.value(units) >= value:
@@ -181,7 +180,7 @@ class LeastSquaresSearch:
         found = self._ratios.get((weight, of_score, k))
         if found is None:
             ratio = self.ratio.of_score() if of_score else self.ratio
-            found = RatioOfUnits(self._penalized(ratio, weight), self.supports.within(k))
+            found = RatioOfUnits(ratio.penalized(self.Q, weight), self.supports.within(k))
             self._ratios[weight, of_score, k] = found
         return found
 
@@ -213,13 +212,9 @@ class LeastSquaresSearch:
                 break
         return units
 
-    def _penalized(self, ratio: Ratio, weight: float) -> Ratio:
-        """Return the ratio with a penalty of this weight on the span of earlier components."""
-        return ratio if weight == 0 or self.Q is None else ratio.penalized(self.Q, weight)
-
     def _supports(self, k: int, start: Solution | None) -> Iterator[Support]:
         """Yield what the searches find, and what swaps make of it, each with its best feasible x."""
-        for weight in (0.0,) if self.Q is None else GREEDY_PENALTIES:
+        for weight in self.penalties:
             objective, known = self._objective(weight, False, k), set[bytes]()
             for units in self._ends(objective, weight, k, start):
                 for improve in (False, True) if self.solver.swaps else (False,):
@@ -280,7 +275,7 @@ class LeastSquaresSearch:
     def _proved(self, best: Support, k: int) -> tuple[Support, float, bool]:
         """Return the best support of a tree, an upper bound, and whether the tree was searched to its end."""
         clock = ProgressClock(self.hook, time.monotonic() + self.solver.time_limit)
-        ratio = self._penalized(self.ratio, 0.0 if self.Q is None else GREEDY_PENALTIES[-1])
+        ratio = self.ratio.penalized(self.Q, self.penalties[-1])
         supports = self.supports.within(k)
         objective = RatioOfUnits(ratio, supports, self.refit)
         begin = supports.mask(best.index) | supports.included
@@ -288,8 +283,8 @@ class LeastSquaresSearch:
         found = objective.best_on(proof.units)
         if found is None or not found.value > best.value:
             found = best
-        upper = max(found.value, min(proof.upper, ratio.largest * (1 + RISE)))
-        return replace(found, n_iter=proof.n_nodes), upper, proof.complete
+        upper = max(found.value, min(proof.upper(), ratio.largest * (1 + RISE)))
+        return replace(found, n_iter=proof.n_nodes), upper, not proof.open()
 
 
 @shared_parameters

@@ -164,6 +164,8 @@ class Search(OpenNodes):
     their number stops growing.
     """
 
+    heap: list[tuple[Any, ...]]
+    pruning_level: float
     tol: float
     k: int
     index: Index
@@ -197,7 +199,7 @@ class Search(OpenNodes):
 
     def best(self) -> Solution:
         """Return the best component so far."""
-        return Solution(self.index, self.vector.astype(self.state.operator.dtype), self.value, 0, True)
+        return Solution(self.index, self.vector.astype(self.state.operator.dtype), self.value)
 
     def require(self, value: float) -> None:
         """Prune all supports that do not exceed a value, although none is known that has it."""

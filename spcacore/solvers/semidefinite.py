@@ -88,7 +88,7 @@ class SemidefiniteRelaxation(Solver):
     relaxed = True
 
     def solve(self, state: DeflatedOperator, cardinality: int) -> Solution | None:
-        relaxed = _constrained(state, cardinality, self)
+        relaxed = _relaxation(state, cardinality, 0.0, self)
         best = None if relaxed is None else _loading(state, relaxed, cardinality, self)
         return greedy_or(state, best, cardinality) if self.renormalize else best
 
@@ -193,11 +193,11 @@ def dspca(
     # The relaxation, and the loading that it leads to
     if cardinality is not None:
         k = check_sparsity(SemidefiniteRelaxation, cardinality, "cardinality", problem)
-        relaxed = _constrained(state, k, solver)
+        relaxed = _relaxation(state, k, 0.0, solver)
     else:
         charge = number(penalty, "penalty", 0, float(np.finfo(np.float64).max))
         with beyond_range():
-            relaxed = _penalized(state, float(np.ldexp(charge, -problem.exponent)), solver)
+            relaxed = _relaxation(state, None, float(np.ldexp(charge, -problem.exponent)), solver)
     whole = None if cardinality is None and state.supports.shapes else k
     found = None if relaxed is None else _loading(state, relaxed, whole, solver)
     component = Run(state, solver, found, k).component()
@@ -244,7 +244,7 @@ def dual_bound(
     A ValueError if a relaxation takes more than `work` before it tells anything.
     """
     cardinality, state = state.reach(cardinality), state.with_problem(supports=Supports.any_of(state.p))
-    relaxed = _constrained(state, cardinality, SemidefiniteRelaxation(1000, 1e-3, work, column))
+    relaxed = _relaxation(state, cardinality, 0.0, SemidefiniteRelaxation(1000, 1e-3, work, column))
     return 0.0 if relaxed is None else relaxed.dual
 
 
@@ -286,13 +286,19 @@ def _loading(
 # ---- the relaxations --------------------------------------------------------------------------------
 
 
-def _constrained(state: DeflatedOperator, k: int, solver: SemidefiniteRelaxation) -> _Relaxed | None:
-    """Return the relaxation with a cardinality k, over as few variables as penalties leave.
+def _relaxation(
+    state: DeflatedOperator, k: int | None, penalty: float, solver: SemidefiniteRelaxation
+) -> _Relaxed | None:
+    """Return the relaxation for a cardinality k, over as few variables as penalties leave, or for a penalty.
 
     None if they have no variance.
     """
     if state.supports.shapes:
-        return _shaped(state, k, 0.0, solver)
+        return _shaped(state, k, penalty, solver)
+    if k is None:
+        kept = _survivors(state, penalty)
+        _check_order(len(kept), "at this penalty", "raise it")
+        return _relax(state, kept, False, penalty, solver)
     kept, limit = _with_variance(state), float(k - 1)
     if len(kept) > REDUCED_ORDER and state.diagonal is not None and _definite(state):
         reduced = _by_penalties(state, len(kept), limit, solver)
@@ -373,15 +379,6 @@ def _within(relaxed: _Relaxed, state: DeflatedOperator, rho: float, limit: float
 def _off_diagonal(relaxed: _Relaxed) -> float:
     """Return s(M), the sum of magnitudes off the diagonal."""
     return float(np.abs(relaxed.matrix).sum()) - 1
-
-
-def _penalized(state: DeflatedOperator, rho: float, solver: SemidefiniteRelaxation) -> _Relaxed | None:
-    """Return the relaxation with a penalty, over the variables that it does not eliminate."""
-    if state.supports.shapes:
-        return _shaped(state, None, rho, solver)
-    kept = _survivors(state, rho)
-    _check_order(len(kept), "at this penalty", "raise it")
-    return _relax(state, kept, False, rho, solver)
 
 
 def _relax(

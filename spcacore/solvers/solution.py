@@ -94,8 +94,8 @@ class Solution:
     index: Index
     entries: AnyArray
     objective: float
-    n_iter: int
-    converged: bool
+    n_iter: int = 0
+    converged: bool = True
     upper_bound: float | None = None
     tally: Tally = Tally()
     proved: bool = False  # whether no other support of this cardinality is better

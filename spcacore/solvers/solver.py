@@ -493,7 +493,7 @@ class _OrdinaryComponent:
             index = np.sort(order[:k])
             entries = self.vector[index] / np.linalg.norm(self.vector[index])
             entries = entries.astype(self.state.operator.dtype)
-            x = Solution(index, entries, self.state.quadratic(index, entries), 0, True)
+            x = Solution(index, entries, self.state.quadratic(index, entries))
             x = x if plain else refit(self.state, x)
             if self.share(of, x) >= least:
                 first, high = x, k

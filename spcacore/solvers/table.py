@@ -48,7 +48,7 @@ class _TruncatedEigenvector(Solver):
             # what is included has the other sign in the eigenvector: only its support counts
             entries, renormalize = state.supports.ones(index), True
         entries = entries / np.linalg.norm(entries)
-        x = Solution(index, entries, state.quadratic(index, entries), 0, True)
+        x = Solution(index, entries, state.quadratic(index, entries))
         return refit(state, x) if renormalize else x
 
 

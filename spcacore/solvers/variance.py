@@ -82,6 +82,9 @@ class LeadingEigenvalue(Objective):
     strength: float
     least: float
     rows: KeptRows
+    most_tried: int
+    tie: float
+    starts: int
 
     def __init__(self, state: DeflatedOperator, k: int, strength: float = 0.0, rows: KeptRows | None = None):
         super().__init__(state.supports.within(k))
@@ -268,6 +271,9 @@ class Variance(Objective):
 
     state: DeflatedOperator
     op: _core.Operator
+    most_tried: int
+    rise: float
+    slack: float
 
     def __init__(
         self, state: DeflatedOperator, k: int, A: Array | None = None, most_tried: int = GREEDY_UNITS
@@ -279,7 +285,7 @@ class Variance(Objective):
         if A is None and not state.quotient and self.op.p <= largest_submatrix(self.op):
             A = symmetric_submatrix(self.op)
         self.matrix: LeadingSum | None = None if A is None or state.quotient else LeadingSum(A, self.supports)
-        self.exact = self.matrix is None or (self.matrix.exact and not state.constrained)
+        self.exact: bool = self.matrix is None or (self.matrix.exact and not state.constrained)
         if self.matrix is not None and state.constrained:  # x'Ax = x'(A - t QQ')x where Q'x = 0
             Q = np.stack(state.basis, axis=1)
             t = TREE_PENALTY * largest_magnitude(self.matrix.A)
@@ -293,7 +299,7 @@ class Variance(Objective):
         if not start.any():
             start = self.supports.ones(S)
         start = (start / np.linalg.norm(start)).astype(self.op.dtype)
-        return refit(self.state, Solution(S, start, -np.inf, 0, True))
+        return refit(self.state, Solution(S, start, -np.inf))
 
     def know(self, x: Solution) -> Units:
         """Return the units of a component that is known, and take its values, so that none are sought."""
@@ -340,22 +346,17 @@ def swap_units(state: DeflatedOperator, x: Solution) -> Solution:
     Of groups and variables with signs only those with large entries of A x are tried, and swaps are few.
     """
     k, clock = state.supports.cardinality_of(x.index), ProgressClock(state.hook)
+    begin, most = state.supports.mask(x.index), math.inf
     objective: LeadingEigenvalue | Variance
     if not state.supports.simple:
-        objective = Variance(state, k, most_tried=CHOICE_SWAPS)
+        objective, most = Variance(state, k, most_tried=CHOICE_SWAPS), CHOICE_SWAPS
+        objective.know(x)
     elif state.quotient or state.constrained:
         objective = Feasible(state, k, -1.0 if state.quotient else GREEDY_PENALTIES[-1])
     else:
         objective = LeadingEigenvalue(state, k)
-    begin = state.supports.mask(x.index)
-    if isinstance(objective, Variance):
-        objective.know(x)
-    most = math.inf if state.supports.simple else CHOICE_SWAPS
     value, units = swap(objective, begin, lambda n: n >= most or clock(n))
-    if not value > x.objective:
-        return x
-    new = objective.solution(units)
-    return x.moved_to(new)
+    return x.moved_to(objective.solution(units)) if value > x.objective else x
 
 
 class UnitTree(Tree):

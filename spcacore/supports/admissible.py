@@ -76,7 +76,7 @@ class Supports:
         inside = variables_of(include, "include", p, names)
         outside = variables_of(exclude, "exclude", p, names)
         unit = np.arange(p)
-        labels: list[Any] = [_name_of(names, j) for j in range(p)]
+        labels: list[Any] = [*(range(p) if names is None else names)]
         if groups is not None:
             unit, labels = group_places(groups, names, p)
         n_units, what = len(labels), "variable" if groups is None else "group"
@@ -390,11 +390,6 @@ def _signs(signs: Any, p: int, names: Names) -> NDArray[np.int8] | None:
     if not np.isin(signs, (-1, 0, 1)).all():
         raise ValueError("signs must have only the signs -1, 0 and 1")
     return signs.astype(np.int8) if signs.any() else None
-
-
-def _name_of(names: Names, j: int) -> Any:
-    """Return the name of a variable, or its number if there are no names."""
-    return j if names is None else names[j]
 
 
 def with_unit(units: Units, add: Unit | None = None, drop: Unit | None = None) -> Units:

@@ -89,12 +89,12 @@ class Objective:
         How many first units that tie are compared by their best pairs.
     """
 
-    exact: bool = True
-    steepest: bool = False
-    rise: float = RISE
+    exact = True
+    steepest = False
+    rise = RISE
     slack: float = 1e-12
     tie: float = TIE.double
-    most_tried: int = CHOICE_SWAPS
+    most_tried = CHOICE_SWAPS
     at_once = 1
     starts: int = CHOICE_STARTS
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from .._limits import DISJOINT_NODES, DISJOINT_SUPPORTS, RISE
-from .._records import record
 from .._types import Array, Index
 from ..linalg.scaling import descending
 from .admissible import Supports, Units, with_unit
@@ -22,29 +21,18 @@ from .objective import Bound, Objective
 from .search import Clock
 
 
-@record
-class Proof:
-    """The best units found, their value, the bound for all supports, and whether no node was left."""
-
-    units: Units
-    value: float
-    upper: float
-    complete: bool
-    n_nodes: int
-
-
 def prove(
     objective: Objective, begin: Units, *, tol: float = 0.0, node_limit: float = np.inf,
     clock: Clock = lambda _: False,
-) -> Proof:  # fmt: skip
-    """Search a tree from units that are known, the nodes of the largest bound first.
+) -> Tree:  # fmt: skip
+    """Return a tree, searched from units that are known, the nodes of the largest bound first.
 
     `tol` is the share of the value that the answer may miss. `clock` is told the number of nodes, and may end
     it.
     """
     tree = Tree(objective, begin, tol)
-    n_nodes = tree.run(node_limit, clock, 1)
-    return Proof(tree.units, tree.value, tree.upper(), not tree.open(), n_nodes)
+    tree.n_nodes = tree.run(node_limit, clock, 1)
+    return tree
 
 
 class OpenNodes(ABC):
@@ -93,11 +81,14 @@ class Tree(OpenNodes):
     was asked for.
     """
 
+    heap: list[tuple[Any, ...]]
+    pruning_level: float
     objective: Objective
     supports: Supports
     tol: float
     units: Units
     value: float
+    n_nodes: int = 0
 
     def __init__(self, objective: Objective, begin: Units, tol: float):
         self.objective, self.supports, self.tol = objective, objective.supports, max(tol, objective.slack)
