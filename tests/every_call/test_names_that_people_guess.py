@@ -7,6 +7,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from functools import partial
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -163,7 +164,23 @@ def test_the_two_of_a_pair_apart(fit, method, name, pair):
 
 X = normal(0, 30, 8)
 Y = X[:, :4] + normal(1, 30, 4)
+OPTIONS = [  # of sparse_pca, and the words that help
+    ("kind", "correlation", "kind='covariance'.*scale=True"),
+    ("method", "spca", "function spcacore.spca"),
+    ("method", "lars", "function spcacore.spca"),
+    ("method", "tpwer", "do you mean 'tpower'"),
+    ("method", "PMD", "do you mean 'pmd'"),
+    ("nonzeros", 3, "mean cardinality"),
+    ("zero_center", False, "mean center"),
+    ("weights", np.ones(30), "mean sample_weight"),
+    ("rotate", "varimax", "varimax, promax and oblimin rotate"),
+    ("names", "abc", r"dataframe's columns are kept; .*set_axis"),
+    ("n_jobs", 2, "SPCACORE_NUM_THREADS or limit_threads"),
+    ("method", "SPC", "do you mean 'pmd'"),
+    ("use_highly_variable", True, "spcacore.anndata.sparse_pca .*mask_var"),
+]
 WRONG = [  # a call of a user of another package, and the words that help
+    *[(partial(spcacore.sparse_pca, X, 2, **{name: value}), words) for name, value, words in OPTIONS],
     (lambda: spcacore.sparse_pca(X, 2, 5, 6), "after place 3 goes by name"),
     (
         lambda: spcacore.sparse_lda(X, np.arange(30) % 2, 1, 3, 0.1),
@@ -179,32 +196,19 @@ WRONG = [  # a call of a user of another package, and the words that help
     (lambda: spcacore.sparse_pca(X, 95.0, cardinality=3), "95 % is 0.95"),
     (lambda: spcacore.sparse_pca(X, 2, cardinality=spcacore.Explained(95)), "95 % is 0.95"),
     (lambda: spcacore.least_squares_component(X, cardinality=spcacore.Explained(80)), "80 % is 0.8"),
-    (lambda: spcacore.sparse_pca(X, 2, 3, kind="correlation"), "kind='covariance'.*scale=True"),
     (lambda: spcacore.tpower(X, 3, kind="covarience"), "do you mean 'covariance'"),
-    (lambda: spcacore.sparse_pca(X, 2, 3, method="spca"), "function spcacore.spca"),
-    (lambda: spcacore.sparse_pca(X, 2, 3, method="lars"), "function spcacore.spca"),
-    (lambda: spcacore.sparse_pca(X, 2, 3, method="tpwer"), "do you mean 'tpower'"),
-    (lambda: spcacore.sparse_pca(X, 2, method="PMD"), "do you mean 'pmd'"),
     (lambda: spcacore.sparse_pca(X, npcs=2), "mean n_components"),
     (lambda: spcacore.spca(X, 2, para=[3, 3]), "mean penalty or cardinality"),
     (lambda: spcacore.spca(X, 2, 3, lambda_=1e-6), "mean ridge or penalty"),
     (lambda: spcacore.spca(X, 2, K=3), "mean n_components"),
     (lambda: spcacore.spca(X, 2, 3, type="Gram"), "mean kind"),
-    (lambda: spcacore.sparse_pca(X, 2, nonzeros=3), "mean cardinality"),
-    (lambda: spcacore.sparse_pca(X, 2, 3, zero_center=False), "mean center"),
-    (lambda: spcacore.sparse_pca(X, 2, 3, weights=np.ones(30)), "mean sample_weight"),
-    (lambda: spcacore.sparse_pca(X, 2, 3, rotate="varimax"), "varimax, promax and oblimin rotate"),
-    (lambda: spcacore.sparse_pca(X, 2, 3, names="abc"), r"dataframe's columns are kept; .*set_axis"),
-    (lambda: spcacore.sparse_pca(X, 2, 3, n_jobs=2), "SPCACORE_NUM_THREADS or limit_threads"),
     (lambda: spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 3], cv=3), "mean n_folds"),
     (lambda: spcacore.sparse_kmeans(X, 3, 2, kind="covariance"), "data, and sparse_pca a covariance"),
-    (lambda: spcacore.sparse_pca(X, 2, method="SPC"), "do you mean 'pmd'"),
     (lambda: spcacore.gpower(X, gamma=0.1), "mean penalty"),
     (lambda: spcacore.pmd(X, sumabsv=2, options=spcacore.PMD(renormalize=False)), "mean l1_bound"),
     (lambda: spcacore.sparse_kmeans(X, 3, wbounds=2), "mean l1_bound"),
     (lambda: spcacore.sparse_kmeans_gap(X, 3, wbounds=[2, 3]), "mean l1_bounds"),
     (lambda: spcacore.tpower(X, k=3), "mean cardinality"),
-    (lambda: spcacore.sparse_pca(X, 2, use_highly_variable=True), "spcacore.anndata.sparse_pca .*mask_var"),
     (lambda: spcacore.sparse_pcaa, "do you mean 'sparse_pca'"),
     (lambda: spcacore.nothing, "module 'spcacore' has no attribute 'nothing'"),
     (lambda: spcacore.TPower().set_params, r"a grid names records, \[TPower\(\.\.\.\), \.\.\.\]"),
