@@ -64,16 +64,17 @@ def weighted_compressed(Py_ssize_t p, bint row_major, const floating[::1] data, 
     cdef Call call = Call()
     cdef spca_status status
     cdef Py_ssize_t n = weight.shape[0]
-    out = np.empty((8, p))
+    out = np.empty((4, p))
     cdef double[:, ::1] o = out
+    cdef double[::1] work = np.empty(8 * p)
     cdef const floating *x = &data[0] if data.shape[0] else NULL
     cdef const void *i = &indices[0] if indices.shape[0] else NULL
     cdef bint wide = sizeof(index_t) == 8
     with nogil:
         status = kernel_weighted_compressed(n, p, x, &indptr[0], i, wide, row_major, &weight[0], on_stop, &call.c,
-                                            &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0], &o[4, 0])
+                                            &o[0, 0], &o[1, 0], &o[2, 0], &o[3, 0], &work[0])
     call.check(status)
-    return out[:4]
+    return out
 
 
 def statistics(X, weight=None):

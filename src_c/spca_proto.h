@@ -296,7 +296,7 @@ spca_status SPCA(compressed_statistics)(spca_int n, spca_int p, const REAL *data
                                         double *count /* p */, double *first /* p */);
 /* mean and square where each row counts by its weight (n), not all of which are 0; low and high
  * over rows of a weight.  A column with an entry that is not finite has the mean NaN (weighted.c).
- * work (4p). */
+ * work (8p). */
 spca_status SPCA(weighted_statistics)(spca_int n, spca_int p, const REAL *X, spca_int ld,
                                       int row_major, const double *weight, spca_stop stop,
                                       void *ctx, double *mean, double *square, double *low,

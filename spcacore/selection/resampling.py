@@ -362,7 +362,8 @@ class ComponentRefits(Refits):
 
     def __init__(self, X: Any, model: Model, warm: bool):
         problem, self.solver, self.r, (self.request,) = model.prepared(X)
-        self.X, self.warm, self.kept = X, warm, None
+        self.X = problem.compressed if is_sparse(X) else X  # in the order that each search would turn it to
+        self.warm, self.kept = warm, None
         problem = formed(problem)
         found = search(problem, self.solver, self.request, [], self.r, Hook(None))
         self.result: Any = components_result(problem, found, self.request)

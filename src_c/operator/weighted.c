@@ -130,58 +130,69 @@ static inline void add_to(double x, double *sum, double *rest)
     *sum = after;
 }
 
+/* What is known of a column by its stored entries; `rest` and `square` are of a second pass. */
+typedef struct {
+    double mean, square, low, high, stored, less, present, rest;
+} column_t;
+
+/* Adds an entry of weight w. */
+static inline void add_entry(int pass, double x, double w, column_t *c)
+{
+    double d = x - c->mean;
+    if (pass) {
+        c->rest += w * d;
+        c->square += w * d * d;
+        return;
+    }
+    add_to(w, &c->stored, &c->less);
+    c->mean += w * x;
+    if (!(w > 0)) return;
+    c->present++;
+    c->low = x < c->low ? x : c->low;
+    c->high = x > c->high ? x : c->high;
+}
+
 spca_status SPCA(weighted_compressed)(spca_int n, spca_int p, const real *data, const void *indptr,
                                       const void *indices, int wide, int row_major,
                                       const double *weight, spca_stop stop, void *ctx, double *mean,
                                       double *square, double *low, double *high, double *work)
 {
-    double *stored = work, *less = stored + p, *present = less + p, *rest = present + p;
+    column_t *columns = (column_t *)work;
     double total = 0, beyond = 0, counts = 0;
     spca_int lines = row_major ? n : p;
     for (spca_int i = 0; i < n; i++) {
         add_to(weight[i], &total, &beyond);
         counts += weight[i] > 0;
     }
-    for (spca_int j = 0; j < p; j++) {
-        mean[j] = square[j] = stored[j] = less[j] = present[j] = rest[j] = 0;
-        low[j] = HUGE_VAL;
-        high[j] = -HUGE_VAL;
-    }
+    for (spca_int j = 0; j < p; j++) columns[j] = (column_t){.low = HUGE_VAL, .high = -HUGE_VAL};
     /* first the means of what is stored over the total weight, then the squares about them */
     for (int pass = 0; pass < 2; pass++) {
         for (spca_int l = 0; l < lines; l++) {
             spca_int end = at(indptr, wide, l + 1);
+            column_t own = row_major ? columns[0] : columns[l]; /* in registers */
             if (l % TILE_ROWS == 0 && asked_to_stop(stop, ctx)) return SPCA_STOPPED;
             for (spca_int q = at(indptr, wide, l); q < end; q++) {
-                spca_int other = at(indices, wide, q), j = row_major ? other : l;
-                double x = (double)data[q], w = weight[row_major ? l : other], d = x - mean[j];
-                if (pass) {
-                    rest[j] += w * d;
-                    square[j] += w * d * d;
-                    continue;
-                }
-                add_to(w, stored + j, less + j);
-                mean[j] += w * x;
-                if (!(w > 0)) continue;
-                present[j]++;
-                low[j] = x < low[j] ? x : low[j];
-                high[j] = x > high[j] ? x : high[j];
+                spca_int other = at(indices, wide, q);
+                if (row_major)
+                    add_entry(pass, (double)data[q], weight[l], columns + other);
+                else
+                    add_entry(pass, (double)data[q], weight[other], &own);
             }
+            if (!row_major) columns[l] = own;
         }
-        for (spca_int j = 0; pass == 0 && j < p; j++) mean[j] /= total;
+        for (spca_int j = 0; pass == 0 && j < p; j++) columns[j].mean /= total;
     }
     /* the entries that are not stored, 0 each, of weight `absent` together, which may be small */
     for (spca_int j = 0; j < p; j++) {
-        int some = present[j] < counts; /* whether a row of a weight has no entry stored */
-        double absent = some ? fmax(total - stored[j] + (beyond - less[j]), 0) : 0;
-        if (some) {
-            low[j] = fmin(low[j], 0);
-            high[j] = fmax(high[j], 0);
-        }
-        rest[j] -= absent * mean[j];
-        square[j] += absent * mean[j] * mean[j] - rest[j] * rest[j] / total;
-        square[j] = square[j] < 0 ? 0 : square[j];
-        mean[j] = low[j] == high[j] && isfinite(mean[j]) ? low[j] : mean[j] + rest[j] / total;
+        column_t c = columns[j];
+        int some = c.present < counts; /* whether a row of a weight has no entry stored */
+        double absent = some ? fmax(total - c.stored + (beyond - c.less), 0) : 0;
+        low[j] = some ? fmin(c.low, 0) : c.low;
+        high[j] = some ? fmax(c.high, 0) : c.high;
+        c.rest -= absent * c.mean;
+        c.square += absent * c.mean * c.mean - c.rest * c.rest / total;
+        square[j] = c.square < 0 ? 0 : c.square;
+        mean[j] = low[j] == high[j] && isfinite(c.mean) ? low[j] : c.mean + c.rest / total;
     }
     return SPCA_OK;
 }

@@ -57,7 +57,7 @@ static void check_all_finite(const trial_t *t, spca_int n, const real *x)
 /* Rows that count several times or not at all, of dense data or of compressed ones. */
 static void check_weights(trial_t *t, spca_int n, spca_int p, const table_t *d, const operator_t *A)
 {
-    double *weight = SCRATCH(t, n, double), *out = SCRATCH(t, 8 * p, double), total = 0;
+    double *weight = SCRATCH(t, n, double), *out = SCRATCH(t, 12 * p, double), total = 0;
     spca_int first = below(t, 2 * n), last = first + below(t, n); /* these do not count */
     table_t with = {0};
     for (spca_int i = 0; i < n; i++)
