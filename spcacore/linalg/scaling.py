@@ -11,6 +11,7 @@ from .._types import AnyArray, Index, Mask
 
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)  # the least number with all digits
+LOG_2PI = math.log(2 * math.pi)
 
 
 def eps_of(dtype: Any) -> float:

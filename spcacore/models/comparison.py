@@ -299,7 +299,10 @@ def compare(
     """  # noqa: E501
     # What is compared, and how X is read
     labels, given = _labeled(results)
-    place = _place_of(reference, labels)
+    if isinstance(reference, str):
+        place = labels.index(check_choice(reference, "reference", labels))
+    else:
+        place = integer(reference, "reference", 0, len(labels) - 1)
     options: dict[str, Any] = {
         name: _common_option(name, labels, given, columns_of(X)) if value is None else value
         for name, value in (("kind", kind), ("center", center), ("scale", scale))
@@ -360,13 +363,6 @@ def _labeled(results: Any) -> tuple[tuple[str, ...], list[Any]]:
     if len(set(labels)) < len(labels):
         raise ValueError("results must have different labels")
     return tuple(labels), given
-
-
-def _place_of(reference: Any, labels: tuple[str, ...]) -> int:
-    """Return the position of the reference, given as a position or a label."""
-    if isinstance(reference, str):
-        return labels.index(check_choice(reference, "reference", labels))
-    return integer(reference, "reference", 0, len(labels) - 1)
 
 
 def _unit_loadings(result: Any, label: str, p: int, names: Names) -> Array:

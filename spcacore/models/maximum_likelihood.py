@@ -19,25 +19,16 @@ from scipy import linalg
 from .._limits import COPIED_ENTRIES, LANCZOS_SHARE, LAPACK_ORDER, PPCA_ORDER, ROUNDING_LEFT, slices
 from .._messages import counted, warn
 from .._types import AnyArray, Array, Index, Mask
-from .._validation import Hook, refuse_not_finite
+from .._validation import Hook
 from ..linalg.eigen import (
     interruptible,
     leading_eigenpairs,
     leading_eigenvectors,
 )
 from ..linalg.orthogonal import inner_products, tall_product, unit_columns
-from ..linalg.scaling import EPS, beyond_range, eps_of
+from ..linalg.scaling import EPS, LOG_2PI, beyond_range, eps_of
 from ..operators.problem import Problem
 from ..progress import Progress
-
-LOG_2PI = math.log(2 * math.pi)
-
-
-def refuse_infinite(a: AnyArray) -> None:
-    """Raise for infinite entries; NaN entries are missing values."""
-    for part in slices(len(a), a.shape[1], COPIED_ENTRIES):
-        if np.isinf(a[part]).any():
-            refuse_not_finite(np.where(np.isnan(a), 0, a), "X")
 
 
 def _missing_patterns(missing: Mask) -> tuple[Mask, Index]:

@@ -42,7 +42,7 @@ from .._validation import integer, is_sparse
 from ..choice import Prior
 from ..linalg.eigen import interruptible
 from ..linalg.orthogonal import symmetrized
-from ..linalg.scaling import EPS, TINY, divisor
+from ..linalg.scaling import EPS, LOG_2PI, TINY, divisor
 from ..objectives.ratio import Regression
 from ..operators.gram import KeptRows
 from ..operators.sparse import Covariance
@@ -452,7 +452,7 @@ def within_signs(r: Array, precision: Array, signs: AnyArray) -> tuple[Array, Ar
     means = np.where(far, -s * (1 - 2 * s**2 + 10 * s**4), t + h)
     variances = np.where(far, s**2 * (1 - 6 * s**2 + 50 * s**4), 1 - h * (h + t))
     mass = inside + (t**2 - np.log(precision)) / 2
-    entropies = inside + (1 + math.log(2 * math.pi) - np.log(precision) - t * h) / 2
+    entropies = inside + (1 + LOG_2PI - np.log(precision) - t * h) / 2
     return mass, side * means / np.sqrt(precision), variances / precision, entropies
 
 

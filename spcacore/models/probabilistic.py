@@ -34,7 +34,7 @@ from .._validation import (
     refuse_products,
 )
 from ..linalg.orthogonal import fix_signs
-from ..linalg.scaling import below_range, beyond_range, divisor, roots
+from ..linalg.scaling import LOG_2PI, below_range, beyond_range, divisor, roots
 from ..operators.blocks import as_kernel_input, dense_rows, finite
 from ..operators.inputs import as_problem
 from ..operators.partition import row_blocks
@@ -43,13 +43,11 @@ from ..operators.sparse import compressed
 from ..progress import Callback, check_callback
 from ..results import LoadingsResult, to_data_units
 from .maximum_likelihood import (
-    LOG_2PI,
     Fit,
     fit_missing,
     leading_and_rest,
     log_density,
     posterior,
-    refuse_infinite,
 )
 
 
@@ -338,9 +336,10 @@ class PPCAResult(LoadingsResult):
         else:
             refuse_products(X, "X")
             a = real_array(X, "X", ndim=2, finite=False)
-            refuse_infinite(a)
         check_shape(a, "X", "m", p)
         for _, part in dense_rows(a, COPIED_ENTRIES):
+            if np.isinf(part).any():  # NaN is missing
+                refuse_not_finite(np.where(np.isnan(a), 0, a), "X")
             rows = part.astype(np.float64)
             if self.mean is not None:
                 rows -= self.mean

@@ -69,6 +69,8 @@ class Request:
         solver = SOLVERS[record.name]
         name, constraint = _removal(deflation, solver)
         bounded, seconds = _bounded(certify)
+        number_of = ": True, False, or a number of attempts"
+        attempts = int(refine) if is_flag(refine) else integer(refine, "refine", 1, LARGEST, number_of)
         totals = [integer(one.count, "Total", 1) for one in sparsities if isinstance(one, Total)]
         start = getattr(record, "start", None)
         if start is not None and not isinstance(start, str):
@@ -76,7 +78,7 @@ class Request:
         if start is not None:
             check_choice(start, "start", ("diagonal", "eigenvector"))
         new = cls(
-            record, name, constraint, check_choice(support, "support", Support), _attempts(refine),
+            record, name, constraint, check_choice(support, "support", Support), attempts,
             bounded, seconds, {}, kind, center, scale, sample_weight, record.screening,
             as_seed(seed_of(record)), (), totals[0] if totals else None, _share(n_components),
         )  # fmt: skip
@@ -228,13 +230,6 @@ def _removal(given: str | None, solver: type[Solver]) -> tuple[str, str | None]:
         return solver.default_deflation, None
     check_choice(given, "deflation", (*DEFLATIONS, *CONSTRAINTS))
     return (PROJECTION.name, given) if given in CONSTRAINTS else (given, None)
-
-
-def _attempts(refine: bool | int) -> int:
-    """Return how often the loadings are refined, 0 if not at all."""
-    if is_flag(refine):
-        return int(refine)
-    return integer(refine, "refine", 1, LARGEST, ": True, False, or a number of attempts")
 
 
 def _bounded(certify: bool | float | str) -> tuple[bool | str, float]:

@@ -444,10 +444,7 @@ class _Shrinkage:
             l1_rotate(Y, 1000, 1e-8, varimax=not self.rotated)
             self.rotated = True
         Y[np.abs(Y) <= 8 * Y.shape[1] * EPS] = 0  # rounding: the columns have unit length
-        return self.threshold_entries(Y)
-
-    def threshold_entries(self, Y: Array) -> Array:
-        """Threshold all entries at one level, in place, so that their magnitudes sum to at most the bound."""
+        # One level for all entries, so that their magnitudes sum to at most the bound
         flat = Y.ravel(order="K")
         if self.threshold == "hard":  # equal entries are all kept or all dropped
             level = _core.l1_kept_level(flat, self.bound)

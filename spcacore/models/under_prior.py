@@ -27,7 +27,7 @@ from .._records import record
 from .._types import Array
 from .._validation import Hook
 from ..linalg.eigen import leading_eigenvectors
-from ..linalg.scaling import descending, roots
+from ..linalg.scaling import LOG_2PI, descending, roots
 from ..operators.deflation import DEFLATIONS, DeflatedOperator
 from ..operators.problem import Problem
 from ..progress import Progress
@@ -35,8 +35,6 @@ from ..solvers.solution import Ended, ProgressHook
 from .priors import Diagonal, PriorMatrix, Spectral
 from .refinement import with_sign
 from .variational import Component, Search
-
-_LOG_2PI = math.log(2 * math.pi)
 
 
 @record
@@ -103,7 +101,7 @@ class _JointModel:
         M = np.column_stack([prior.solve(float(b), v) for b, v in zip(a, right.T, strict=True)])
         # The log density
         volume = sum(prior.logdet(float(b)) - self.constant for b in a)
-        F = self.entries * (_LOG_2PI + math.log(at.noise)) + square / at.noise + volume - np.sum(right * M)
+        F = self.entries * (LOG_2PI + math.log(at.noise)) + square / at.noise + volume - np.sum(right * M)
         # X = T M S^-1 and s2 = (|T|^2 - Tr S^-1 M'T'T M)/(n p)
         GM, traces = self.product(M), np.array([prior.trace(float(b)) for b in a])
         S = linalg.inv(M.T @ M + np.diag(traces))
@@ -243,7 +241,7 @@ def fit_at_once(
                 path[-1] = best.log_density
     # What all gain over noise alone
     M = best.M if model.U is None else model.U @ best.M
-    alone = -0.5 * entries * (_LOG_2PI + math.log(model.square / entries) + 1)
+    alone = -0.5 * entries * (LOG_2PI + math.log(model.square / entries) + 1)
     cost = 0.5 * (n - 0.5 * (r - 1)) * math.log(prior.p)  # n weights each, less rotations
     gain = (path[-1] - alone) / r - cost
     # The components

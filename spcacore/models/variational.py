@@ -22,7 +22,7 @@ from .._records import record
 from .._types import Array, Index
 from ..linalg.eigen import RitzSpan, ShiftedInverse, largest_eigenpairs, root_beyond
 from ..linalg.orthogonal import column_span, project_out, symmetrized
-from ..linalg.scaling import eps_of, with_entries
+from ..linalg.scaling import LOG_2PI, eps_of, with_entries
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..solvers.solution import Report
@@ -40,7 +40,6 @@ from .priors import (
 )
 from .residual import Residual
 
-_LOG_2PI = math.log(2 * math.pi)
 _LEAST = 1e-300  # in place of 0, so that logarithms are finite
 _SIGNAL = 1e-14  # share of the variance below which a squared mean counts as none
 ROOT_STEP = 0.7  # a longer step of log a can miss a root, or all signal of a first direction
@@ -140,7 +139,7 @@ class ExpectationMaximization:
         # A bound method would make a reference cycle
         with_products = partial(_with_products, self.product, self.prior, self.Q)
         self.span: RitzSpan = RitzSpan(given.p, exact, with_products)
-        self.share: Array = np.array([0.0, math.log(self.dimension / given.p), 0.0])  # see `_note_share`
+        self.share: Array = np.array([0.0, math.log(self.dimension / given.p), 0.0])  # see `e_step`
         self.guess: list[Array | None] = [None, None]
 
     def m_step(self, x: Posterior) -> tuple[float, float, float, float]:
@@ -152,8 +151,8 @@ class ExpectationMaximization:
         gain = float(x.m @ x.g) / e
         noise = max(self.square - gain, 1e-15 * self.square) / self.entries
         expected = float(x.m @ x.Lm) + x.prior_trace
-        F = -0.5 * self.entries * (_LOG_2PI + math.log(noise) + 1) - 0.5 * expected
-        F += 0.5 * (self.dimension * (1 + _LOG_2PI) + x.logdet)
+        F = -0.5 * self.entries * (LOG_2PI + math.log(noise) + 1) - 0.5 * expected
+        F += 0.5 * (self.dimension * (1 + LOG_2PI) + x.logdet)
         return e, noise, gain / e / noise, F
 
     def target(self, x: Posterior) -> tuple[Array, float]:
@@ -182,14 +181,12 @@ class ExpectationMaximization:
             m = project_out(m - Y @ linalg.cho_solve(N, Y.T @ right), Q)
             trace -= float(np.trace(linalg.cho_solve(N, Y.T @ Y)))
             logdet -= 2 * float(np.log(np.diag(N[0])).sum())
-        self._note_share(math.log(max(a, _LEAST)), math.log(max(trace / prior.trace(a), _LEAST)))
-        return Posterior(m, self.product(m), prior.product(m), trace, self.dimension - a * trace, logdet, a)
-
-    def _note_share(self, t: float, share: float) -> None:
-        """Keep t = log a, the logarithm of Tr S/Tr K_a^-1 there and its slope in t, to extrapolate Tr S."""
+        # log a, the logarithm of Tr S/Tr K_a^-1 there and its slope in log a, to extrapolate Tr S
+        t, share = math.log(max(a, _LEAST)), math.log(max(trace / prior.trace(a), _LEAST))
         before, at, slope = self.share
         far = abs(t - before) > 1e-4
         self.share = np.array([t, share, (share - at) / (t - before) if far else slope])
+        return Posterior(m, self.product(m), prior.product(m), trace, self.dimension - a * trace, logdet, a)
 
     def constant(self) -> float:
         """Return the terms of F that do not change: (log det L + log det Q'L^-1 Q - dimension log 2 pi)/2.
@@ -200,7 +197,7 @@ class ExpectationMaximization:
         if Q.shape[1] and not isinstance(prior, Isotropic):
             Y = prior.solve(0.0, Q, residual=DETERMINANT_RESIDUAL)
             logdet += float(np.linalg.slogdet(Q.T @ Y)[1])
-        return 0.5 * (logdet - self.dimension * _LOG_2PI)
+        return 0.5 * (logdet - self.dimension * LOG_2PI)
 
     def start(self, v: Array) -> Posterior:
         """Return a posterior without variance at the direction v, scaled as the prior expects."""
@@ -333,7 +330,7 @@ class WithinSigns(ExpectationMaximization):
         right, a = self.target(x)
         prior = self.prior
         _, m, variances, entropies = within_signs(right, a + prior.diagonal, self.signs)
-        logdet = 2 * float(entropies.sum()) - self.dimension * (1 + _LOG_2PI)
+        logdet = 2 * float(entropies.sum()) - self.dimension * (1 + LOG_2PI)
         prior_trace = float(prior.diagonal @ variances)
         return Posterior(m, self.product(m), prior.product(m), float(variances.sum()), prior_trace, logdet, a)
 
@@ -509,7 +506,7 @@ class Search:
         """
         choices = log_supports(self.problem.supports, np.flatnonzero(new.m), k)
         noise = self.residual.square / self.entries
-        alone = -0.5 * self.entries * (_LOG_2PI + math.log(noise) + 1)
+        alone = -0.5 * self.entries * (LOG_2PI + math.log(noise) + 1)
         return (
             float(new.free_energy[-1])
             - alone

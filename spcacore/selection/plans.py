@@ -18,7 +18,7 @@ from .._records import record, replaced
 from .._types import AnyArray, Array, Index
 from .._validation import Hook, as_dense, as_seed, integer, is_row_blocks, is_sparse
 from ..linalg.orthogonal import columns_near_one, unit_columns
-from ..linalg.scaling import EPS, beyond_range, exponent_above, roots
+from ..linalg.scaling import EPS, LOG_2PI, beyond_range, exponent_above, roots
 from ..linalg.threads import Report, in_threads
 from ..models.alternation import problem_of, refine_all, search
 from ..models.components import SparsePCAResult, components_result, explained_together, loadings_of
@@ -581,5 +581,5 @@ def schwarz_criterion(problem: Problem, V: AnyArray) -> float:
     determinant = (p - r) * math.log(noise) + float(np.linalg.slogdet(M)[1])
     if problem.unit > 0 and math.isfinite(problem.unit):
         determinant += p * math.log(problem.unit)
-    likelihood = -0.5 * (n * (p * math.log(2 * math.pi) + determinant) + (n - 1) * trace)
+    likelihood = -0.5 * (n * (p * LOG_2PI + determinant) + (n - 1) * trace)
     return (likelihood - 0.5 * (np.count_nonzero(V) + 1) * math.log(n)) / n
