@@ -188,7 +188,7 @@ def _in_turn(
     come from `known`. After each, the deflation takes A to the matrix that the next search works on.
     """
     r, first_order, problem = len(solvers), state.deflation.first_order, state.problem
-    wanted, told = request.total_share, ""
+    wanted, share = request.total_share, 0.0
     state = state.formed() if solvers[0].forms else state
     for t, solver in enumerate(solvers):
         # Search, in the data again if a formed A has lost this component to rounding
@@ -212,7 +212,8 @@ def _in_turn(
             if solver.sparsity == "penalty" and what == "no variance":
                 what += " above the penalty"
             if wanted is not None:
-                return f"{what} is left after {counted(t, 'component')}: {told}"
+                what += f" is left after {counted(t, 'component')}"
+                return f"{what}: they explain {share:.4g} of the total, not {wanted:g}"
             return problem.exhausted(t, r).replace("no variance", what)
         # Upper bound, and a better support if the tree finds one; refined components get theirs later
         if request.certify is True and not request.attempts:
@@ -230,7 +231,7 @@ def _in_turn(
         if wanted is not None:
             V, definition = as_matrix(problem, pairs_of(found)), DEFINITIONS[solver.objective]
             share = float(operator_variances(problem, V, definition).sum()) / (problem.trace or 1)
-            done, told = share >= wanted, f"they explain {share:.4g} of the total, not {wanted:g}"
+            done = share >= wanted
         if t >= len(known):
             done |= hook(Progress(t, r, new.n_iter, float(problem.in_units(new.objective))))
         if done:
@@ -238,7 +239,10 @@ def _in_turn(
         # Deflate
         if t + 1 < r:
             state = _without(state, solver, new)
-    return None if wanted is None else f"there are no more than {counted(r, 'component')}: {told}"
+    if wanted is None:
+        return None
+    few = f"there are no more than {counted(r, 'component')}"
+    return f"{few}: they explain {share:.4g} of the total, not {wanted:g}"
 
 
 def _without(state: DeflatedOperator, solver: Solver, x: Solution) -> DeflatedOperator:

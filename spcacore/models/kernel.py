@@ -345,7 +345,11 @@ def kernel_pca(
         check_choice(solver, "solver", EigenSolver)
     limit = KERNEL_BYTES if memory_limit is None else number(memory_limit, "memory_limit", 0)
     if random_features is not None:
-        _check_feature_options(name, ridge=ridge, solver=solver, memory_limit=memory_limit)
+        if name != "rbf":
+            raise ValueError("random_features approximate the kernel 'rbf' alone")
+        for option, value in {"ridge": ridge, "solver": solver, "memory_limit": memory_limit}.items():
+            if value is not None:
+                raise ValueError(f"{option} needs the kernel matrix, which random_features do not form")
         return _kernel_pca_by_features(X, n_components, random_features, options, sample_weight, rng)
     instead = ": use random_features, which read one block at a time" if name == "rbf" else ""
     require_memory(X, "a kernel matrix of all pairs of rows needs", instead=instead)
@@ -411,15 +415,6 @@ def _check_options(name: str | KernelFunction, given: dict[str, Any]) -> dict[st
     if "coef0" in used:
         options["coef0"] = 1.0 if given["coef0"] is None else number(given["coef0"], "coef0", -1e300, 1e300)
     return options
-
-
-def _check_feature_options(name: Any, **options: Any) -> None:
-    """Raise ValueError for options that random features cannot use."""
-    if name != "rbf":
-        raise ValueError("random_features approximate the kernel 'rbf' alone")
-    for option, value in options.items():
-        if value is not None:
-            raise ValueError(f"{option} needs the kernel matrix, which random_features do not form")
 
 
 def _check_components(n_components: Any, n: int, most: int | None = None, weight: Any = None) -> int:

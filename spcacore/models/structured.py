@@ -506,7 +506,7 @@ def _result(
     op, r = problem.operator, len(components)
     means = np.array([c.m for c in components]).reshape(r, problem.p).T.copy()
     numbers = np.array([(c.a, c.trace, c.noise, c.gain) for c in components]).reshape(r, 4).T.copy()
-    loadings = unit_columns(means).astype(op.dtype) if r else means.astype(op.dtype)
+    loadings = unit_columns(means).astype(op.dtype)
     variances = operator_variances(problem, loadings.astype(np.float64), "cumulative")
     total = problem.total_variance or 0.0
     result = StructuredPCAResult.of(

@@ -155,14 +155,13 @@ def operator_variances(
         A = op.submatrix(used).astype(np.float64)
         return np.asarray(((A @ V) * V).sum(axis=0))
     # One column at a time, since F v may have many entries
-    return np.array([_variance(op, *x) if len(x[0]) else 0.0 for x in nonzeros_of(Q)])
-
-
-def _variance(op: _core.Operator, index: Index, entries: AnyArray) -> float:
-    """Return x'Ax, the variance of the score of a loading x with these nonzeros."""
-    value = np.ascontiguousarray(entries, op.dtype)
-    f = op.forward(index, value).astype(np.float64)
-    return float(value @ f[index] if op.symmetric_form else f @ f / max(op.n - 1, 1))
+    out = np.zeros(V.shape[1])
+    for t, (index, entries) in enumerate(nonzeros_of(Q)):
+        if len(index):
+            value = np.ascontiguousarray(entries, op.dtype)
+            f = op.forward(index, value).astype(np.float64)
+            out[t] = value @ f[index] if op.symmetric_form else f @ f / max(op.n - 1, 1)
+    return out
 
 
 def images_of(op: _core.Operator, V: AnyArray) -> Array:

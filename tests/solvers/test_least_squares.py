@@ -312,6 +312,8 @@ def test_components_that_do_not_explain_the_share():
         RuntimeWarning, match=r"nothing feasible is left after 1 component: they explain 0\.\d+"
     ):
         sparse_pca(A, 0.9, cardinality=1, kind="covariance", deflation="uncorrelated")
+    with pytest.warns(RuntimeWarning, match=r"0 components: they explain 0 of the total, not 0\.5$"):
+        sparse_pca(np.ones((6, 4)), 0.5)
 
 
 def test_no_more_components_than_the_rank_allows():
