@@ -26,12 +26,10 @@ def columns_of(X: Any) -> Names:
     if isinstance(X, (np.ndarray, type)) or not hasattr(X, "__array__"):
         return None
     if hasattr(X, "indexes"):
-        index = _coordinates(X, 1)
-        return None if index is None else tuple(map(str, index))
-    columns = getattr(X, "column_names", None)  # pyarrow has names here; its `columns` are the data
-    if columns is None:
-        columns = getattr(X, "columns", None)
-    return None if columns is None or callable(columns) else tuple(str(name) for name in columns)
+        columns = _coordinates(X, 1)
+    else:  # pyarrow has names, and its `columns` are the data
+        columns = getattr(X, "column_names" if hasattr(X, "column_names") else "columns", None)
+    return None if columns is None or callable(columns) else tuple(map(str, columns))
 
 
 def row_labels(x: Any) -> Any:

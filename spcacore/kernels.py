@@ -201,9 +201,9 @@ def sparse_pca_each(
             f"a covariance is square, and X has matrices of {counted(n, 'row')} and {counted(p, 'column')}"
         )
     scale = check_bool(scale, "scale")
+    own = None
     if covariance and scale:
-        own = np.sqrt(np.diagonal(a, axis1=1, axis2=2))
-        own = divisor(own).astype(a.dtype)
+        own = divisor(np.sqrt(np.diagonal(a, axis1=1, axis2=2))).astype(a.dtype)
         a = a / own[:, :, None] / own[:, None, :]
     r = integer(n_components, "n_components", 1, p)
     k = default_cardinality(p) if cardinality is None else integer(cardinality, "cardinality", 1, p)
@@ -226,8 +226,6 @@ def sparse_pca_each(
         raise ValueError(
             f"matrix {worst} of X leaves the range of numbers: its status is {Status(status[worst])!r}"
         )
-    if covariance and scale:
-        divided = own
-    else:
-        divided = np.divide(1, weight, where=weight > 0, out=np.ones_like(weight))
-    return ManyComponents(V.transpose(0, 2, 1), variance, spread.sum(axis=1), mean, divided, count)
+    if own is None:
+        own = np.divide(1, weight, where=weight > 0, out=np.ones_like(weight))
+    return ManyComponents(V.transpose(0, 2, 1), variance, spread.sum(axis=1), mean, own, count)

@@ -464,11 +464,9 @@ class BlocksWorkingSet(WorkingSet):
         self, operator: _core.Operator, state: DeflatedOperator, vectors: Sequence[Vector]
     ) -> list[tuple[Index, AnyArray]]:
         """Return what `WorkingSet._above` does, by one pass for all vectors."""
-        V = np.zeros((operator.p, len(vectors)), operator.dtype, order="F")
-        for c, (index, entries, _) in enumerate(vectors):
-            V[index, c] = entries
+        full = [with_entries(operator.p, index, x, operator.dtype) for index, x, _ in vectors]
         self.operator.gram.alone = 2  # this product and the next, for deflation, need not keep columns
-        Y = operator.apply_block(V)
+        Y = operator.apply_block(np.stack(full).T)
         large = [np.flatnonzero(np.abs(y) > level) for y, (*_, level) in zip(Y.T, vectors, strict=True)]
         return [(index, Y[index, c]) for c, index in enumerate(large)]
 

@@ -327,7 +327,7 @@ class DeflatedOperator:
         z = np.ascontiguousarray(entries)
         forward = op.forward(index, z) if op.reads_columns and update != "schur" else None
         w = op.apply(index, z) if update == "schur" else _products_on_support(op, index, z, forward)
-        on_support = w[index] if len(w) == op.p else w
+        on_support = w[index] if update == "schur" else w
         variance = float(z @ on_support)
         if update != "hotelling" and self.constraint is None and not abs(variance) > noise(index):
             return replaced(after, basis=basis)

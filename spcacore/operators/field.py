@@ -26,7 +26,7 @@ from .._limits import (
     slices,
 )
 from .._types import AnyArray, Index
-from ..linalg.scaling import are_among, descending, union
+from ..linalg.scaling import are_among, descending, union, with_entries
 from ..supports.admissible import Supports
 from .deflation import DeflatedOperator
 from .gram import hides_variance
@@ -214,10 +214,8 @@ class Field:
         if self._columns is not None:
             U = np.stack([v @ self._columns[at] for at, v in vectors], axis=1)
             return op.backward_block(U)
-        V = np.zeros((self._problem.p, len(supports)), op.dtype, order="F")
-        for j, (S, (_, v)) in enumerate(zip(supports, vectors, strict=True)):
-            V[S, j] = v
-        return op.apply_block(V)
+        full = [with_entries(op.p, S, v, op.dtype) for S, (_, v) in zip(supports, vectors, strict=True)]
+        return op.apply_block(np.stack(full).T)
 
 
 @dataclass(eq=False)

@@ -57,10 +57,9 @@ def scores(
         V = V / scale[used, None]
     # Sparse matrices and operators: X V - 1 mean'V, again with smaller V if X V overflows
     if is_sparse(X) or is_operator(X):
-        if is_sparse(X) and not sound:
-            X = compressed(X)
-        if is_sparse(X) and X.dtype.itemsize > 8:
-            X = X.astype(np.float64)
+        if is_sparse(X):
+            X = X if sound else compressed(X)
+            X = X.astype(np.float64) if X.dtype.itemsize > 8 else X
         check_shape(X, "X", "m", p)
         full = np.zeros_like(loadings)
         full[used] = V
