@@ -193,29 +193,27 @@ class DaskBlocks(RowBlocks):
             sent: list[Any] = []
             try:
                 # Results, combined by tasks until few enough must travel
-                nodes, submit = self._submitted(task, arguments, each, sent)
+                nodes, blocks, submit = self._submitted(task, arguments, each, sent)
                 most = max(1, min(DASK_ON_CLIENT, DASK_WIDE // max(entries, self.shape[1])))
                 while combine is not None and len(nodes) > most:
                     groups = range(0, len(nodes), DASK_FAN_IN)
                     nodes = [submit(combine, nodes[i : i + DASK_FAN_IN]) for i in groups]
                 # Fingerprints of blocks that were not read before
+                unread = blocks if None in self.prints else []
                 prints = [
                     submit(partial(_fingerprint, expected=expected), block)
-                    for block, expected in zip(self._unread(nodes), self.expected(), strict=False)
+                    for block, expected in zip(unread, self.expected(), strict=False)
                 ]
-                sent += filter(_is_future, nodes + prints)
-                found = self._gathered(nodes + prints)
+                if blocks is self.futures:
+                    sent += nodes + prints
+                    found = list(self.client.gather(nodes + prints))
+                else:
+                    found = list(dask.compute(*nodes, *prints))
             finally:
                 _release(sent)
         if prints:
             self.prints[:] = found[len(nodes) :]
         return iter(found[: len(nodes)])
-
-    def _unread(self, nodes: list[Any]) -> list[Any]:
-        """Return the blocks if their fingerprints are not known, as the nodes refer to them."""
-        if None not in self.prints:
-            return []
-        return self.blocks if self.futures is None or not all(map(_is_future, nodes)) else self.futures
 
     def _submitted(
         self,
@@ -223,8 +221,8 @@ class DaskBlocks(RowBlocks):
         arguments: tuple[Any, ...],
         each: list[Any] | None,
         sent: list[Any],
-    ) -> tuple[list[Any], Callable[..., Any]]:
-        """Return the results to come, as nodes, and a function that applies another one to nodes.
+    ) -> tuple[list[Any], list[Any], Callable[..., Any]]:
+        """Return the results to come, as nodes, the blocks, and a function that applies another one to nodes.
 
         What is sent to workers for them is added to `sent`.
         """
@@ -238,12 +236,12 @@ class DaskBlocks(RowBlocks):
         if client is not None and self.futures is not None and not lazy:  # costs a third less than a graph
             count = self.n_blocks  # large keyword arguments of `map` would become tasks of one name
             nodes = client.map(_run, self.futures, own, [task] * count, [shared] * count, pure=False)
-            return nodes, partial(client.submit, pure=False)
+            return nodes, self.futures, partial(client.submit, pure=False)
         if shared is arguments:
             shared = dask.delayed(arguments, name=f"spcacore-{uuid.uuid4().hex}", traverse=False)
         run = dask.delayed(_run, pure=False)
         nodes = [run(*pair, task, shared) for pair in zip(self.blocks, own, strict=True)]
-        return nodes, lambda function, part: dask.delayed(function, pure=False)(part)
+        return nodes, self.blocks, lambda function, part: dask.delayed(function, pure=False)(part)
 
     def _sent(self, parts: list[Any]) -> list[Any]:
         """Send large parts to the workers, and return their futures; small parts go with each task."""
@@ -255,12 +253,6 @@ class DaskBlocks(RowBlocks):
         self.thread = get_ident()
         _KEPT.add(self)
         return futures
-
-    def _gathered(self, nodes: list[Any]) -> list[Any]:
-        """Return the values of these nodes."""
-        if all(map(_is_future, nodes)):
-            return list(self.client.gather(nodes))
-        return list(dask.compute(*nodes))
 
     def has_room(self, size: int) -> bool:
         most = max(DASK_TRAFFIC * self.array.nbytes, DASK_MATRICES)
