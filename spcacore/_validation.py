@@ -177,6 +177,12 @@ def check_shape(a: Any, name: str, *needed: int | str) -> None:
         raise ValueError(f"{name} has shape {a.shape} where ({', '.join(map(str, needed))}) is needed")
 
 
+def require_real(dtype: DType, what: str = "X has", kinds: str = "fiub") -> None:
+    """Raise TypeError for a type of numbers that are not real."""
+    if dtype.kind not in kinds:
+        raise TypeError(f"{what} dtype {dtype}; real numbers are needed")
+
+
 def refuse_products(X: Any, name: str, needed: str = "entries") -> None:
     """Raise TypeError for an operator, which has no entries."""
     if has_only_products(X):

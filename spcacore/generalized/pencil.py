@@ -49,6 +49,7 @@ from .._limits import (
     SUBMATRIX_ORDER,
     slices,
 )
+from .._messages import first_of
 from .._records import record
 from .._types import AnyArray, Array, DType, Index, Mask
 from .._validation import is_sparse
@@ -90,7 +91,7 @@ def unbounded(index: Index, direction: Array, advice: str) -> Unbounded:
     """Return the error for such a direction, with the names of its variables; `index` are the variables."""
     weight = np.abs(direction)
     named = index[weight > NAMED_WEIGHT * weight.max()]
-    shown = ", ".join(map(str, named[:8].tolist())) + ", ..." * (len(named) > 8)
+    shown = first_of(map(str, named.tolist()), 8)
     return Unbounded(
         f"x'Bx = 0 where A x is not 0, for an x on the variables {shown}: the ratio has no bound; {advice}"
     )

@@ -367,8 +367,6 @@ class BlockOperator:
         return int(np.diff([*self.gram.blocks.starts, self.n]).max())
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("outer", "row_weighted", "screened"):
-            raise TypeError("this needs the data in memory, and X is in blocks of rows")
         return getattr(self.inner, name)
 
     @property

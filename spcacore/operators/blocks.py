@@ -28,7 +28,7 @@ from numpy.typing import DTypeLike
 from .._limits import BLOCK_BYTES, BLOCK_TALL, BLOCKS_AT_LEAST, KEPT_BYTES, SMALL_BLOCK_BYTES, slices
 from .._messages import counted, warn_repeated
 from .._types import AnyArray, Array, DType, Index, Names
-from .._validation import as_dense, columns_of, is_sparse, stored
+from .._validation import as_dense, columns_of, is_sparse, require_real, stored
 from ..linalg.threads import one_ahead
 from .row_sources import Expected, fingerprint, reads, stacked
 from .sparse import as_finite, compressed, in_memory
@@ -124,8 +124,7 @@ class RowBlocks:
         if 0 in self.shape[self.summed :]:
             raise ValueError(f"X is empty: shape {self.shape}")
         self.dtype: DType = np.dtype(dtype)
-        if self.dtype.kind not in "fiub":
-            raise TypeError(f"X has dtype {self.dtype}; real numbers are needed")
+        require_real(self.dtype)
         self.starts: list[int] = starts
         self._passes = [0]
         self.prints: list[int | None] = [None] * len(starts)  # fingerprints of the blocks as first read

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _core
 from .._types import AnyArray, DType
-from .._validation import float_type, is_operator
+from .._validation import float_type, is_operator, require_real
 from ..linalg.scaling import below_range, beyond_range, eps_of, largest_magnitude, power_of_two_scale
 from .base import Affine, Storage, divisors, refuse_oblong
 from .problem import Problem
@@ -38,8 +38,7 @@ class Products(Storage):
             )
         n, p = X.shape
         self.matvec, self.rmatvec, dtype = X.matvec, X.rmatvec, np.dtype(X.dtype)
-        if dtype.kind not in "fiub":
-            raise TypeError(f"X has dtype {dtype}; real numbers are needed")
+        require_real(dtype)
         if n == 0 or p == 0:
             raise ValueError(f"X is empty: shape {X.shape}")
         if covariance:
@@ -107,8 +106,7 @@ class Products(Storage):
             y = np.asarray(product(v))
         except StopIteration as error:  # it would end a generator, or a search, without a word
             raise RuntimeError(f"X, an operator, raised StopIteration: {error}") from error
-        if y.dtype.kind not in "fiu":
-            raise TypeError(f"X, an operator, returned dtype {y.dtype}; real numbers are needed")
+        require_real(y.dtype, "X, an operator, returned", "fiu")
         if y.size != length or y.ndim > 2:
             raise ValueError(f"X, an operator, returned shape {y.shape} where ({length},) is needed")
         with beyond_range():

@@ -22,7 +22,7 @@ from .._labels import columns_of
 from .._limits import CACHED_ENTRIES, slices
 from .._messages import counted, first_of
 from .._types import AnyArray, DType, Names
-from .._validation import float_type, is_row_blocks, is_sparse, real_array
+from .._validation import float_type, is_row_blocks, is_sparse, real_array, require_real
 from ..linalg.scaling import beyond_range
 from .sparse import compressed
 
@@ -275,8 +275,8 @@ class Expected(NamedTuple):
             raise TypeError(f"{name} is {type(block).__name__}, not an array")
         block = as_numbers(block, name)
         dtype = getattr(block, "dtype", None)
-        if isinstance(dtype, np.dtype) and dtype.kind not in "fiub":
-            raise TypeError(f"{name} has dtype {dtype}; real numbers are needed")
+        if isinstance(dtype, np.dtype):
+            require_real(dtype, f"{name} has")
         if shape != (self.stop - self.start, self.p):
             raise ValueError(
                 f"{name} has shape {shape}, not {(self.stop - self.start, self.p)} as {self.whole} says"

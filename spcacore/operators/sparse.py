@@ -22,7 +22,15 @@ from .._limits import (
     slices,
 )
 from .._types import AnyArray, Array, DType, Names
-from .._validation import as_dense, as_floats, column_names, is_sparse, real_array, refuse_not_finite
+from .._validation import (
+    as_dense,
+    as_floats,
+    column_names,
+    is_sparse,
+    real_array,
+    refuse_not_finite,
+    require_real,
+)
 from ..linalg.scaling import below_range, beyond_range, largest_magnitude, power_of_two_scale, roots
 from .base import Affine, DataInMemory, InMemory, divisors, refuse_oblong
 from .dense import DenseData, blas_layout
@@ -64,8 +72,7 @@ def compressed(X: Any, name: str = "X", turn: bool = False) -> Any:
     """
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"{name} must have 2 dimensions and not be empty: shape {X.shape}")
-    if X.dtype.kind not in "fiub":
-        raise TypeError(f"{name} has dtype {X.dtype}; real numbers are needed")
+    require_real(X.dtype, f"{name} has")
     sound = X.format in ("csr", "csc") or _can_be_converted(X)
     if sound:
         X = X if X.format in ("csr", "csc") else X.tocsr()

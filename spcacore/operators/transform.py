@@ -17,6 +17,7 @@ from .._validation import (
     is_sparse,
     real_array,
     refuse_not_finite,
+    require_real,
 )
 from ..linalg.scaling import beyond_range
 from .blocks import naming_not_finite, sum_parts
@@ -67,8 +68,7 @@ def scores(
             X, full = X[:, used], V
         with beyond_range():
             result = np.asarray(X @ full)
-        if result.dtype.kind not in "fiu":
-            raise TypeError(f"X, an operator, returned dtype {result.dtype}; real numbers are needed")
+        require_real(result.dtype, "X, an operator, returned", "fiu")
         unit = 1.0
         if not np.isfinite(result).all():
             if not is_sparse(X):
