@@ -178,6 +178,12 @@ def products(f, p):
     return LinearOperator((p, p), matvec=f, dtype=np.float64)
 
 
+def unit_vector(rng, p, k, dtype=np.float64):
+    """The positions and values of k nonzeros, of norm 1."""
+    index, value = np.sort(rng.choice(p, k, replace=False)), rng.standard_normal(k)
+    return index, (value / np.linalg.norm(value)).astype(dtype)
+
+
 def sparse_direction(rng, p, dtype):
     """A unit vector with 5 nonzeros."""
     x = np.zeros(p)

@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
+
+import spcacore
 
 N, P = 420, 300
 METHODS = {
@@ -27,6 +30,15 @@ METHODS = {
     "uncorrelated": {"cardinality": 8, "constraint": "uncorrelated"},
     "refined": {"cardinality": 8, "refine": True},
     "certified": {"cardinality": 8, "certify": True},
+}
+
+
+STORED = {  # the same rows as solvers may have them
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "csr": sp.csr_array,
+    "csc": sp.csc_array,
+    "blocks": lambda X: spcacore.row_blocks(X, block_bytes=X.nbytes // 3),
 }
 
 

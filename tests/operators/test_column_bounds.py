@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 from in_turn import of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, deflated, dense_vector
+from oracles import covariance, deflated, dense_vector, unit_vector
 
 from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
@@ -20,12 +20,6 @@ def counts(rng, n, p, dtype=np.float64):
     """Sparse counts about four factors, the variances of which span four decades."""
     rates = np.exp(rng.normal(-2, 1.5, p)) * np.exp(rng.normal(0, 1, (n, 4)) @ rng.normal(0, 0.5, (4, p)))
     return sp.csc_array(np.minimum(rng.poisson(rates), 10000).astype(dtype))
-
-
-def unit_vector(rng, variables, k, dtype=np.float64):
-    index = np.sort(rng.choice(variables, k, replace=False))
-    value = rng.standard_normal(k)
-    return index, (value / np.linalg.norm(value)).astype(dtype)
 
 
 def searched(X, **options):

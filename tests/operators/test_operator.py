@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from in_turn import each_dtype, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, normal, products, sparse_direction
+from row_block_tools import STORED
 from scipy.sparse.linalg import LinearOperator
 
 from spcacore import _core, row_blocks
@@ -172,10 +173,7 @@ def test_statistics_at_any_mean_and_scale(layout, n, offset, size, seed):
     X = (rng.standard_normal((n, 5)) + offset) * size
     X[:, 2] = X[0, 2]
     X[rng.random(n) < 0.3, 3] = 0
-    M = {"csr": scipy.sparse.csr_array, "csc": scipy.sparse.csc_array}.get(
-        layout, lambda x: np.asarray(x, order=layout)
-    )(X)
-    problem = as_problem(M)
+    problem = as_problem(STORED[layout](X))
     exact = X.astype(np.longdouble)
     mean = exact.mean(axis=0)
     square = ((exact - mean) ** 2).sum(axis=0) / max(n - 1, 1)
@@ -317,14 +315,7 @@ def test_row_weights(name, dtype, centered):
     F = (u[:, None] * (X - mean) if centered else u[:, None] * X - mean) * w
     A = F.T @ F / (N - 1)
     mean, w, u = mean.astype(dtype), w.astype(dtype), u.astype(dtype)
-    if name in ("C", "F"):
-        plain = _core.dense(np.asarray(X, order=name), False, mean, w, 1.0, 1 / (N - 1))
-    else:
-        M = scipy.sparse.csr_array(X).asformat(name)
-        plain = _core.compressed(
-            N, P, name == "csr", M.data, M.indices, M.indptr, False, mean, w, 1.0, 1 / (N - 1)
-        )
-    op = plain.row_weighted(u, centered)
+    op = _core.operator(STORED[name](X), False, mean, w, 1.0, 1 / (N - 1)).row_weighted(u, centered)
     tolerance = {"rtol": 0, "atol": A.max() * (1e-12 if dtype == np.float64 else 2e-5)}
     S, x = np.array([0, 3, 7, 8, 22]), rng.standard_normal(5)
     x /= np.linalg.norm(x)
@@ -359,8 +350,7 @@ def test_row_weights_of_a_large_mean(name, dtype):
     rng, middle = np.random.default_rng(2), 1 / np.finfo(dtype).eps
     Z, u = rng.integers(-3, 4, (9, 4)), rng.integers(0, 8, 9)
     X, F = (middle + Z).astype(dtype), u[:, None] * Z
-    X = np.asarray(X, order=name) if name in ("C", "F") else scipy.sparse.csr_array(X).asformat(name)
-    op = _core.operator(X, False, np.full(4, middle, dtype)).row_weighted(u.astype(dtype), True)
+    op = _core.operator(STORED[name](X), False, np.full(4, middle, dtype)).row_weighted(u.astype(dtype), True)
     index = np.array([0, 2, 3])
     assert_array_equal(op.columns(index), F[:, index].T)
     assert_array_equal(op.submatrix(index), F[:, index].T @ F[:, index])

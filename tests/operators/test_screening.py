@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import strategies as st
 from in_turn import each_dtype, each_order, examples, of_examples
+from oracles import unit_vector
 from scipy.sparse.linalg import aslinearoperator
 from threadpoolctl import threadpool_limits
 
@@ -25,13 +26,6 @@ REAL = (np.float64, np.float32)
 def stored(X, dtype, order):
     X = np.asarray(X, dtype)
     return np.ascontiguousarray(X) if order == "C" else np.asfortranarray(X)
-
-
-def unit(rng, p, k, dtype):
-    """A random vector with k nonzeros."""
-    index = np.sort(rng.choice(p, k, replace=False))
-    value = rng.standard_normal(k)
-    return index, (value / np.linalg.norm(value)).astype(dtype)
 
 
 def same(a, b):
@@ -308,7 +302,7 @@ def test_bounds_of_columns_hold(monkeypatch, kind, dtype, order):
         Z = X.astype(np.longdouble) - (0 if plain.mean is None else plain.mean.astype(np.longdouble))
         Z = Z * np.longdouble(plain.range) ** 2 * (1 if plain.weight is None else plain.weight)
         size = np.sqrt((Z**2).sum(axis=0))
-        index, value = unit(rng, 90, 10, dtype)
+        index, value = unit_vector(rng, 90, 10, dtype)
         f = plain.operator.forward(index, value) * dtype(1 / (n - 1))
         norm_f = np.sqrt((f.astype(np.longdouble) ** 2).sum())
         off = np.abs(plain.operator.apply(index, value) - Z.T @ f.astype(np.longdouble)) / norm_f
@@ -345,11 +339,11 @@ def test_a_shift_of_an_indefinite_matrix(mode):
         k = int(rng.integers(2, p // 8 + 1))
         X = rng.standard_normal((n, p))
         a, b = both(X, mode)
-        index, value = unit(rng, p, 2 * k, np.float64)
+        index, value = unit_vector(rng, p, 2 * k, np.float64)
         amount = a.largest(index, value, 1)[2] * rng.uniform(1, 20)
         a, b = (o.deflated("hotelling", index, value, None, amount) for o in (a, b))
         for _ in range(3):
-            start = unit(rng, p, k, np.float64)
+            start = unit_vector(rng, p, k, np.float64)
             plain, screened = (o.truncated_power(*start, k, 100, 1e-8) for o in (a, b))
             assert same(plain[1:], screened[1:])
             assert plain[0] == screened[0]
@@ -365,13 +359,16 @@ def test_a_shift_of_more_than_the_answer(order, mode):
     p = 200
     X = stored(rng.standard_normal((30, p)), np.float64, order)
     a, b = both(X, mode)
-    _, direction = unit(rng, p, p, np.float64)
+    _, direction = unit_vector(rng, p, p, np.float64)
     a, b = (o.deflated("projection", None, direction, o.forward(None, direction), 0.0) for o in (a, b))
     for weight in (0.0, 5.0):
         c, d = (o.with_penalty(weight) for o in (a, b))
         for k in (5, 20):
             for _ in range(3):
-                for question in (unit(rng, p, 20, np.float64), (None, unit(rng, p, p, np.float64)[1])):
+                for question in (
+                    unit_vector(rng, p, 20, np.float64),
+                    (None, unit_vector(rng, p, p, np.float64)[1]),
+                ):
                     assert same(c.largest(*question, k), d.largest(*question, k))
 
 
@@ -403,7 +400,7 @@ def test_products_that_underflow(dtype, mode):
         X[1:, 1:] = rng.standard_normal((7, 63)) * 2.0 ** rng.uniform(-80, -60)
         X = stored(X, dtype, "F")
         a, b = both(X, mode, center=False)
-        index, value = unit(rng, 63, 4, dtype)
+        index, value = unit_vector(rng, 63, 4, dtype)
         index = index + 1
         for _ in range(8):
             plain = a.largest(index, value, 4)
@@ -423,7 +420,7 @@ def test_an_overflow_is_reported(mode):
     a, b = both(X, mode, scale=True)
     reported = 0
     for size in np.resize(np.array([4, 3e38], np.float32), 40):
-        index, value = unit(rng, 300, 4, np.float32)
+        index, value = unit_vector(rng, 300, 4, np.float32)
         answers = []
         for operator in (a, b):
             try:
@@ -440,11 +437,11 @@ def test_deflations_that_cancel(mode, rng):
     """What two directions move an entry by is far larger than the entry: in float its digits are lost."""
     X = stored(family("noise", 40, 300), np.float64, "F")
     a, b = both(X, mode)
-    index, value = unit(rng, 300, 200, np.float64)
+    index, value = unit_vector(rng, 300, 200, np.float64)
     for amount in (1e10, -1e10):
         a, b = (o.deflated("hotelling", index, value, None, amount) for o in (a, b))
     for _ in range(40):
-        question = *unit(rng, 300, 20, np.float64), 5
+        question = *unit_vector(rng, 300, 20, np.float64), 5
         assert same(a.largest(*question), b.largest(*question))
 
 
@@ -479,7 +476,7 @@ def test_columns_of_c_order_are_kept_and_evicted():
     X = family("gene", 70, 6000)
     a, b = both(X, "shadow")
     for k in (5, 300, 40, 700, 5, 300, 12, 500) * 2:
-        index, value = unit(rng, 6000, k, np.float64)
+        index, value = unit_vector(rng, 6000, k, np.float64)
         assert same(a.largest(index, value, k), b.largest(index, value, k))
         assert a.forward(index, value).tobytes() == b.forward(index, value).tobytes()
         chosen = np.sort(rng.choice(6000, 50, replace=False))

@@ -9,7 +9,8 @@ import pytest
 from in_turn import each_dtype
 from numpy.testing import assert_allclose
 from oracles import normal
-from scipy import sparse
+from row_block_tools import STORED
+from scipy.sparse.linalg import aslinearoperator
 
 import spcacore
 from spcacore import _core
@@ -27,14 +28,9 @@ def stored(X: np.ndarray, layout: str) -> Any:
         return wide[::2]
     if layout == "dask":
         return pytest.importorskip("dask.array").from_array(X, chunks=(9, X.shape[1]))
-    return {
-        "C": np.ascontiguousarray,
-        "F": np.asfortranarray,
-        "csr": sparse.csr_array,
-        "csc": sparse.csc_array,
-        "blocks": lambda X: spcacore.row_blocks(X, block_bytes=7 * X[0].nbytes),
-        "operator": sparse.linalg.aslinearoperator,
-    }[layout](X)
+    if layout == "blocks":
+        return spcacore.row_blocks(X, block_bytes=7 * X[0].nbytes)
+    return aslinearoperator(X) if layout == "operator" else STORED[layout](X)
 
 
 def data(seed: int = 0, mean: float = 3.0, dtype: Any = np.float64) -> np.ndarray:

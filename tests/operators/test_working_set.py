@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from in_turn import each_dtype, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import covariance, deflated, normal, products
+from row_block_tools import STORED
 from scipy.linalg import eigh
 
 import spcacore
@@ -17,15 +18,6 @@ from spcacore.operators.deflation import DeflatedOperator
 from spcacore.operators.inputs import as_problem
 
 pytestmark = pytest.mark.usefixtures("small_sets")
-
-STORAGES = {
-    "C": np.ascontiguousarray,
-    "F": np.asfortranarray,
-    "csr": sp.csr_array,
-    "csc": sp.csc_array,
-    "blocks": lambda X: spcacore.row_blocks(X, block_bytes=X.nbytes // 3),
-}
-
 
 def draw(rng, n, p, kind):
     """Few distinct columns stand out, or all tie, or one dominates, or the best have small variance."""
@@ -67,27 +59,25 @@ def check_fixed_points(A, V, k, deflation="projection"):
 
 @pytest.mark.share(8)
 @pytest.mark.parametrize("kind", ["planted", "late", "dominant", "ties", "sparse", "noise"])
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", STORED)
 @of_examples(
     15, st.integers(0, 10**6), st.integers(5, 60), st.integers(20, 120), st.integers(1, 8), st.booleans()
 )
 def test_fixed_points_of_the_iteration_over_all_columns(kind, storage, seed, n, p, k, scale):
     X = draw(np.random.default_rng(seed), n, p, kind)
     method = spcacore.TPower(n_starts=1 if seed % 2 else None, swaps=seed % 4 > 1)
-    result = spcacore.sparse_pca(
-        STORAGES[storage](X), min(3, n - 1), cardinality=k, scale=scale, method=method
-    )
+    result = spcacore.sparse_pca(STORED[storage](X), min(3, n - 1), cardinality=k, scale=scale, method=method)
     assert result.screening.working_set > 0 or k == 1
     check_fixed_points(covariance(X, scale=scale), result.loadings, k)
 
 
 @pytest.mark.share(6)
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", STORED)
 def test_components_added_later_are_those_found_at_once(storage, with_limits):
     """A search begins with variables that depend on the components before it, not on how these were found."""
     with_limits(block_operator, KEPT_BYTES=80 * 80 * 8)  # less than A
     for seed in range(10):
-        X = STORAGES[storage](draw(np.random.default_rng(seed), 40, 90, "noise"))
+        X = STORED[storage](draw(np.random.default_rng(seed), 40, 90, "noise"))
         whole = spcacore.sparse_pca(X, 4, cardinality=4)
         added = spcacore.sparse_pca(X, 2, cardinality=4).extend(X, 2)
         assert whole.screening.working_set > 0
@@ -102,10 +92,10 @@ def test_the_columns_of_sparse_data_need_no_room(storage, kind, with_limits):
     X = draw(np.random.default_rng(1), 60, 120, kind)
     X[::3] = 0
     A = covariance(X)
-    plain = spcacore.sparse_pca(STORAGES[storage](X), 3, cardinality=5)
+    plain = spcacore.sparse_pca(STORED[storage](X), 3, cardinality=5)
     for room in (16 * 120**2, 8 * 12 * (2 * 12 + 60)):  # of all variables; of twelve with their columns
         with_limits(working_set, WORKING_SET_BYTES=room)
-        result = spcacore.sparse_pca(STORAGES[storage](X), 3, cardinality=5)
+        result = spcacore.sparse_pca(STORED[storage](X), 3, cardinality=5)
         assert result.screening.working_set > 12
         check_fixed_points(A, result.loadings, 5)
         assert_array_equal(result.loadings != 0, plain.loadings != 0)
@@ -199,7 +189,7 @@ def test_what_was_read_is_counted():
     wide = spcacore.datasets.make_spiked(50, 3000, rng=0)[0]  # which searches by default race without a set
     asked = spcacore.sparse_pca(wide, 1, 10, method=spcacore.TPower(screening="working_set"))
     assert asked.screening.mode == "working_set"
-    blocks = spcacore.row_blocks(X, block_bytes=X.nbytes // 3)
+    blocks = STORED["blocks"](X)
     assert spcacore.sparse_pca(blocks, 2, cardinality=5).screening.reads == blocks.passes
 
 
