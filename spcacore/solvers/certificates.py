@@ -503,9 +503,8 @@ def _eigenpairs(state: DeflatedOperator, count: int) -> tuple[Array, AnyArray] |
     count = min(count, int(np.count_nonzero(values > least)))
     if count == 0:
         return None
-    V = np.empty((p, count), op.dtype, order="F")
-    for v, u in zip(V.T, U.T, strict=False):
-        v[:] = op.backward(np.ascontiguousarray(u, op.dtype))
+    V = op.backward_block(np.asfortranarray(U[:, :count], op.dtype))
+    for v in V.T:
         v /= np.linalg.norm(v)
     return values, V
 
