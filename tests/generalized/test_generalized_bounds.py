@@ -65,7 +65,7 @@ def test_no_ratio_exceeds_the_bound_of_a_tree_that_is_cut_off(unit, monkeypatch,
         H, G = rng.standard_normal((10, 7)), rng.standard_normal((7, 7))
         A, B, begin = G @ G.T, H.T @ H * unit, np.sort(rng.permutation(7)[:3])
         for nodes in (1, 2, 4, 8, 16):
-            bounds = pencils._bounds(A, B, 3, None, begin, nodes, None, None)
+            bounds = pencils.bounds_of(A, B, 3, None, nodes, None, begin)
             assert min(bounds.values()) >= optimum(A, B, 3) * (1 - 1e-10), (seed, nodes)
 
 
@@ -77,13 +77,13 @@ def test_no_rounding_lowers_a_ratio_that_is_attained():
         v = rng.integers(1, 9, k + 1)
         for A, best in ((whole, k * c), (-c * np.eye(k + 1) - np.outer(v, v), -c)):
             for nodes, unit in product((1, 2000), (2.0**-20, 2.0**20)):
-                args = (A, unit * np.eye(len(A)), k, None, None, nodes, None, None)
-                more = min(pencils._bounds(*args).values()) * unit - best
+                args = (A, unit * np.eye(len(A)), k, None, nodes, None)
+                more = min(pencils.bounds_of(*args).values()) * unit - best
                 assert k * (k + 1) * eps * c <= more <= 1e-9 * c, (c, k)  # no less than Cholesky may lose
         poor = np.kron(np.diag([1.0, 0.0]), np.full((k, k), c)), np.eye(2 * k), k, np.arange(k, 2 * k), k * c
         many = np.full((200, 200), c), np.eye(200), 200, None, 200 * c
         for (A, B, m, begin, best), nodes in product((poor, many), (1, 2000)):  # poor: from the value 0
-            more = min(pencils._bounds(A, B, m, None, begin, nodes, None, None).values()) - best
+            more = min(pencils.bounds_of(A, B, m, None, nodes, None, begin).values()) - best
             assert more >= m * (m + 1) * eps * c, (c, m)
         u, singular = np.array([c, c, k]) / 3, np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 1]])
         for A, best in ((c * singular, c), (-np.outer(u, u), 0.0)):
@@ -108,7 +108,7 @@ def test_eigenvalues_are_off_by_all_that_is_allowed(monkeypatch):
         B = np.diag([1 / most, *np.full(p - 2, min(2 / most, top)), top])
         lost = p * eps * most * (1.5 * p + top * most)
         monkeypatch.setattr(pencils, "largest_value", lambda A, T, v=most - lost: v)
-        bounds = pencils._bounds(np.eye(p), B, 1, None, np.array([0]), 0, None, None)
+        bounds = pencils.bounds_of(np.eye(p), B, 1, None, 0, None, np.array([0]))
         assert bounds["spectral"] >= most
         assert 0.999 <= known[-1] * most <= 1
 
