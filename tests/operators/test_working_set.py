@@ -19,6 +19,7 @@ from spcacore.operators.inputs import as_problem
 
 pytestmark = pytest.mark.usefixtures("small_sets")
 
+
 def draw(rng, n, p, kind):
     """Few distinct columns stand out, or all tie, or one dominates, or the best have small variance."""
     X = rng.standard_normal((n, p))

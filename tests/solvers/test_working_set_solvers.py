@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from operators.test_working_set import STORAGES, draw
+from operators.test_working_set import draw
 from oracles import assert_stationary, centered, covariance, deflations, largest_on, normal
+from row_block_tools import STORED
 from scipy.linalg import block_diag
 from scipy.optimize import minimize_scalar
 
@@ -134,12 +135,12 @@ def fit(X, method, given, r=2, **options):
 @pytest.mark.parametrize("method", OPTIONS)
 @given(
     st.integers(0, 10**6), st.integers(10, 60), st.integers(20, 120), st.floats(0.1, 1),
-    st.sampled_from(sorted(STORAGES)), st.booleans(),
+    st.sampled_from(sorted(STORED)), st.booleans(),
 )  # fmt: skip
 @settings(max_examples=8)
 def test_a_step_over_all_columns_takes_in_no_variable(kind, method, seed, n, p, amount, storage, scale):
     X, given = draw(np.random.default_rng(seed), n, p, kind), sparsity(method, amount)
-    result = fit(STORAGES[storage](X), method, given, scale=scale)
+    result = fit(STORED[storage](X), method, given, scale=scale)
     assert result.screening.working_set > 0
     check(X, result, method, given, scale=scale)
 
@@ -154,17 +155,17 @@ def test_a_vector_on_the_same_support_is_asked_for_too(method):
 @pytest.mark.share(8)
 @pytest.mark.parametrize("deflation", SEMIDEFINITE)
 @pytest.mark.parametrize("method", OPTIONS)
-@given(st.integers(0, 10**6), st.sampled_from(sorted(STORAGES)), st.sampled_from(["noise", "planted"]))
+@given(st.integers(0, 10**6), st.sampled_from(sorted(STORED)), st.sampled_from(["noise", "planted"]))
 @settings(max_examples=5)
 def test_every_deflation_of_a_semidefinite_matrix(deflation, method, seed, storage, kind):
     X, given = draw(np.random.default_rng(seed), 40, 60, kind), sparsity(method, 0.5)
-    result = fit(STORAGES[storage](X), method, given, deflation=deflation)
+    result = fit(STORED[storage](X), method, given, deflation=deflation)
     assert result.screening.working_set > 0
     check(X, result, method, given, deflation)
 
 
 @pytest.mark.share(16)
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", STORED)
 @pytest.mark.parametrize("method", OPTIONS)
 def test_the_search_ends_in_the_set(method, storage, no_search_of_all):
     """Also where the correlated columns have less variance than all others."""
@@ -173,7 +174,7 @@ def test_the_search_ends_in_the_set(method, storage, no_search_of_all):
         for kind, amount in (("planted", 0.5), ("late", 0.7)):
             X, given = draw(np.random.default_rng(seed), 50, 100, kind), sparsity(method, amount)
             r = 2 if method == "scotlass" else 1
-            check(X, fit(STORAGES[storage](X), method, given, r), method, given)
+            check(X, fit(STORED[storage](X), method, given, r), method, given)
 
 
 @pytest.mark.parametrize("method", OPTIONS)
