@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -426,9 +425,8 @@ def _correlations(problem: Problem, V: list[Array], place: int) -> list[Array]:
     deviation = roots(M.diagonal())
     inverse = np.where(deviation > 0, 1 / divisor(deviation), 0)
     R = (inverse[:, None] * M * inverse).clip(-1, 1)
-    ends = np.cumsum([0, *(v.shape[1] for v in V)])
-    parts = [slice(a, b) for a, b in pairwise(ends)]
-    return [R[part, parts[place]] for part in parts]
+    ends = np.cumsum([v.shape[1] for v in V])[:-1]
+    return np.split(np.split(R, ends, axis=1)[place], ends)
 
 
 def _pairing(V: Array, W: Array, correlation: Array) -> dict[str, AnyArray]:

@@ -20,7 +20,7 @@ from .._records import record
 from .._types import Array, Index
 from ..linalg.eigen import upper_eigenpairs
 from ..linalg.orthogonal import inner_products, procrustes
-from ..linalg.scaling import eps_of, roots, union
+from ..linalg.scaling import eps_of, roots, union, with_entries
 from ..operators.problem import Problem
 from ..solvers.refitting import Step
 from ..supports.admissible import Supports
@@ -228,9 +228,7 @@ class ElasticNets:
         )
         if status > 0:
             warn("the path of an elastic net did not finish")
-        b = np.zeros_like(c)
-        b[index] = value
-        return b, level
+        return with_entries(len(c), index, value), level
 
     def _enlarge(self, violation: Array) -> None:
         """Add the variables of largest violation to the working set, a few for each loading.

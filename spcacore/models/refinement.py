@@ -139,8 +139,8 @@ def refine(
         sizes = tuple(max(int(k), problem.supports.bounds[0]) for k in counts)
     else:
         sizes = per_component(cardinality, "cardinality", r, problem.supports.count)
-        if (np.array(sizes) < counts).any():
-            t = int(np.argmax(np.array(sizes) < counts))
+        if (short := np.array(sizes) < counts).any():
+            t = int(np.argmax(short))
             raise ValueError(f"cardinality must not be below the {counts[t]} nonzeros that loading {t} has")
     # The search
     if constraint is not None:
