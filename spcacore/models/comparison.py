@@ -327,7 +327,7 @@ def compare(
     )
     dense = None
     if total and (not problem.operator.by_passes or problem.p <= ALL_VECTORS_ORDER):
-        dense = dense_shares(problem, max(v.shape[1] for v in V))
+        dense = dense_shares(problem, max(v.shape[1] for v in V))()
     return Comparison(
         labels=labels, reference=place, kind=options["kind"], n_variables=problem.p, variables=used,
         names=None if names is None else tuple(names[j] for j in used), loadings=tuple(v[used] for v in V),

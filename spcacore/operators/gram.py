@@ -134,43 +134,37 @@ def negligible(problem: Problem, first: float = 0.0) -> float:
     return ROUNDING_LEFT.of(problem.operator.dtype) * total
 
 
-def dense_shares(problem: Problem, r: int) -> Array:
-    """Return the shares of the total variance of the r leading ordinary components; 0 beyond the rank."""
-    return _shares_of(problem, r)()
+def dense_shares(problem: Problem, r: int) -> Callable[[], Array]:
+    """Return a function that returns the shares of the total variance of the r leading ordinary components.
 
-
-def _shares_of(problem: Problem, r: int) -> Callable[[], Array]:
-    """Return a function that returns these shares, and keeps no data.
-
-    It keeps no more than products of variables or of samples.
+    They are 0 beyond the rank. The function keeps no more of the data than products of variables or of
+    samples.
     """
     total = float(problem.variances.sum())
     if not total > 0:
         return lambda: np.zeros(r)
+
+    def shares(values: Array) -> Array:
+        out = np.zeros(r)
+        out[: len(values)] = np.maximum(values, 0) / total
+        return out
+
     op = problem.operator.unscreened()
     square = op.symmetric_form or op.n > min(op.p, WIDE_SAMPLES)
     if square and op.p > ALL_VECTORS_ORDER:
         values = leading_eigenvectors(op, min(r, op.p))[0]
-        return lambda: _shares(values, total, r)
+        return lambda: shares(values)
     products = op.submatrix(np.arange(op.p)) if square else op.outer()
-    found = min(r, len(products))
-    return lambda: _shares(leading_eigenpairs(products.astype(np.float64), found)[0], total, r)
-
-
-def _shares(values: Array, total: float, r: int) -> Array:
-    """Return r shares: the eigenvalues over the total, then zeros."""
-    shares = np.zeros(r)
-    shares[: len(values)] = np.maximum(values, 0) / total
-    return shares
+    return lambda: shares(leading_eigenpairs(products.astype(np.float64), min(r, len(products)))[0])
 
 
 def shares_when_asked(problem: Problem, r: int) -> Callable[[], Array] | None:
-    """Return a function that returns `dense_shares`, if that takes only milliseconds; else None."""
+    """Return `dense_shares`, if these take only milliseconds; else None."""
     order = problem.most_components
     entries = problem.cost if order == problem.p else order * problem.p  # products of rows fill sparse ones
     in_memory = not problem.operator.by_passes
     cheap = order <= ALL_VECTORS_ORDER and entries * order <= DENSE_WORK
-    return _shares_of(problem, r) if cheap and in_memory and problem.diagonal is not None else None
+    return dense_shares(problem, r) if cheap and in_memory and problem.diagonal is not None else None
 
 
 # ---- rows of A, kept for searches that ask again and again, and how large a submatrix may be ----------

@@ -105,7 +105,7 @@ class Plan:
                 shares[i, : result.n_components] = result.explained_variance_ratio
         dense = index = None
         if problem.diagonal is not None:
-            dense = dense_shares(problem, r)
+            dense = dense_shares(problem, r)()
             zeros = 1 - cardinality.sum(axis=1) / (problem.p * r)
             index = shares.sum(axis=1) * dense.sum() * zeros
         return SparsityPath(
