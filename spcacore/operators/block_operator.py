@@ -258,12 +258,8 @@ class Gram:
             return A if len(index) == self.p else A[index]
         return np.stack([self.column[j][columns] for j in index.tolist()])
 
-    def submatrix(self, index: Index) -> AnyArray:
-        """Return A[index, index]; without a pass where the columns are kept."""
-        return symmetrized(self.between(index, index))
-
     def between(self, new: Index, index: Index) -> AnyArray:
-        """Return A[new, index], by at most one pass; `index` ends with `new`."""
+        """Return A[new, index], by one pass unless this is known; `index` ends with `new`."""
         if (self.part[0][index] < 0).any() and self._have_columns(index) and not self.formed:
             return self._rows(new, index)
         self._join(index)
@@ -369,11 +365,6 @@ class BlockOperator:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
-    @property
-    def formed(self) -> bool:
-        """Whether A is formed, so that products need no pass."""
-        return self.gram.formed
-
     def form(self, noise: bool) -> bool:
         """Form A if there is room for it, so that races may have all variables; whether it is formed.
 
@@ -414,7 +405,7 @@ class BlockOperator:
 
     def submatrix(self, index: Index) -> AnyArray:
         """Return A[index, index], deflated."""
-        G = self.gram.submatrix(index)
+        G = symmetrized(self.gram.between(index, index))
         if not self.removed:
             return G
         G = G + self.removed.rows(index, index)

@@ -175,7 +175,7 @@ class TruncatedPower(IterativeSolver):
             return super().find(state, sparsity)
         problem = state.problem
         blocks: Any = problem.operator
-        if blocks.by_passes and blocks.formed:  # A is formed: search all variables, as in memory
+        if blocks.by_passes and blocks.gram.formed:  # A is formed: search all variables, as in memory
             state = state.with_problem(working_set=None)
         ground = ground_of(state)
         wide = ground.wide
@@ -220,7 +220,7 @@ class TruncatedPower(IterativeSolver):
             if best is None or enough:
                 return best
         # 3. A race
-        if blocks.by_passes and not blocks.formed and blocks.form(weak):
+        if blocks.by_passes and not blocks.gram.formed and blocks.form(weak):
             ground.wide = wide  # begin anew, now that A is formed
             return self.find(state, sparsity)
         if weak:
