@@ -10,8 +10,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from ._messages import FIELDS, IN_RECORDS, listed, meant
-from ._types import RandomSource
-from ._validation import check_choice
+from ._validation import as_seed, check_choice
 from .methods import METHODS, Method, RatioSearch
 from .options import OPTIONS, Checked
 
@@ -19,10 +18,9 @@ _Record = TypeVar("_Record", bound=Checked)
 SPARSITY = {word: OPTIONS[word].meaning for word in ("cardinality", "l1_bound", "penalty")}
 
 
-def seed_of(record: Any) -> RandomSource:
-    """Return the source of random numbers in a record, or None."""
-    source: RandomSource = getattr(record, "rng", None)
-    return source
+def seed_of(record: Any) -> int:
+    """Return the seed by the source of random numbers in a record; 0 where it has none."""
+    return as_seed(getattr(record, "rng", None))
 
 
 def sparsity_given(record: Method, value: Any) -> Any:

@@ -13,7 +13,7 @@ from .._asked import SPARSITY, as_method, methods_of, seed_of
 from .._messages import listed
 from .._records import replaced
 from .._types import Array, Bounded, Kind, Support
-from .._validation import LARGEST, as_seed, as_share, check_choice, integer, is_flag, number
+from .._validation import LARGEST, as_share, check_choice, integer, is_flag, number
 from ..choice import Choice, Explained, Total
 from ..methods import Method
 from ..operators.deflation import DEFLATIONS, PROJECTION, Deflation
@@ -80,7 +80,7 @@ class Request:
         new = cls(
             record, name, constraint, check_choice(support, "support", Support), attempts,
             bounded, seconds, {}, kind, center, scale, sample_weight, record.screening,
-            as_seed(seed_of(record)), (), totals[0] if totals else None, _share(n_components),
+            seed_of(record), (), totals[0] if totals else None, _share(n_components),
         )  # fmt: skip
         known = choice_options(solver, choice, kernels=not (new.attempts or new.together))
         new = replaced(new, choice=known)

@@ -12,7 +12,6 @@ from .._messages import counted, warn
 from .._records import filled, record, replaced
 from .._validation import (
     Hook,
-    as_seed,
     check_choice,
     check_l1_bound,
     integer,
@@ -337,7 +336,7 @@ def begun(
     check_working_set(solver, record.screening, DeflatedOperator.from_problem(problem), sparsity)
     hook = progress_hook(callback)
     state = DeflatedOperator.from_problem(formed(problem, hook))
-    state = replaced(state, seed=(as_seed(seed_of(record)), 0), hook=hook)
+    state = replaced(state, seed=(seed_of(record), 0), hook=hook)
     return Run(state, solver, None, sparsity)
 
 
