@@ -197,7 +197,7 @@ class Side:
         units = [(one.mean, one.range**2 * (1 if one.weight is None else one.weight)) for one in known]
         each = x.beside(y, known[0].row_weight)
         C = x.reduced(sum_parts, _products, units, each=each, entries=self.p * other.p)
-        return np.asarray(C / self.root**2)
+        return C / self.root**2
 
 
 def _centered(X: Any, problem: Problem) -> Any:

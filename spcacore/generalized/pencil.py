@@ -517,7 +517,7 @@ class _Tree(Search):
         support: Index | None, floor: float = -np.inf,
     ):  # fmt: skip
         self.B, self.least, self.parts, self.floor = B, least, parts, floor
-        super().__init__(A, k, _first(A, B, k, parts) if support is None else np.asarray(support))
+        super().__init__(A, k, _first(A, B, k, parts) if support is None else support)
         self.gain = float(1 / least)
 
     def above(self, floor: float) -> _Tree:

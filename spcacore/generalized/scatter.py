@@ -149,7 +149,7 @@ class ClassOffset:
 
     def times(self, rows: Any) -> Array:
         """Return rows @ offset'."""
-        return np.asarray(rows @ self.means.T)[:, self.labels] * self.weight
+        return (rows @ self.means.T)[:, self.labels] * self.weight
 
     def across(self, rows: Any) -> Array:
         """Return rows' @ offset."""
@@ -157,7 +157,7 @@ class ClassOffset:
 
         n = len(self.labels)
         weight = csr_array((self.weight, (self.labels, np.arange(n))), shape=(len(self.means), n))
-        return np.asarray((weight @ rows).T @ self.means)
+        return (weight @ rows).T @ self.means
 
     def terms(self) -> Array:
         """Return the sum of the squared weights of each class."""
@@ -212,7 +212,7 @@ class Deviations:
         """Return the sum of the fourth powers of the norms of the rows, each as often as its weight."""
         square, o = squared_norms(self.rows, 1), self.offset
         if o is not None:
-            both = np.asarray(self.rows @ o.means.T)[np.arange(len(square)), o.labels]
+            both = (self.rows @ o.means.T)[np.arange(len(square)), o.labels]
             square = square - 2 * o.weight * both + o.weight**2 * (o.means**2).sum(axis=1)[o.labels]
         # a row has the factor 1/sqrt(n) and the root of its weight, so the fourth power of its norm has the
         # weight twice

@@ -78,7 +78,7 @@ class LeadingSum(Objective):
 
     def most(self, sets: list[Units]) -> Array:
         index = [self.supports.index(units) for units in sets]
-        return np.asarray(np.min([self._sums(A, index) for A in self.bounding], axis=0))
+        return np.minimum.reduce([self._sums(A, index) for A in self.bounding])
 
     @kept()
     def loading(self, units: Units) -> tuple[Index, Array, float]:
@@ -98,8 +98,8 @@ class LeadingSum(Objective):
         if self.supports.grouped:
             return self.most([with_unit(units, add=unit) for unit in others])
         if len(S) < self.r:
-            return np.asarray(self.diagonal[S].sum() + self.diagonal[others])
-        return np.asarray(np.min([self._bordered(A, S, others) for A in self.bounding], axis=0))
+            return self.diagonal[S].sum() + self.diagonal[others]
+        return np.minimum.reduce([self._bordered(A, S, others) for A in self.bounding])
 
     def _bordered(self, A: Array, S: Index, others: Index) -> Array:
         """Return the sums for S with each of the others, by bordered matrices.
@@ -112,9 +112,7 @@ class LeadingSum(Objective):
         values, W, d = values[::-1].copy(), np.asfortranarray(W[:, ::-1]), self.diagonal[others]
         if self.r == 1:
             C = np.ascontiguousarray(A[S])
-            return np.asarray(
-                _core.bordered_eigenvalues(C, others, self.diagonal, values, W, None, None, None, 0.0, 0.0)
-            )
+            return _core.bordered_eigenvalues(C, others, self.diagonal, values, W, None, None, None, 0.0, 0.0)
         square = (W.T @ A[np.ix_(S, others)]) ** 2
         upper = np.maximum(values[0], d) + np.sqrt(square.sum(axis=0))
         total = np.zeros(len(others))
@@ -223,14 +221,14 @@ class Places(Supports):
         """
         sets = units.reshape(len(self.sizes), -1)
         size = self.size[: sets.shape[1]]
-        free, filled = self.allowed[: len(size)] & ~sets.any(axis=0), np.asarray(sets.any(axis=1))
+        free, filled = self.allowed[: len(size)] & ~sets.any(axis=0), sets.any(axis=1)
         left = np.array(self.sizes) - sets @ size
         if self.total:
             left[:] = left.sum()
         fits = free & (size <= left[:, None])
         if not filled.all():
             fits &= self._leaves_enough(free, filled, int(left[0]))
-        return np.asarray(fits.ravel())
+        return fits.ravel()
 
     def _leaves_enough(self, free: Units, filled: Units, left: int) -> Units:
         """Return, for each component, the units that leave room for a unit in each of the empty ones.

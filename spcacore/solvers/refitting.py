@@ -180,7 +180,7 @@ def leading_vector(
     k = len(index)
     if k <= largest_submatrix(op):
         G = op.submatrix(index)
-        unused = np.asarray(~G.any(axis=0))  # rounding must not give these variables a loading
+        unused = ~G.any(axis=0)  # rounding must not give these variables a loading
         if span is not None:
             G = _within(span, _within(span, G).T).astype(op.dtype)
         eigenvalue, vector = _core.leading_eigenvector(np.ascontiguousarray(G))

@@ -28,7 +28,7 @@ from .._records import record
 from .._types import AnyArray, Array, Index, Kind, OperatorLike, Switch, Weights
 from .._validation import number
 from ..choice import Choice
-from ..linalg.scaling import beyond_range, largest_magnitude
+from ..linalg.scaling import beyond_range, largest_magnitude, roots, with_entries
 from ..methods import DSPCA
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import (
@@ -256,17 +256,15 @@ def _loading(
     Where the eigenvector has fewer, the others are those with the largest M_jj: M may be a mixture, and its
     other eigenvectors may be worth more. If k is None, it has all of M's eigenvector, and is not improved.
     """
-    supports, vector = state.supports, np.zeros(state.p)
-    vector[relaxed.kept] = _core.leading_eigenvector(relaxed.matrix.copy())[1]
-    vector = supports.oriented(vector)
+    supports, leading = state.supports, _core.leading_eigenvector(relaxed.matrix.copy())[1]
+    vector = supports.oriented(with_entries(state.p, relaxed.kept, leading))
     norms = np.round(supports.norms(vector), 12)  # so that the first of equal variables is chosen
     least = NEGLIGIBLE_ENTRY * norms.max()
     used = supports.allowed & ((norms > least) | supports.included)
     fills = solver.renormalize and k is not None and k < state.p
     if fills:
-        share = np.zeros(state.p)
-        share[relaxed.kept] = relaxed.matrix.diagonal()
-        norms = np.where(used, norms, least * np.round(supports.norms(np.sqrt(np.maximum(share, 0))), 12))
+        share = with_entries(state.p, relaxed.kept, roots(relaxed.matrix.diagonal()))
+        norms = np.where(used, norms, least * np.round(supports.norms(share), 12))
     units = used if k is None else supports.largest(norms, k)
     index = supports.index(units if fills or supports.shapes else units & used)
     if len(index) == 0:

@@ -42,7 +42,7 @@ from .._limits import (
 )
 from .._types import AnyArray, Array, Index, Mask
 from ..linalg.eigen import PencilBasis
-from ..linalg.scaling import largest_magnitude
+from ..linalg.scaling import largest_magnitude, with_entries
 from ..objectives.eigenvalue_sum import LeadingSum
 from ..operators.deflation import DeflatedOperator
 from ..operators.gram import (
@@ -203,9 +203,8 @@ class LeadingEigenvalue(Objective):
         """Return the magnitudes of the units' leading eigenvector; without units, of a vector near A's."""
         if not units.any():
             return np.abs(power_start(self.op, np.random.default_rng(self.state.seed)))
-        x, size = self.solution(units), np.zeros(self.op.p)
-        size[x.index] = np.abs(x.entries)
-        return size
+        x = self.solution(units)
+        return with_entries(self.op.p, x.index, np.abs(x.entries))
 
 
 class Feasible(LeadingEigenvalue):
@@ -558,7 +557,7 @@ def within_reach(
     s = np.abs(state.operator.apply(S, np.ascontiguousarray(U[:, 0], state.operator.dtype)), dtype=np.float64)
     form = max(lam[1], 0.0) / gap * np.maximum(diagonal - s**2 / lam[0], 0) + slack * np.abs(diagonal)
     reach = np.sqrt(form) + s * np.sqrt(inverse / width).max()
-    return np.asarray((1 + 2 * slack) * reach**2 + slack * abs(level) >= level - diagonal)
+    return (1 + 2 * slack) * reach**2 + slack * abs(level) >= level - diagonal
 
 
 def _bounded(

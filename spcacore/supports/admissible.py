@@ -24,6 +24,7 @@ from .._records import record, replaced
 from .._types import AnyArray, Array, Index, Mask, Names
 from .._validation import group_places, integer, is_flag, real_array
 from ..choice import Choice
+from ..linalg.scaling import with_entries
 
 Units = Mask
 Unit = int | np.integer[Any] | Index  # one, or several
@@ -114,8 +115,7 @@ class Supports:
 
     def only(self, index: Index) -> Supports:
         """Return supports of these variables alone, with the same signs and without groups."""
-        allowed = np.zeros(len(self.unit), bool)
-        allowed[index] = True
+        allowed = with_entries(len(self.unit), index, True, bool)
         shapes = self.signs is not None
         return replaced(Supports.any_of(len(self.unit)), allowed=allowed, signs=self.signs, shapes=shapes)
 
@@ -162,12 +162,12 @@ class Supports:
         """
         value, size = np.maximum(value[free], 0), self.size[free]
         if (size == 1).all():
-            return np.asarray(np.sort(value, axis=0)[::-1][:room].sum(axis=0))
+            return np.sort(value, axis=0)[::-1][:room].sum(axis=0)
         # In the order of value per size, each unit as far as there is room
         order = np.argsort(-(value.T / size).T, axis=0, kind="stable")
         size = size[order]
         part = np.clip((room - np.cumsum(size, axis=0)) / size + 1, 0, 1)
-        return np.asarray((part * np.take_along_axis(value, order, axis=0)).sum(axis=0))
+        return (part * np.take_along_axis(value, order, axis=0)).sum(axis=0)
 
     def per_unit(self, weight: Array, index: Index | None = None) -> Array:
         """Return the sum of the weights, or of rows of weights, over the variables of each unit.
@@ -188,9 +188,7 @@ class Supports:
 
     def mask(self, index: Index) -> Units:
         """Return the units that have at least one of these variables."""
-        units = np.zeros(len(self.allowed), bool)
-        units[self.unit[index]] = True
-        return units
+        return with_entries(len(self.allowed), self.unit[index], True, bool)
 
     @property
     def plain(self) -> bool:

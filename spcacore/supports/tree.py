@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
 from math import comb
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from .._limits import DISJOINT_NODES, DISJOINT_SUPPORTS, RISE
 from .._types import Array, Index
-from ..linalg.scaling import descending
+from ..linalg.scaling import descending, with_entries
 from .admissible import Supports, Units, with_unit
 from .objective import Bound, Objective
 from .search import Clock
@@ -235,12 +235,9 @@ class _Enumeration:
     """For each cardinality the supports that have room in it, as bits of integers, by decreasing value."""
 
     def __init__(self, objective: Objective, units: Index, counts: Iterable[int], sizes: set[int]):
-        size, sets = objective.supports.size, []
-        for n in counts:
-            for chosen in combinations(units.tolist(), n):
-                one = np.zeros(len(size), bool)
-                one[[*chosen]] = True
-                sets.append(one)
+        size = objective.supports.size
+        every = chain.from_iterable(combinations(units, n) for n in counts)
+        sets = [with_entries(len(size), np.array(chosen), True, bool) for chosen in every]
         table = np.array(sets)
         count, values = table @ size, objective.most(sets)
         order = descending(values)
