@@ -9,7 +9,6 @@ matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib")
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
-RED, BLUE, ORANGE = "#b2182b", "#2166ac", "#d55e00"
 PROPS = spcacore.datasets.load_pitprops()
 NASTY = ("$a_1$ b$", "_under_score", "größe λ ∑", "line\nbreak", "%d \\frac{ $\\frac{$", "x" * 60)
 

@@ -272,21 +272,6 @@ def test_pictures_of_other_data(run, output, tmp_path, pitprops, X):
     assert run("fit", saved(tmp_path / "g.npy", X), *argv)[0] == 0
 
 
-@pytest.mark.parametrize("method", ["pmd", "ppca"])
-def test_methods_that_take_missing_entries(run, tmp_path, X, method):
-    X[2, 3] = X[7, 1] = np.nan
-    argv = ["--method", method, *["--l1-bound", "1.6"] * (method == "pmd"), "-n2", "--json"]
-    _, out, said = run("fit", saved(tmp_path / "m.npy", X), *argv)
-    assert said == "spcacore: note: 2 missing entries, left out by the method\n"
-    _, V = recorded(out)
-    expected = (
-        spcacore.ppca(X, 2)
-        if method == "ppca"
-        else spcacore.sparse_pca(X, 2, method=spcacore.PMD(l1_bound=1.6))
-    )
-    assert_array_equal(V, expected.loadings)
-
-
 # ---- path -------------------------------------------------------------------------------------------
 
 

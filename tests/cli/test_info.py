@@ -82,12 +82,3 @@ def test_info_never_fails_on_numbers(tmp_path_factory, data):
     assert facts["missing"] + facts["infinite"] == np.count_nonzero(~np.isfinite(X))
     assert cli.main(["info", str(path)]) == 0
     assert cli.main(["info", str(path), "--json"]) == 0
-
-
-def test_info_of_text_with_missing_entries(as_json, tmp_path):
-    (tmp_path / "m.csv").write_text("id,a,b\ns,1,NA\nt,inf,4\n")
-    facts = as_json("info", tmp_path / "m.csv")
-    assert (facts["missing"], facts["infinite"]) == (1, 1)
-    assert facts["names"] == ["a", "b"]
-    assert facts["sample_names"] == ["s", "t"]
-    assert "left out by --method tpower, pmd, spca, sca and ppca" in facts["notes"][0]

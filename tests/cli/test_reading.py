@@ -3,7 +3,6 @@
 import contextlib
 import csv
 import gzip
-import importlib
 import io
 import os
 import sys
@@ -133,14 +132,6 @@ def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, data):
     table = read(path)
     assert_array_equal(table.matrix, np.array(matrix))
     assert (table.names, table.row_names) == (names, row_names)
-
-
-@pytest.mark.parametrize("pack", ["gzip", "bz2", "lzma"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_packed_text_in_other_encodings(tmp_path, pack, encoding):
-    path = tmp_path / f"m.csv.{ {'gzip': 'gz', 'bz2': 'bz2', 'lzma': 'xz'}[pack] }"
-    path.write_bytes(importlib.import_module(pack).compress("größe;b\n1;2\n".encode(encoding)))
-    assert read(path).names == ("größe", "b")
 
 
 # ---- arrays and stores ------------------------------------------------------------------------------
@@ -359,10 +350,6 @@ def test_bad_text(run, tmp_path, monkeypatch, text, argv, words):
 
 def raw(content):
     return lambda path: path.write_bytes(content)
-
-
-def zipped(name):
-    return lambda path: zipfile.ZipFile(path, "w").writestr(name, "a,b\n1,2\n")
 
 
 def npy(array):

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from calls import pca
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import centered
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import cdist, pdist
 
@@ -16,7 +15,6 @@ from spcacore.datasets import make_spiked
 
 pytest.importorskip("sklearn", reason="needs scikit-learn")
 import sklearn
-from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
@@ -244,9 +242,6 @@ def test_precomputed_kernels_and_random_features(X):
     )  # fmt: skip
 
 
-# ---- structured components --------------------------------------------------------------------------
-
-
 # ---- clusters ---------------------------------------------------------------------------------------
 
 
@@ -271,16 +266,6 @@ def test_clusters_on_few_variables(clusters, container):
     assert np.array_equal(model.predict(container(new)), np.argmin(distance, axis=1))
     for t in range(3):
         assert_allclose(model.cluster_centers_[t], X[model.labels_ == t].mean(axis=0), atol=1e-12)
-
-
-def test_with_equal_weights_it_is_k_means(clusters):
-    X, _ = clusters
-    X = X[:, :5]
-    model = SparseKMeans(3, l1_bound=5**0.5, random_state=0).fit(X)
-    W = X * np.sqrt(model.weights_)
-    reference = KMeans(3, n_init=20, random_state=0).fit(W)
-    assert adjusted_rand_score(model.labels_, reference.labels_) == 1
-    assert_allclose(model.objective_, (centered(W) ** 2).sum() - reference.inertia_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, spcacore.row_blocks])

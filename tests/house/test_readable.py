@@ -114,17 +114,6 @@ def rows_by_least_squares(result, X):
     return (result.loadings @ weights).T * scale + mean
 
 
-@scaled_or_not
-@pytest.mark.parametrize("rotation", ["varimax", "none"])
-def test_rotated_scores_and_rows(rotation, scale):
-    result = spcacore.sca(X, 3, l1_bound=3.5, rotation=rotation, scale=scale)
-    rows = rows_by_least_squares(result, X)
-    assert_allclose(result.reconstruct(result.transform(X)), rows, atol=1e-10)
-    A = covariance(X, scale=scale)
-    additional = spcacore.explained_variance(A, result.loadings, kind="covariance")
-    assert_allclose(result.explained_variance_ratio, additional / np.trace(A), rtol=1e-10)
-
-
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array])
 @each_dtype
 def test_scores_of_a_graph(container, dtype):
@@ -154,14 +143,6 @@ def test_rows_of_a_posterior_mean(function):
     result = function(X, 2)
     expected = result.scores @ result.means.T + X.mean(axis=0)
     assert_allclose(result.reconstruct(result.transform(X)), expected, atol=1e-10)
-
-
-def test_rows_of_a_normal_model():
-    """The mean of the normal distribution, given z."""
-    result = spcacore.ppca(X, 2, scale=True)
-    scale = X.std(axis=0, ddof=1)
-    expected = result.transform(X) @ result.loadings.T * scale + X.mean(axis=0)
-    assert_allclose(result.reconstruct(result.transform(X)), expected)
 
 
 def test_no_scores_where_no_component_is_chosen():
