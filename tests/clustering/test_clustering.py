@@ -9,12 +9,12 @@ import scipy.sparse
 from extras import optional
 from hypothesis import strategies as st
 from in_turn import SEEDS, examples, of_examples
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from oracles import centered, normal
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
-from spcacore import sparse_dissimilarity, sparse_dissimilarity_gap, sparse_kmeans, sparse_kmeans_gap
+from spcacore import sparse_dissimilarity, sparse_dissimilarity_gap, sparse_kmeans
 from spcacore.clustering import columns as memory
 from spcacore.clustering.kmeans import lloyd
 
@@ -140,39 +140,6 @@ def test_gap_of_differences_of_the_caller():
     ).all()
 
 
-@BOTH
-@pytest.mark.parametrize("bound", [2.0, 6.0, 14.0])
-def test_pdist_with_the_weights(metric, bound):
-    X, _ = planted(1, 1.0, n=36, p=200)  # more and fewer weights than samples
-    name = "sqeuclidean" if metric == "sqeuclidean" else "cityblock"
-    for data, rtol in ((X, 1e-12), (X.astype(np.float32), 1e-5)):
-        result = sparse_dissimilarity(data, bound, metric)
-        expected = pdist(data.astype(float), name, w=result.weights.astype(float))
-        assert_allclose(result.dissimilarity, expected, rtol=rtol)
-        assert result.dissimilarity.dtype == result.weights.dtype == data.dtype
-        assert result.objective == pytest.approx(np.sqrt(2) * np.linalg.norm(expected), rel=rtol)
-
-
-@BOTH
-def test_planted_variables(metric):
-    """Three clusters of 20, 50 of 500 variables shifted by 0.7 to 1.5."""
-    name = "sqeuclidean" if metric == "sqeuclidean" else "cityblock"
-    area, sparse, dense = [], [], []
-    for shift in (0.7, 1.0, 1.5):
-        for seed in range(4):
-            X, y = planted(seed, shift)
-            result = sparse_dissimilarity(X, 6, metric)
-            area.append(roc_auc_score(np.arange(500) < 50, result.weights))
-            sparse.append(adjusted_rand_score(y, cut(result.dissimilarity, 3)))
-            dense.append(adjusted_rand_score(y, cut(pdist(X, name), 3)))
-    area, sparse, dense = (np.reshape(v, (3, 4)).mean(axis=1) for v in (area, sparse, dense))
-    assert (area > (0.75, 0.9, 0.95)).all()
-    assert (sparse >= dense).all()
-    assert sparse[1] > 0.9
-    assert dense[1] < 0.7
-    assert sparse[2] > 0.98
-
-
 # ---- K-means ----------------------------------------------------------------------------------------
 
 
@@ -295,25 +262,6 @@ def test_gap_of_the_dissimilarity(metric):
     assert gap.l1_bound == gap.l1_bounds[gap.gap.argmax()]
     near = gap.l1_bounds[gap.gap >= gap.gap.max() - gap.deviation[gap.gap.argmax()]]
     assert gap.smallest_l1_bound == near.min()
-
-
-@pytest.mark.share(3)
-@pytest.mark.parametrize("way", [*METRICS, "kmeans"])
-def test_gap_is_the_same_from_any_number_of_threads(way):
-    X, _ = planted(7, 1.0, n=24, p=50, k=8)
-
-    def curve(**options):
-        if way == "kmeans":
-            return sparse_kmeans_gap(X, 3, [2.0, 5.0], n_permutations=5, n_init=4, **options)
-        return sparse_dissimilarity_gap(X, [2.0, 5.0], way, n_permutations=5, **options)
-
-    one = curve(rng=3)
-    for n_jobs in (2, 4, -1):
-        other = curve(rng=3, n_jobs=n_jobs)
-        assert_array_equal(other.permuted, one.permuted)
-        assert_array_equal(other.gap, one.gap)
-    assert (curve(rng=4).permuted != one.permuted).all()
-    assert (curve().permuted == curve().permuted).all()
 
 
 def test_default_bounds_stay_in_range():

@@ -145,21 +145,6 @@ def test_greedy_paths_by_brute_force(kind, seed):
         assert_allclose(both, max(forward[k], result.values[0]), rtol=1e-9)
 
 
-@pytest.mark.parametrize("deflation", DEFLATIONS)
-def test_all_variables_are_lapack(deflation):
-    rng = np.random.default_rng(3)
-    F, H = rng.standard_normal((20, 9)), rng.standard_normal((20, 9))
-    A, B = F.T @ F, H.T @ H
-    values, vectors = eigh(A, B)
-    result = sparse_eigen(A, B, 9, 9, deflation=deflation)
-    assert_allclose(result.values, values[::-1], rtol=1e-6)
-    assert_allclose(result.deflated_values, values[::-1], rtol=1e-6)
-    expected = vectors[:, ::-1] / np.linalg.norm(vectors, axis=0)[::-1]
-    assert_allclose(abs((expected * result.loadings).sum(axis=0)), 1, atol=1e-6)
-    scaled = result.loadings / result.metric_norm
-    assert_allclose(scaled.T @ B @ scaled, np.eye(9), atol=1e-5)
-
-
 def check_deflated(A, B, result, deflation, sizes=()):
     """The quotients of the caller's pencil and of the deflated, whitened one, and what no support exceeds."""
     mu, U = np.linalg.eigh(B)
@@ -336,11 +321,3 @@ def test_a_quotient_of_rank_one_has_one_eigenvalue():
         v = normal(p, p)
         G = np.outer(v, v)
         assert_allclose(quotient.basis(3 * G, G, np.arange(p)).eigenvalues, [3])
-
-
-def test_a_callback_hears_of_each_direction_once_it_is_found():
-    heard, (A, B) = [], (np.cov(normal(seed, 30, 8), rowvar=False) for seed in (0, 1))
-    x = sparse_eigen(A, B, 2, 3, callback=heard.append)
-    for t in range(2):
-        last = [progress for progress in heard if progress.component == t][-1]
-        assert (last.n_iter, last.value) == (x.n_iter[t], pytest.approx(x.values[t]))

@@ -6,10 +6,9 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from generalized.test_generalized import optimum, value_on
-from numpy.testing import assert_array_equal
 from oracles import centered, normal
 
-from spcacore import sparse_cca, sparse_cca_bound, sparse_eigen, sparse_eigen_bound, sparse_lda
+from spcacore import sparse_cca, sparse_cca_bound, sparse_eigen, sparse_eigen_bound
 from spcacore.generalized import eigen
 from spcacore.generalized import pencil as pencils
 
@@ -150,27 +149,6 @@ def test_the_relaxation_is_that_of_sparse_components_where_b_is_the_identity():
     assert 2.9374885 <= bounds["search"] < 2.946 < bounds["relaxation"]
     bounds = sparse_eigen_bound(A, np.eye(13), 5, node_limit=1).bounds
     assert 1.01525 - 1e-5 <= bounds["relaxation"] / 3.4061549468 <= 1.0165
-
-
-def test_certified_directions():
-    rng = np.random.default_rng(3)
-    X, y = rng.standard_normal((90, 8)), np.repeat([0, 1, 2], 30)
-    X[y == 1, :3] += 1
-    X[y == 2, 2:5] -= 1
-    plain = sparse_lda(X, y, cardinality=3, shrinkage=None)
-    result = sparse_lda(X, y, cardinality=3, shrinkage=None, certify=True)
-    assert_array_equal(result.loadings, plain.loadings)
-    means = np.stack([X[y == c].mean(axis=0) for c in range(3)])
-    within = sum(np.cov(X[y == c].T, bias=True) for c in range(3)) / 3
-    apart = centered(means)
-    best = optimum(apart.T @ apart / 3, within, 3)
-    assert result.upper_bound[0] == pytest.approx(best, rel=1e-8)
-    assert (result.upper_bound <= plain.upper_bound * (1 + 1e-9)).all()
-    A, B = apart.T @ apart / 3, within
-    for deflation in ("projection", "schur", "generalized"):
-        one = sparse_eigen(A, B, 2, 3, deflation=deflation, certify=True)
-        assert one.upper_bound[0] == pytest.approx(best, rel=1e-8)
-        assert (one.upper_bound >= one.deflated_values * (1 - 1e-12)).all()
 
 
 def test_certified_pairs():

@@ -136,14 +136,6 @@ def test_directions_of_unequal_degrees(sparse, rng):
     assert_allclose(found.toarray() if sparse else found, scaled, rtol=1e-14)
 
 
-@pytest.mark.parametrize("beta", [0.05, 0.5, 1.0])
-def test_median_of_singular_values_of_noise(beta):
-    low, high = (1 - math.sqrt(beta)) ** 2, (1 + math.sqrt(beta)) ** 2
-    density = lambda x: math.sqrt((high - x) * (x - low)) / (2 * math.pi * beta * x)  # noqa: E731
-    median = eigenvalues._median_of_noise(beta)
-    assert quad(density, low, median, limit=200)[0] == pytest.approx(0.5, abs=1e-4)
-
-
 def test_values_are_those_of_the_data_in_directions_that_did_not_see_it(rng):
     """Of all but noise the values are near the singular values, without the bias of noise."""
     U, V = np.linalg.qr(rng.standard_normal((80, 2)))[0], np.linalg.qr(rng.standard_normal((60, 2)))[0]

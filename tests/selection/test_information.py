@@ -41,14 +41,6 @@ def test_bic_is_that_of_the_densities(storage):
     assert found.chosen == found.best == [1, 3, 4, 8, 12][int(np.argmax(expected))]
 
 
-@pytest.mark.parametrize("criterion", ["bic", "stability"])
-def test_the_planted_number_of_variables_is_chosen(criterion):
-    X, _ = spcacore.datasets.make_spiked(60, 40, cardinality=8, variances=(20.0, 12.0), rng=1)
-    found = spcacore.select_sparsity(X, pca(2), [4, 8, 16], criterion=criterion, n_resamples=8)
-    assert found.chosen == 8
-    assert found.criterion == criterion
-
-
 def test_agreement_is_the_average_index_of_kuncheva():
     """Of supports of k variables: (common - k^2/p)/(k - k^2/p), over all pairs of resamples."""
     X, p, k = data(30, 20), 20, 5

@@ -12,7 +12,7 @@ from calls import pca
 from hypothesis import strategies as st
 from in_turn import of_examples, scaled_or_not
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import ends_at, normal, planted
+from oracles import ends_at, planted
 
 import spcacore
 from spcacore._validation import as_seed
@@ -124,30 +124,6 @@ def test_components_of_one_variable_tell_nothing_of_other_variables(rule):
             count = spcacore.select_n_components(held, pca(1, 1), 3, n_folds=3, rule=rule)
             assert count.best == count.chosen == 0
             assert count.result is None
-
-
-@pytest.mark.share(4)
-@pytest.mark.parametrize("criterion", ["cv", "permutation"])
-@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
-def test_planted_sparsity_is_found(criterion, seed):
-    X = planted(80, 100, 10, seed=seed)
-    ks = [2, 5, 10, 20, 50]
-    selection = spcacore.select_sparsity(X, pca(2), ks, criterion=criterion, n_permutations=4, rng=seed)
-    assert selection.best == 10
-    assert set(np.flatnonzero(selection.result.loadings)) <= set(range(40))
-    assert_array_equal(selection.path[2].loadings, selection.result.loadings)
-    count = spcacore.select_n_components(X, pca(1, 10), 4, criterion=criterion, n_permutations=5, rng=seed)
-    assert count.chosen == 2
-    assert count.result.n_components == 2
-    assert_array_equal(count.result.loadings, spcacore.sparse_pca(X, 2, cardinality=10).loadings)
-
-
-@pytest.mark.parametrize("criterion", ["cv", "permutation"])
-def test_noise_has_no_components(criterion):
-    X = normal(1, 60, 40)
-    count = spcacore.select_n_components(X, pca(1, 5), 3, criterion=criterion)
-    assert count.chosen == 0
-    assert count.result is None
 
 
 def test_rules():

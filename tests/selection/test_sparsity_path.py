@@ -5,36 +5,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 from calls import pca
-from hypothesis import strategies as st
-from in_turn import of_examples
 from numpy.testing import assert_allclose
-from oracles import centered, normal, optimum, planted
+from oracles import centered, planted
 
 import spcacore
-
-
-@of_examples(25, st.integers(0, 10**6), st.integers(4, 9))
-def test_path_of_one_component_against_all_supports(seed, p):
-    A = np.cov(normal(seed, p + 3, p).T)
-    path = spcacore.sparsity_path(A, pca(kind="covariance"), range(1, p + 1))
-    values = [result.explained_variance[0] for result in path]
-    optima = [optimum(A, k) for k in range(1, p + 1)]
-    assert np.all(np.diff(values) >= -1e-12)
-    assert np.all(values <= np.array(optima) * (1 + 1e-12))
-    assert np.mean(np.isclose(values, optima, rtol=1e-9)) >= 0.8
-    assert values[-1] == pytest.approx(np.linalg.eigvalsh(A)[-1], rel=1e-9)
-
-
-@pytest.mark.share(5)
-@pytest.mark.parametrize("seed", range(5))
-def test_path_is_at_least_as_good_as_single_calls(seed):
-    X = planted(60, 150, 8, signal=1.5, seed=seed)
-    path = spcacore.sparsity_path(X, pca(2), [40, 3, 8, 20])
-    assert path.values.tolist() == [3, 8, 20, 40]
-    for k, result in zip(path.values, path, strict=True):
-        alone = spcacore.sparse_pca(X, 2, cardinality=int(k))
-        assert result.explained_variance[0] >= alone.explained_variance[0] * (1 - 1e-9)
-        assert result.cardinality.tolist() == [k, k]
 
 
 @pytest.mark.parametrize(
