@@ -16,7 +16,6 @@ from known_variables import (
     supports_of,
 )
 from numpy.testing import assert_allclose
-from oracles import centered
 
 import spcacore
 from spcacore import sparse_pca
@@ -103,20 +102,6 @@ def test_nonnegative_orthogonal_loadings_share_no_variable():
         )
     assert not (x.loadings[:, 0] * x.loadings[:, 1]).any()
     assert (x.loadings >= 0).all()
-
-
-# ---- least squares
-
-
-@pytest.mark.parametrize("known", [{"include": [1]}, {"groups": LABELS}])
-def test_least_squares_by_units_in_data_and_with_a_constraint(known):
-    X = data(62)
-    x = flat.sparse_pca(X, 2, method="least_squares", cardinality=3, **known)
-    for v in x.loadings.T:
-        assert_feasible(v, 3, **known)
-    x = flat.sparse_pca(X, 2, method="least_squares", cardinality=3, constraint="uncorrelated", **known)
-    scores = centered(X) @ x.loadings
-    assert abs(scores[:, 0] @ scores[:, 1]) < 1e-8 * np.square(scores).sum()
 
 
 # ---- refinement

@@ -2,7 +2,6 @@
 
 import itertools
 import warnings
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from known_variables import (
     MIXED,
     P,
     allowed,
-    assert_feasible,
     components,
     convex,
     covariance,
@@ -148,22 +146,6 @@ def test_a_share_takes_as_many_variables_as_it_needs_beside_what_is_included():
         A, 1, kind="covariance", cardinality=spcacore.Explained(0.9), choice=spcacore.Choice(include=[1])
     )
     assert np.flatnonzero(x.loadings[:, 0]).tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("ridge", [np.inf, None])
-@pytest.mark.parametrize("sparsity", [{"cardinality": 2}, {"penalty": 300.0}])
-@pytest.mark.parametrize("knowledge", [*EACH, {"groups": LABELS, "include": [8], "nonnegative": MIXED}])
-def test_elastic_nets_respect_it(knowledge, sparsity, ridge):
-    changing = ridge is None and "cardinality" in sparsity  # the penalty changes, and may for ever
-    with pytest.warns(RuntimeWarning, match="not converged") if changing else nullcontext():
-        limits = {"max_iter": 3, "tol": 0} if changing else {}
-        found = flat.spca(data(20), 2, ridge=ridge, **knowledge, **sparsity, **limits)
-    for v in found.loadings.T:
-        assert_feasible(v, sparsity.get("cardinality"), **knowledge)
-        assert v[knowledge.get("include", [])].all() or "nonnegative" in knowledge
-    if not changing:
-        assert (np.diff(found.objective) <= 1e-9 * np.abs(found.objective[0])).all()
-        assert found.converged
 
 
 def _spca_of_few(X, r=2, **options):

@@ -247,19 +247,6 @@ def test_new_rows_of_a_kernel_far_above_its_differences(weight, rng):
     assert_allclose(np.abs(found.transform(x)), np.abs(features @ V), atol=1e-7)
 
 
-def test_pre_images_recover_rows_from_many_components():
-    """With little ridge and enough components a row is its own pre-image; noise is projected out."""
-    angle = np.linspace(0, 2 * np.pi, 150, endpoint=False)
-    circle = np.column_stack([np.cos(angle), np.sin(angle)])
-    noisy = circle + 0.1 * normal(0, *circle.shape)
-    exact = kernel_pca(circle, 8, bandwidth=1.0, ridge=1e-8)
-    assert_allclose(exact.inverse_transform(exact.scores), circle, atol=1e-4)
-    smooth = kernel_pca(noisy, 2, bandwidth=1.0, ridge=0.1)
-    back = smooth.inverse_transform(smooth.scores)
-    spread = [np.abs(np.linalg.norm(Y, axis=1) - 1).std() for Y in (noisy, back)]
-    assert spread[1] < 0.6 * spread[0]
-
-
 # ---- bad input ------------------------------------------------------------------------------------------
 
 X0 = samples(0)

@@ -103,9 +103,6 @@ def test_agrees_with_r_stats_varimax(normalize):
         assert_array_equal(same, rotation)
 
 
-# ---- invariants ------------------------------------------------------------------------------------
-
-
 # ---- many rows: all pairs at once ------------------------------------------------------------------
 
 

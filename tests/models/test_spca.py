@@ -17,7 +17,6 @@ from oracles import (
     centered,
     covariance,
     dense_vector,
-    largest_on,
     normal,
     optimum,
     reference,
@@ -222,22 +221,6 @@ def test_directions_that_do_not_move_do_not_end_the_iterations(penalty):
     assert result.objective[-1] == pytest.approx(best.fun, rel=1e-8)
 
 
-def test_wide_data_by_default():
-    """More columns than rows: an infinite ridge, and of given cardinality the best columns given V."""
-    X, planted = spcacore.datasets.make_spiked(60, 900, cardinality=10, rng=1)
-    result = spca(X, 2, cardinality=10, refine=False, tol=1e-10)
-    assert result.ridge == np.inf
-    assert ((result.loadings != 0) == (planted != 0)).all()
-    assert np.diff(result.objective).max() <= 1e-13 * abs(result.objective[-1])
-    G = covariance(X) * 59
-    B = result.loadings  # a fixed point, up to the lengths of its columns, which the nets give
-    for _ in range(60):
-        U, _, Wt = np.linalg.svd(G @ B, full_matrices=False)
-        C = G @ U @ Wt
-        B = np.where(np.abs(C) >= np.sort(np.abs(C), axis=0)[-10], C, 0)
-    assert_allclose(signed(B / np.linalg.norm(B, axis=0)), result.loadings, atol=1e-7)
-
-
 # ---- how much a given number of variables explains --------------------------------------------------
 
 
@@ -329,16 +312,6 @@ def test_refinement_among_some_of_many_variables(monkeypatch):
     assert next(found) >= next(found) * (1 - 1e-9)
 
 
-def test_groups_settle():
-    X = normal(1, 40, 6) @ normal(2, 6, 6)
-    A, groups = covariance(X), np.repeat([0, 1, 2], 2)
-    result = spca(A, 2, cardinality=2, kind="covariance", choice=spcacore.Choice(groups=groups))
-    assert result.converged
-    best = max(largest_on(A, S) for S in (np.flatnonzero(groups != g) for g in range(3)))
-    one = spca(A, 1, cardinality=2, kind="covariance", choice=spcacore.Choice(groups=groups))
-    assert one.explained_variance[0] == pytest.approx(best)
-
-
 # ---- what may go wrong ------------------------------------------------------------------------------
 
 
@@ -352,13 +325,6 @@ def test_a_penalty_too_large_is_told():
     with pytest.warns(RuntimeWarning, match="1 loading without nonzeros, the first at 1"):
         one = spca(X, 2, penalty=[1.0, 1e9])
     assert one.loadings[:, 0].any()
-
-
-def test_more_components_than_the_rank(rng):
-    X = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 10))
-    with pytest.warns(RuntimeWarning, match="only 2 of the 4 components"):
-        two = spca(X, 4, penalty=[1, 2, 3, 4])
-    assert two.loadings.shape == (10, 2)
 
 
 @given(

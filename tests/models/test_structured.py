@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import centered, covariance, deflated, dense_vector, leading_on, normal, power_iteration
 
 import spcacore
-from spcacore import grid_laplacian, oppca, ppca, soppca, sparse_pca
+from spcacore import grid_laplacian, oppca, soppca, sparse_pca
 from spcacore.models import priors, variational
 from spcacore.models.priors import chosen_support
 from spcacore.supports.admissible import Supports
@@ -136,29 +136,6 @@ def test_extending_is_the_same_as_asking_at_once():
             whole, part = function(X, 3, **options), function(X, 1, **options).extend(X, 2)
             for name in ("loadings", "means", "scores", "noise_variances", "posterior_trace"):
                 assert_allclose(getattr(part, name), getattr(whole, name), rtol=1e-7, atol=1e-8)
-
-
-def test_the_motivating_example(rng):
-    """Three variables, two components of equal variance, unit noise (Khanna et al., section 3).
-
-    Tipping and Bishop's model, fitted one component at a time to the residual of the expected weights,
-    shrinks these and so finds the first direction again; with orthogonal means that cannot be.
-    """
-    n = 100_000
-    X = rng.standard_normal((n, 2)) @ np.eye(2, 3) + rng.standard_normal((n, 3))
-    result = oppca(X, 2)
-    assert (np.abs(result.loadings[2]) < 0.01).all()  # the plane of the first two variables
-    assert abs(result.loadings[:, 0] @ result.loadings[:, 1]) < 1e-10
-    Z, found = centered(X), []
-    for _ in range(3):
-        model = ppca(Z, 1)
-        found.append(model.directions[:, 0])
-        Z = Z - model.transform(Z) @ model.loadings.T
-    assert abs(found[0] @ found[2]) > 0.999
-    with pytest.warns(RuntimeWarning, match="3 components leave no noise"):
-        three = oppca(X, 3).loadings
-    assert_allclose(three.T @ three, np.eye(3), atol=1e-10)
-    assert abs(three[2, 2]) > 0.999
 
 
 def test_naive_deflation_does_not_give_orthogonal_means():
