@@ -407,6 +407,3 @@ def test_bad_values_of_methods(function, method, option, arguments, values):
     given = inspect.signature(call).bind_partial(*arguments).arguments
     wrong = {repr(v): c for v in values if (c := refused(call, given, option, v)) is not None}
     assert not wrong
-
-
-# ---- options and inputs that do not go together ---------------------------------------------------------

@@ -63,6 +63,3 @@ def test_definitions_of_explained_variance_are_ordered(X, r):
     for definition in ("raw", "adjusted", "cumulative"):
         got = spcacore.explained_variance(X, dense, definition)
         assert_allclose(got, np.linalg.eigvalsh(A)[::-1][:r], rtol=1e-7, atol=1e-9 * top(A))
-
-
-# ---- what a solver must not see -------------------------------------------------------------------------

@@ -77,21 +77,6 @@ def test_moments_by_definition(make, offset):
         assert np.array_equal(other.scatter, M.scatter)
 
 
-def test_weights_are_repeated_rows():
-    count = np.random.default_rng(0).integers(0, 4, 80)
-    weighted = added_with_weights(count.astype(float))
-    repeated = Moments.of(np.repeat(X, count, axis=0))
-    assert_allclose(weighted.scatter, repeated.scatter, atol=1e-11)
-    assert weighted.n_samples == count.sum()
-    a = spcacore.sparse_pca(added_with_weights(WEIGHT), 2, 4)
-    b = spcacore.sparse_pca(X, 2, 4, sample_weight=WEIGHT)
-    assert_allclose(a.explained_variance, b.explained_variance, rtol=1e-12)
-
-
-def added_with_weights(weight):
-    return sum(Moments.of(X[i:j], sample_weight=weight[i:j]) for i, j in ((0, 7), (7, 50), (50, 80)))
-
-
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, bool])
 @pytest.mark.parametrize(
     "storage", [np.asarray, np.asfortranarray, sp.csr_array], ids=["dense", "columns", "sparse"]

@@ -5,11 +5,9 @@ from functools import partial
 import flat
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import strategies as st
 from in_turn import each_dtype, each_order, examples, of_examples
 from oracles import unit_vector
-from scipy.sparse.linalg import aslinearoperator
 from threadpoolctl import threadpool_limits
 
 import spcacore
@@ -518,14 +516,3 @@ def test_auto_goes_by_size_and_memory(monkeypatch):
     assert _screening.plan(large, "auto").mode == "references"
     assert _screening.plan(large, "both").mode == "both"
     assert _screening.plan(large, "none") is None
-
-
-def test_other_input_ignores_the_option():
-    X = family("medium", 30, 40)
-    assert sparse_pca(X, 1, cardinality=3).screening.mode == "none"
-    for other, kind in ((sp.csr_array(X), "data"), (aslinearoperator(X), "data"), (X.T @ X, "covariance")):
-        for mode in ("auto", *MODES, "none"):
-            told = sparse_pca(
-                other, 1, cardinality=3, kind=kind, method=spcacore.TPower(screening=mode)
-            ).screening
-            assert (told.mode, told.reads, told.questions) == ("none", None, 0)
