@@ -401,6 +401,3 @@ def test_products_alone_serve_the_gradient_only(kind):
             flat.greedy(operator, 6, kind=kind, strategy=strategy)
         with pytest.raises(ValueError, match=f"'{strategy}' needs the entries"):
             sparse_pca(operator, 1, cardinality=6, kind=kind, method=spcacore.Greedy(strategy=strategy))
-
-
-# ---- the call ---------------------------------------------------------------------------------------

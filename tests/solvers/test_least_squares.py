@@ -48,15 +48,6 @@ def score_share(A, x):
 # ---- one component ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", ["exact", "auto", "forward", "backward", "projection"])
-def test_the_value_is_what_a_regression_on_the_score_explains(strategy):
-    for seed in range(5):
-        X = samples(seed, 40, 10)
-        x = flat.least_squares_component(X, 1 + seed, strategy=strategy)
-        assert x.value == pytest.approx(regressed(X, x.loading[:, None]), rel=1e-9)
-        assert x.value == pytest.approx(value_on(covariance(X), np.flatnonzero(x.loading)), rel=1e-9)
-
-
 def test_projection_selects_variables_for_the_dense_score():
     X = samples(5, 40, 10)
     A, p = covariance(X), X.shape[1]

@@ -272,6 +272,3 @@ def test_missing_entries_in_one_component():
     X[:, 2] = np.where(np.isnan(X[:, 2]), np.nan, 7.1)  # constant where observed
     assert flat.pmd(X, 2).loading[2] == 0
     assert flat.pmd(X, 2, scale=True).loading[2] == 0
-
-
-# ---- options ----------------------------------------------------------------------------------------

@@ -55,14 +55,6 @@ def test_one_step_is_the_convex_optimum():
     assert solved >= 20
 
 
-@pytest.mark.parametrize("bound", [1.0, 1.3, 1.8, 2.4, 13**0.5])
-def test_first_component_is_that_of_pmd(bound):
-    x = flat.scotlass(CORRELATION, bound, kind="covariance", tol=0, max_iter=10000)
-    y = flat.pmd(CORRELATION, bound, kind="covariance", tol=0, max_iter=10000)
-    assert_allclose(x.loading, y.loading, atol=1e-6)
-    assert x.value == pytest.approx(y.value, rel=1e-12)
-
-
 @pytest.mark.share(3)
 @pytest.mark.parametrize("bound", [1.05, 1.2, 1.5, 1.8, 2.2, 2.8, 13**0.5])
 @pytest.mark.parametrize("renormalize", [True, False])
