@@ -179,9 +179,8 @@ def test_a_start_of_the_wrong_sign_is_turned(monkeypatch):
     assert found.strengths[0] > 0.5
 
 
-def test_signs_of_columns_that_are_equal():
+def test_signs_of_columns_that_are_equal(rng):
     """Any of them does as well; the other side is then the best regression on two of its variables."""
-    rng = np.random.default_rng(0)
     z = rng.standard_normal(30)
     Y = np.column_stack([z + rng.standard_normal(30), rng.standard_normal((30, 3))])
     signed = spcacore.Choice(signs=np.ones(20, int)), None

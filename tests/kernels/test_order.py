@@ -57,10 +57,7 @@ def threads_for(what, dtype, density):
 
 
 def operator(X, kind):
-    if kind in "CF":
-        return _core.dense(np.array(X, order=kind), False)
-    S = sp.csr_array(X) if kind == "csr" else sp.csc_array(X)
-    return _core.compressed(*X.shape, kind == "csr", S.data, S.indices, S.indptr, False, None, None, 1.0, 1.0)
+    return _core.operator(np.array(X, order=kind) if kind in "CF" else sp.csr_array(X).asformat(kind))
 
 
 # Each is made ready once, and then called with any number of threads.

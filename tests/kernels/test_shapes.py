@@ -36,8 +36,7 @@ def data(X, kind):
         tall = np.full((len(X) + 5, X.shape[1]), np.nan, X.dtype, order="F")
         tall[: len(X)] = X
         return _core.dense(tall[: len(X)], False)
-    S = sp.csr_array(X) if kind == "csr" else sp.csc_array(X)
-    return _core.compressed(*X.shape, kind == "csr", S.data, S.indices, S.indptr, False, None, None, 1.0, 1.0)
+    return _core.operator(sp.csr_array(X).asformat(kind))
 
 
 @pytest.mark.share(3)
@@ -97,7 +96,7 @@ def test_gram_matrix(kind, dtype, density):
 def test_gram_matrix_of_more_variables_than_16_bits_count(kind, density):
     S = sp.random_array((4, 65600), density=density, format=kind, rng=np.random.default_rng(8))
     S.data = np.ceil(9 * S.data)
-    op = _core.compressed(*S.shape, kind == "csr", S.data, S.indices, S.indptr, False, None, None, 1.0, 1.0)
+    op = _core.operator(S)
     index = np.arange(65600)[::-1].copy()
     assert (op.gram(index, None, 50) == (S.T.tocsr()[index[:50]] @ S).toarray()[:, index]).all()
 

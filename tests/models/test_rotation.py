@@ -55,22 +55,9 @@ def assert_same_columns(y, expected, atol):
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("gamma", [0, 0.5, 1, 3, 40])
-@pytest.mark.parametrize("seed", range(8))
-def test_two_columns_reach_the_best_of_all_angles(gamma, rng):
-    y = rng.standard_normal((rng.integers(1, 30), 2)) * [1, rng.uniform(0.2, 2)]
-    best = max(criterion(turned(y, a), gamma) for a in np.linspace(-np.pi / 4, np.pi / 4, 2001))
-    rotated, rotation = orthomax(y, gamma)
-    assert criterion(rotated, gamma) >= best - 1e-12 * level(y, gamma)
-    # the grid is within (pi/4000)^2 of the maximum, so far above it would be a criterion of something else
-    assert criterion(rotated, gamma) <= best + 8 * (np.pi / 4000) ** 2 * level(y, gamma)
-    assert_allclose(rotated, y @ rotation, atol=1e-12)
-
-
-@pytest.mark.share(4)
 @each_dtype
-@pytest.mark.parametrize("gamma", [0, 1, 2.5])
-@pytest.mark.parametrize("shape", [(40, 6), (5, 9), (3000, 4), (4999, 5)])
+@pytest.mark.parametrize("gamma", [0, 1, 2.5, 40])
+@pytest.mark.parametrize("shape", [(1, 2), (23, 2), (40, 6), (5, 9), (3000, 4), (4999, 5)])
 def test_no_rotation_of_two_columns_improves_the_result(dtype, gamma, shape):
     rng = np.random.default_rng(shape[0])
     y = (rng.standard_normal(shape) ** 3).astype(dtype)
