@@ -65,7 +65,6 @@ def called(function, given):
 TABLE = [  # a function, and by the words of each refusal what it is given, options by name at the end
     (sparse, {
         "'naive', 'orthogonal', 'uncorrelated', not": {"cardinality": 3, "deflation": "none"},
-        "renormalize": {"cardinality": 3, "constraint": "orthogonal", "renormalize": False},
         "vectors are for the function tpower": {"cardinality": 3, "start": V0[:, 0]},
         "given signs": {"cardinality": 3, "constraint": "orthogonal", "nonnegative": True},
         r"l1_bound\[1\] must be in \[1, 3.4641\]": {"method": "pmd", "l1_bound": [1, np.nan]},
@@ -103,8 +102,6 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
         "signs has 8 entries for 12 variables": {"cardinality": 3, "nonnegative": [1] * 8},
         "signs -1, 0 and 1": {"cardinality": 3, "nonnegative": [2] * P},
         "have no names": {"cardinality": 3, "include": ["a"]},
-        "deflation='orthogonal' cannot be met": {"cardinality": 3, "nonnegative": SIGNS,
-         "constraint": "orthogonal"},
         "groups requires strategy='forward'": {"method": "greedy", "cardinality": 3, "groups": GROUPS,
          "strategy": "gradient"},
         "generalized": {"method": "branch_and_bound", "cardinality": 3, "nonnegative": SIGNS,
@@ -195,7 +192,6 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     }),
     (common, {
         "support='common' finds all.*leave deflation out": {"cardinality": 3, "constraint": "orthogonal"},
-        "leave deflation out": {"cardinality": 3, "deflation": "schur"},
         "same variables.*leave signs out": {"cardinality": 3, "nonnegative": True},
         "requires method 'tpower' or 'branch_and_bound', not 'greedy'": {"cardinality": 3,
          "method": "greedy"},
@@ -384,8 +380,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     (eigen, {
         "B must be square": (I4, I4[:3]),
         "of one size": (I4, np.eye(3)),
-        "B must be positive semidefinite": (I4, -I4),
-        "it has a negative diagonal entry": (I4, np.diag([1.0, 2, 3, -1])),
+        "B must be positive semidefinite; it has a negative diag": (I4, np.diag([1.0, 2, 3, -1])),
         "semidefinite": (I4, 2 * np.ones((4, 4)) - I4 - np.diag([0, 0, 0, 0.5])),
         "a row with diagonal entry 0 is not zero": (A, HOLLOW),
         "no bound": (I4, 0 * I4),

@@ -87,16 +87,7 @@ def test_records_are_frozen_copied_and_pickled(name):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: spcacore.sparse_pca(X, 2, penalty=0.1), r"say method=GPower\(penalty=...\)"),
-        (lambda: spcacore.sparse_pca(X, 2, constraint="orthogonal"), "say deflation='orthogonal'"),
-        (lambda: spcacore.sparse_pca(X, 2, include=[1]), r"say choice=Choice\(include=...\)"),
-        (lambda: spcacore.sparse_pca(X, 2, objective="least_squares"), "say method='least_squares'"),
-        (
-            lambda: spcacore.sparse_pca(X, 2, para=1),
-            r"do you mean method=GPower\(penalty=...\) or cardinality",
-        ),
         (lambda: spcacore.tpower(X, 2, max_iter=5), r"say options=TPower\(max_iter=...\)"),
-        (lambda: spcacore.sparse_cca(X, X, x_cardinality=2), r"say cardinality=\(one of X, one of Y\)"),
         (lambda: spcacore.oppca(X, 1, prior_precision=np.eye(12)), r"say prior=Prior\(precision=...\)"),
         (lambda: spcacore.sparse_pca(X, 2, method=spcacore.TPower), r"the class TPower: call it, TPower\(\)"),
         (lambda: spcacore.sparse_pca(X, 2, choice={"include": [1]}), r"choice must be Choice\(...\), not"),
