@@ -35,12 +35,13 @@ WIDE, ONES, I4, I12 = np.ones((3, 2001)), np.ones((5, 3)), np.eye(4), np.eye(P)
 NULL, DEPENDENT = np.diag([1.0, 1, 1, 0]), np.eye(4) + np.eye(4)[::-1] * [1, 0, 0, 1]
 INDEFINITE = np.diag([1.0, -1.0, 2.0])
 LOPSIDED = X @ X.T + np.triu(np.ones((N, N)))
+COV, DEGREE = {"kind": "covariance"}, {"scale": "degree"}
 HOLLOW = np.diag([0.0, *np.ones(P - 1)]) + 0.1 * (np.eye(P, k=1) + np.eye(P, k=-1))
 MIXED = I12 + 2 * (np.eye(P, k=1) + np.eye(P, k=-1))
 
 sparse = partial(flat.sparse_pca, X, 2)
 of_matrix = partial(flat.sparse_pca, A, 2, kind="covariance")
-common, disjoint = (partial(of_matrix, support=how) for how in ("common", "disjoint"))
+common, disjoint = (partial(of_matrix, cardinality=3, support=how) for how in ("common", "disjoint"))
 block = partial(sparse, method="gpower", block=True, relative=True)
 tpower, greedy, pmd, gpower = (partial(one, X) for one in (flat.tpower, flat.greedy, flat.pmd, flat.gpower))
 pairs = partial(flat.sparse_cca, X, Y)
@@ -113,7 +114,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     }),
     (flat.tpower, {
         "'diagonal' needs the entries": (OPERATOR, 3, {"start": "diagonal"}),
-        "symmetric": (aslinearoperator(np.triu(A)), 3, {"kind": "covariance"}),
+        "symmetric": (aslinearoperator(np.triu(A)), 3, COV),
     }),
     (tpower, {
         "requires start=None": (3, {"start": V0[:, 0], "n_starts": 2}),
@@ -126,7 +127,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     }),
     (flat.gpower, {
         "relative=True needs the entries": (OPERATOR, 0.5, {"relative": True}),
-        "semidefinite": (INDEFINITE, 0.5, {"kind": "covariance"}),
+        "semidefinite": (INDEFINITE, 0.5, COV),
     }),
     (block, {
         "leave deflation out": {"penalty": 0.1, "deflation": "orthogonal"},
@@ -156,7 +157,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     (flat.greedy, {
         r"entr.* NaN or infinite, the first at \(3, 2\).*; replace or drop": (NAN, 3),
         "at most 2000 variables": (WIDE, 2, {"strategy": "backward"}),
-        "offers only products|needs the entries": (aslinearoperator(np.eye(257)), 3, {"kind": "covariance"}),
+        "offers only products|needs the entries": (aslinearoperator(np.eye(257)), 3, COV),
     }),
     (greedy, {
         "does not help greedy with these options": (2, {"screening": "both"}),
@@ -166,7 +167,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     }),
     (flat.dspca, {
         "either cardinality or penalty": X,
-        "positive semidefinite": (INDEFINITE, 1, {"kind": "covariance"}),
+        "positive semidefinite": (INDEFINITE, 1, COV),
         "leave it out with a penalty": (X, {"penalty": 1.0, **SIZES}),
     }),
     (flat.least_squares_component, {
@@ -186,17 +187,16 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
     }),
     (spcacore.optimality_bound, {
         "only products": (OPERATOR, 2),
-        "positive semidefinite": (INDEFINITE, 1, {"kind": "covariance"}),
+        "positive semidefinite": (INDEFINITE, 1, COV),
         "cardinality has 3 entries for 2": (X, [3, 4, 5], {"n_components": 2}),
         r"cardinality\[1\] must be": (X, [3, 14], {"n_components": 2}),
     }),
     (common, {
-        "support='common' finds all.*leave deflation out": {"cardinality": 3, "constraint": "orthogonal"},
-        "same variables.*leave signs out": {"cardinality": 3, "nonnegative": True},
-        "requires method 'tpower' or 'branch_and_bound', not 'greedy'": {"cardinality": 3,
-         "method": "greedy"},
-        "n_starts cannot be combined with support='common'": {"cardinality": 3, "n_starts": 3},
-        "swaps cannot be combined with": {"cardinality": 3, "swaps": True},
+        "support='common' finds all.*leave deflation out": {"constraint": "orthogonal"},
+        "same variables.*leave signs out": {"nonnegative": True},
+        "requires method 'tpower' or 'branch_and_bound', not 'greedy'": {"method": "greedy"},
+        "n_starts cannot be combined with support='common'": {"n_starts": 3},
+        "swaps cannot be combined with": {"swaps": True},
         "cardinality must be one number": {"cardinality": [3, 4]},
         "2 components on 1 common variable": {"cardinality": 1},
         "2 components on 1 common": {"cardinality": 1, "groups": np.arange(P)},
@@ -204,12 +204,12 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
         "leave Explained out": {"cardinality": Explained(0.9)},
     }),
     (disjoint, {
-        "leave include out": {"cardinality": 3, "include": [0]},
-        "leave refine out": {"cardinality": 3, "refine": True},
-        "leave renormalize out": {"cardinality": 3, "renormalize": False},
-        "leave screening out": {"cardinality": 3, "screening": "shadow"},
-        "certify='jointly'": {"cardinality": 3, "certify": True},
-        "requires method 'tpower', not": {"cardinality": 3, "method": "branch_and_bound"},
+        "leave include out": {"include": [0]},
+        "leave refine out": {"refine": True},
+        "leave renormalize out": {"renormalize": False},
+        "leave screening out": {"screening": "shadow"},
+        "certify='jointly'": {"certify": True},
+        "requires method 'tpower', not": {"method": "branch_and_bound"},
         "disjoint supports of 16 variables in all: X has 12": {"cardinality": 8},
         "8 groups in all: X has 7 groups": {"cardinality": 4, "groups": GROUPS},
         r"must be in \[2, 12\], not 14": {"cardinality": Total(14)},
@@ -252,15 +252,15 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
         "directions": (X, 2, {"start": np.ones((P, 2))}),
     }),
     *((rotated, {
-        "nonnegative entries, and X has -1": (NEGATIVE, 2, {"scale": "degree"}),
-        "nonnegative": (sp.csc_array(NEGATIVE), 2, {"scale": "degree"}),
-        r"NaN.*\(3, 2\)": (NAN, 2, {"scale": "degree"}),
-        "exceed the number range": (np.full((5, 5), 1e308), 2, {"scale": "degree"}),
-        "sums of X exceed": (np.vstack([np.full(5, 1e308), np.eye(4, 5)]), 2, {"scale": "degree"}),
-        "column sums of X exceed": (np.column_stack([np.full(5, 1e308), np.eye(5)]), 2, {"scale": "degree"}),
-        "zeros": (np.zeros((5, 4)), 2, {"scale": "degree"}),
+        "nonnegative entries, and X has -1": (NEGATIVE, 2, DEGREE),
+        "nonnegative": (sp.csc_array(NEGATIVE), 2, DEGREE),
+        r"NaN.*\(3, 2\)": (NAN, 2, DEGREE),
+        "exceed the number range": (np.full((5, 5), 1e308), 2, DEGREE),
+        "sums of X exceed": (np.vstack([np.full(5, 1e308), np.eye(4, 5)]), 2, DEGREE),
+        "column sums of X exceed": (np.column_stack([np.full(5, 1e308), np.eye(5)]), 2, DEGREE),
+        "zeros": (np.zeros((5, 4)), 2, DEGREE),
         "no variance": (np.ones((5, 4)), 2, {"scale": "degree", "center": True}),
-        "an operator": (OPERATOR, 2, {"scale": "degree"}),
+        "an operator": (OPERATOR, 2, DEGREE),
         "X has no variance|no variance": (sp.csr_array((5, 4)), 2),
         r"l1_bound must be in \[.*, 4.8|\[.*, 6.9": (X, 2, {"l1_bound": 7.0}),
     }) for rotated in (spcacore.sca, spcacore.sma)),
@@ -274,8 +274,8 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
         "no variance": (ONES, 2),
         "rank 11": (np.column_stack([X[:, 1:], X[:, 1]]), 12),
         "n_samples": (X, 2, {"n_samples": 40}),
-        "semidefinite": (INDEFINITE, 2, {"kind": "covariance"}),
-        "rank 2": (np.diag([1.0, 0, 2]), 3, {"kind": "covariance"}),
+        "semidefinite": (INDEFINITE, 2, COV),
+        "rank 2": (np.diag([1.0, 0, 2]), 3, COV),
         "only NaN entries": (np.full((6, 3), np.nan), 2),
         "rank 1": (np.array([[1, np.nan, 2], [np.nan, 1.0, 3]]), 2),
         "fewer than 2 samples with observed entries": (np.where(np.arange(N)[:, None] == 3, X, np.nan), 1,
@@ -513,7 +513,7 @@ TABLE = [  # a function, and by the words of each refusal what it is given, opti
         "no variance": (np.ones((5, P)), 2),
         "rank 1": (np.outer(X[:, 0], X[0]), 2),
         "n_samples": (X, 2, {"n_samples": 60}),
-        "n_samples|covariance": (A, 2, {"kind": "covariance"}),
+        "n_samples|covariance": (A, 2, COV),
         "deflation": (X, 2, {"deflation": "constrained"}),
         "n_components cannot be None": (X, None, {"deflation": "joint"}),
         "X has rank 12 at most, so n_components must be below": (X, 12, {"deflation": "joint"}),
