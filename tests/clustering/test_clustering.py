@@ -37,10 +37,10 @@ def threshold(a, c):
     return reference.l1_threshold(a, c)[0].astype(float)
 
 
-def alternated(D, c, n_iter=100):
+def alternated(D, c):
     """The paper's iteration, from equal weights."""
     w = np.full(D.shape[1], D.shape[1] ** -0.5)
-    for _ in range(n_iter):
+    for _ in range(100):
         w = threshold(D.T @ (D @ w), c)
     return w
 

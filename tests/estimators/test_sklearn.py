@@ -34,11 +34,12 @@ from spcacore.sklearn import (
 )
 
 
-def fitted(estimator, X, y=None):
+def fitted(estimator, X):
     """With the classes or the second matrix that it needs."""
-    if y is None and isinstance(estimator, SparseLDA):
+    y = None
+    if isinstance(estimator, SparseLDA):
         y = np.asarray(X[:, [0]].sum(axis=1)).ravel() > np.asarray(X[:, [0]].mean())
-    if y is None and isinstance(estimator, SparseCCA):
+    if isinstance(estimator, SparseCCA):
         y = normal(1, X.shape[0], 4)
     return estimator.fit(X, y)
 

@@ -22,10 +22,10 @@ def wine(scale=True):
     return (centered(X) / X.std(axis=0) if scale else X), y
 
 
-def scatters(X, y, priors=None):
+def scatters(X, y):
     """Formed by the definition."""
     labels = np.unique(y)
-    priors = [np.mean(y == c) for c in labels] if priors is None else priors
+    priors = [np.mean(y == c) for c in labels]
     means = np.array([X[y == c].mean(axis=0) for c in labels])
     mean = priors @ means
     between = sum(w * np.outer(m - mean, m - mean) for w, m in zip(priors, means, strict=True))

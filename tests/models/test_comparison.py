@@ -48,10 +48,10 @@ def standardized(which):
     return rows / rows.std(axis=0, ddof=1) if options.get("scale") else rows
 
 
-def sparse(seed, p=9, r=3):
+def sparse(seed, r=3):
     rng = np.random.default_rng(seed)
-    V = rng.standard_normal((p, r)) * (rng.random((p, r)) < 0.6)
-    V[rng.integers(p, size=r), np.arange(r)] += 2
+    V = rng.standard_normal((9, r)) * (rng.random((9, r)) < 0.6)
+    V[rng.integers(9, size=r), np.arange(r)] += 2
     return V
 
 

@@ -15,10 +15,10 @@ from spcacore.operators.deflation import DEFLATIONS
 PSD = [name for name in DEFLATIONS if not name.endswith("hotelling")]
 
 
-def problem(seed, p=8, rank=None):
+def problem(seed):
     rng = np.random.default_rng(seed)
-    B = rng.standard_normal((rank or p + 3, p))
-    xs = rng.standard_normal((p, 3)) * (rng.random((p, 3)) < 0.6)
+    B = rng.standard_normal((11, 8))
+    xs = rng.standard_normal((8, 3)) * (rng.random((8, 3)) < 0.6)
     xs[0] += 0.5
     return B.T @ B, xs / np.linalg.norm(xs, axis=0)
 

@@ -93,12 +93,12 @@ def test_agrees_with_r_stats_varimax(normalize):
 # ---- many rows: all pairs at once ------------------------------------------------------------------
 
 
-def svd_varimax(y, gamma=1.0):
-    """R from the SVD of Y'(Z^3 - gamma/p Z diag(Z'Z)), Z = Y R, until it rises no more."""
+def svd_varimax(y):
+    """R from the SVD of Y'(Z^3 - Z diag(Z'Z)/p), Z = Y R, until it rises no more."""
     rotation, before = np.eye(y.shape[1]), 0.0
     for _ in range(5000):
         z = y @ rotation
-        u, s, vt = np.linalg.svd(y.T @ (z**3 - gamma / len(y) * z * np.square(z).sum(axis=0)))
+        u, s, vt = np.linalg.svd(y.T @ (z**3 - z * np.square(z).mean(axis=0)))
         rotation = u @ vt
         if s.sum() <= before * (1 + 1e-15):
             break

@@ -26,11 +26,11 @@ def searched(X, **options):
     return as_problem(X, screening="working_set", restrictable=True, **options)
 
 
-def removed(problem, rng, loadings, variables, k=4):
+def removed(problem, rng, loadings, variables):
     """A state without so many loadings of these variables."""
     state = DeflatedOperator.from_problem(problem)
     for _ in range(loadings):
-        state = state.deflate(*unit_vector(rng, variables, k, problem.operator.dtype))
+        state = state.deflate(*unit_vector(rng, variables, 4, problem.operator.dtype))
     return state
 
 

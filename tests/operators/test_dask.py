@@ -24,9 +24,9 @@ pytestmark = [
 ]
 
 
-def gone(left, seconds=10):
+def gone(left):
     """Whether soon nothing is left: workers and the scheduler hear of it by threads of their own."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + 10
     while left() and time.monotonic() < deadline:
         time.sleep(0.05)
     return not left()

@@ -27,7 +27,7 @@ from_array = optional("dask.array", "from_array")
 LABELS = np.array(["c", "a", "b"])[np.random.default_rng(1).integers(0, 3, N)]
 
 
-def data(n=N, p=P, dtype=np.float64):
+def data(n=N, p=P):
     """Three classes by rows that lie anywhere, two factors, mostly zeros, means away from 0."""
     rng = np.random.default_rng(0)
     X = np.where(rng.random((n, p)) < 0.4, rng.standard_normal((n, p)) * np.linspace(1, 2, p), 0)
@@ -35,7 +35,7 @@ def data(n=N, p=P, dtype=np.float64):
     X[:, 5:9] += 2 * rng.standard_normal((n, 1))
     X[:, 12:15] -= 3 * rng.standard_normal((n, 1))
     X[:, -1] = 7
-    return (X * 4).round().astype(dtype) / 4  # exact in float32 too
+    return (X * 4).round() / 4  # exact in float32 too
 
 
 KINDS = {

@@ -33,12 +33,12 @@ def stored(X: np.ndarray, layout: str) -> Any:
     return aslinearoperator(X) if layout == "operator" else STORED[layout](X)
 
 
-def data(seed: int = 0, mean: float = 3.0, dtype: Any = np.float64) -> np.ndarray:
+def data(seed: int = 0, dtype: Any = np.float64) -> np.ndarray:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((N, P)) @ np.diag(np.linspace(3, 1, P))
     X[:, :4] += 4 * rng.standard_normal((N, 1))
     X[rng.random(X.shape) < 0.2] = 0
-    return (X + mean * (np.arange(P) % 3 == 0)).astype(dtype)
+    return (X + 3.0 * (np.arange(P) % 3 == 0)).astype(dtype)
 
 
 def counts(seed: int = 1) -> np.ndarray:

@@ -19,13 +19,13 @@ CRITERIA = ("cv", "permutation", "correlation", "sparseness", "bic", "stability"
 FEW = {"n_folds": 3, "n_permutations": 3, "n_resamples": 4}
 
 
-def planted(n=120, p=40, sizes=(4, 15), variances=(14.0, 8.0), seed=0):
+def planted(n=120, p=40, sizes=(4, 15)):
     """Components of different sizes without a common variable."""
-    rng, V, start = np.random.default_rng(seed), np.zeros((p, len(sizes))), 0
+    rng, V, start = np.random.default_rng(0), np.zeros((p, len(sizes))), 0
     for t, k in enumerate(sizes):
         V[start : start + k, t] = 1 / np.sqrt(k)
         start += k
-    return rng.standard_normal((n, len(sizes))) * np.sqrt(variances) @ V.T + rng.standard_normal((n, p))
+    return rng.standard_normal((n, len(sizes))) * np.sqrt([14, 8]) @ V.T + rng.standard_normal((n, p))
 
 
 @pytest.mark.share(12)

@@ -15,8 +15,8 @@ import spcacore
 from spcacore.selection.resampling import drawn_weights
 
 
-def data(n=40, p=12, rng=0):
-    X, _ = spcacore.datasets.make_spiked(n, p, cardinality=4, variances=(30.0, 12.0), rng=rng)
+def data(n=40, p=12):
+    X, _ = spcacore.datasets.make_spiked(n, p, cardinality=4, variances=(30.0, 12.0), rng=0)
     return X + np.arange(p)
 
 

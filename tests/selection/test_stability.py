@@ -21,8 +21,8 @@ pytestmark = pytest.mark.usefixtures("few_starts")
 pandas = optional("pandas")
 
 
-def spiked(n=40, p=60, cardinality=6, rng=0):
-    return spcacore.datasets.make_spiked(n, p, cardinality=cardinality, rng=rng)
+def spiked(n=40, p=60, cardinality=6):
+    return spcacore.datasets.make_spiked(n, p, cardinality=cardinality, rng=0)
 
 
 def repeated(w):

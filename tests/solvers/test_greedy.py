@@ -29,13 +29,13 @@ def blocks(X):
 # ---- loops over all variables -----------------------------------------------------------------------
 
 
-def top(A, S, B=None, tolerance=1e-8):
+def top(A, S, B=None):
     """The largest eigenvalue on a support, of the pencil where there is B, possibly singular."""
     S = list(S)
     if B is None:
         return largest_on(A, S) if S else -np.inf
     square, U = np.linalg.eigh(B[np.ix_(S, S)])
-    T = U[:, square > tolerance] / np.sqrt(square[square > tolerance])
+    T = U[:, square > 1e-8] / np.sqrt(square[square > 1e-8])
     return np.linalg.eigvalsh(T.T @ A[np.ix_(S, S)] @ T)[-1] if T.shape[1] else -np.inf
 
 

@@ -29,8 +29,8 @@ def generalized(X, r, **options):
         return flat.sparse_pca(X, r, deflation="generalized", **options)
 
 
-def sphere(p, count, seed=0):
-    X = normal(seed, p, count)
+def sphere(p, count):
+    X = normal(0, p, count)
     for support in combinations(range(p), 2):  # sparse directions, which a grid would miss
         angle = np.linspace(0, np.pi, 4000)
         edge = np.zeros((p, len(angle)))

@@ -52,12 +52,12 @@ def noise(rng):
     return rng.standard_normal((80, 400))
 
 
-def best_of_all_columns(A, k, steps=100):
+def best_of_all_columns(A, k):
     """The best value of truncated power from every column, re-fitted on its support."""
     best = 0.0
     for j in range(len(A)):
         support, x = np.array([j]), np.ones(1)
-        for _ in range(steps):
+        for _ in range(100):
             y = A[:, support] @ x
             new = np.sort(np.argsort(-np.abs(y), kind="stable")[:k])
             x = y[new] / np.linalg.norm(y[new])
@@ -303,13 +303,13 @@ def test_components_are_removed_from_a_field(storage, deflation, most):
         assert np.isin(index, field.index).all()
 
 
-def weak_signal(spike, seed, n=500, p=1000, k=20):
+def weak_signal(spike, seed, p):
     """Equal loadings of random signs, of so much variance, on unit noise; and their support."""
     rng = np.random.default_rng(seed)
-    support = rng.choice(p, k, replace=False)
+    support = rng.choice(p, 20, replace=False)
     v = np.zeros(p)
-    v[support] = rng.choice([-1, 1], k) / np.sqrt(k)
-    return rng.standard_normal((n, p)) + np.sqrt(spike) * rng.standard_normal((n, 1)) * v, set(support)
+    v[support] = rng.choice([-1, 1], 20) / np.sqrt(20)
+    return rng.standard_normal((500, p)) + np.sqrt(spike) * rng.standard_normal((500, 1)) * v, set(support)
 
 
 def mean_recall(spike, seeds, p=1000, scale=False):

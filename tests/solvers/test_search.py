@@ -14,10 +14,7 @@ ALL = ((1, 60, 1), (2, 20, 1))
 def plan(
     starts=300,
     rounds=ALL,
-    max_iter=300,
-    tol=1e-8,
     ends=8,
-    tried=40,
     swapped=4,
     tie=1e-12,
     exact=400,
@@ -25,7 +22,7 @@ def plan(
     hopeless=9.0,
 ):
     limits = 1e-10, 1e-8, 1e-9, tie
-    return starts, rounds, max_iter, tol, ends, tried, swapped, limits, exact, nodes, hopeless
+    return starts, rounds, 300, 1e-8, ends, 40, swapped, limits, exact, nodes, hopeless
 
 
 def values_of(A, supports):

@@ -13,14 +13,12 @@ from spcacore.solvers.starts import LargestEntries, ThresholdedEntries, power_st
 # ---- the columns of A that promise most ---------------------------------------------------------------
 
 
-def topics(seed, p=260, sizes=(3, 5, 12), n=400):
+def topics(seed):
     """A correlation matrix with blocks of variables, of which a dense background hides the best."""
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, p)) + 0.6 * rng.standard_normal((n, 1)) * rng.choice([-1, 1], p)
-    first = 0
-    for size in sizes:
-        X[:, first : first + size] += 1.5 * rng.standard_normal((n, 1))
-        first += size
+    X = rng.standard_normal((400, 260)) + 0.6 * rng.standard_normal((400, 1)) * rng.choice([-1, 1], 260)
+    for block in (slice(0, 3), slice(3, 8), slice(8, 20)):
+        X[:, block] += 1.5 * rng.standard_normal((400, 1))
     return covariance(X, scale=True)
 
 
@@ -92,9 +90,9 @@ def test_bounded_norms_where_all_variances_are_equal(solver, bound):
 # ---- how many starts a search made, and how many of its runs reached the best -------------------------
 
 
-def two_blocks(p=6, other=0.9):
+def two_blocks(other=0.9):
     """Blocks of three variables, of which the second is the better."""
-    A = np.eye(p)
+    A = np.eye(6)
     A[:3, :3] += other * (1 - np.eye(3))
     A[3:6, 3:6] += 0.95 * (1 - np.eye(3))
     return A
