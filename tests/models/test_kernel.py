@@ -155,20 +155,6 @@ def test_the_default_bandwidth_is_the_median_distance():
 # ---- how it is computed ---------------------------------------------------------------------------------
 
 
-@pytest.mark.share(4)
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_tiles_of_any_size_give_the_same(kernel, with_limits):
-    options = KERNELS[kernel][0]
-    X, new = TRAIN[:111], NEW[:7]
-    expected = kernel_pca(X, 3, kernel=kernel, **options)
-    for size in (1, 16, 50, 111):
-        with_limits(kernel_matrix, TILE_ROWS=size)
-        ours = kernel_pca(X, 3, kernel=kernel, solver="lapack", **options)
-        assert_allclose(ours.scores, expected.scores, atol=1e-7)
-        assert_allclose(ours.eigenvalues, expected.eigenvalues, rtol=1e-11)
-        assert_allclose(ours.transform(new), expected.transform(new), atol=1e-7)
-
-
 def test_lapack_takes_over_where_lanczos_does_not_converge(monkeypatch):
     """Eigenvalues of exp(-d) for far points lie within rounding of 1; two dozen lie close together here."""
     from scipy.sparse.linalg import ArpackNoConvergence
