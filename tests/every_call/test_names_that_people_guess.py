@@ -12,13 +12,11 @@ from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 
-import flat
 import numpy as np
 import pytest
-import scipy.sparse
 from extras import optional
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import centered, normal
+from oracles import normal
 
 import spcacore
 from spcacore._messages import with_advice
@@ -97,30 +95,6 @@ def test_inverse_transform_projects(fit):
     model = spcacore.ppca(X, 2)
     Z = model.transform(X)
     assert_allclose(model.inverse_transform(Z), Z @ model.loadings.T + mean, atol=1e-10)
-
-
-@pytest.mark.parametrize(
-    "run",
-    [
-        lambda X, **o: flat.sparse_pca(X, 2, cardinality=4, **o),
-        lambda X, **o: flat.spca(X, 2, cardinality=4, **o),
-        lambda X, **o: spcacore.sca(X, 2, **o),
-        lambda X, **o: spcacore.from_loadings(np.eye(15)[:, :3] + 0.1, X, **o),
-    ],
-    ids=["sparse_pca", "spca", "sca", "from_loadings"],
-)
-def test_scores_are_sums_of_the_data_by_the_loadings(fit, run):
-    X = fit[0] + 3.0
-    result = run(X, scale=True)
-    Z = centered(X) / X.std(axis=0, ddof=1)
-    assert_allclose(result.scores, Z @ result.loadings, atol=1e-12)
-    assert_allclose(run(scipy.sparse.csr_array(X), scale=True).scores, result.scores, atol=1e-9)
-    single = run(np.asfortranarray(X, np.float32), scale=True)
-    assert single.scores.dtype == np.float32
-    assert pickle.loads(pickle.dumps(result)).scores.shape == (40, result.n_components)
-    for other in (run(np.cov(X.T), kind="covariance"), run(spcacore.row_blocks(X))):
-        assert other.scores is None
-        assert other.kind == ("covariance" if other.mean is None else "data")
 
 
 def test_scores_of_a_model_are_posterior_means(fit):

@@ -5,13 +5,12 @@ import re
 from dataclasses import fields, replace
 from functools import partial
 
-import flat
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from calls import CLEAN, LABELS, pca
 from html_tools import Columns, balanced
-from in_turn import each_dtype, scaled_or_not
+from in_turn import each_dtype
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import centered, covariance, normal, optimum
 
@@ -165,25 +164,6 @@ def test_scores_of_both_sides_of_what_is_stable():
     for found, sides in ((pairs, (X,)), (TABLES["stability"](), (X, Y))):
         with pytest.raises(TypeError, match="Y must be given, as the other side, for canonical"):
             found.transform(*sides)
-
-
-# ---- shares of ordinary components ----------------------------------------------------------------------
-
-
-@scaled_or_not
-@pytest.mark.parametrize(
-    "run",
-    [
-        lambda X, **o: spcacore.sparse_pca(X, 3, 4, **o),
-        lambda X, **o: flat.spca(X, 3, penalty=0.01, tol=1e-2, **o),
-        lambda X, **o: spcacore.sca(X, 3, l1_bound=3.5, **o),
-    ],
-)
-def test_shares_of_ordinary_components(run, scale):
-    for data in (X, normal(0, 12, 400)):
-        Z = centered(data) / (data.std(axis=0) if scale else 1)
-        s = np.linalg.svd(Z, compute_uv=False) ** 2
-        assert_allclose(run(data, scale=scale).dense_ratio, s[:3] / s.sum(), rtol=1e-8)
 
 
 # ---- contributions ------------------------------------------------------------------------------------

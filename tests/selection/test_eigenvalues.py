@@ -44,28 +44,6 @@ def test_the_rank_of_block_models_with_unequal_degrees(degree, exponent, scale, 
         assert chosen == 5 if all_found else chosen < 5
 
 
-@pytest.mark.share(3)
-@pytest.mark.parametrize("scale", [False, "degree"])
-@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
-def test_the_rank_of_counts(storage, scale):
-    rng = np.random.default_rng(1)
-    U, V = np.repeat(np.eye(4), 30, axis=0), np.repeat(np.eye(4), 50, axis=0)
-    X = rng.poisson(U @ np.diag([1.0, 1.5, 2, 2.5]) @ V.T + 0.3).astype(float)
-    result = cve(storage(X), 8, scale=scale, rng=3)
-    assert result.chosen == 4
-    assert_allclose(result.statistic, cve(X, 8, scale=scale, rng=3).statistic, rtol=1e-6)
-
-
-def test_the_rank_of_normal_data():
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((150, 3)) @ np.diag([2, 1.5, 1]) @ rng.standard_normal((3, 80)) + 5
-    X += 2 * rng.standard_normal((150, 80))
-    result = cve(X, 8, kind="normal")
-    assert result.chosen == 3
-    assert result.noise == pytest.approx(2, rel=0.03)
-    assert cve(X - 5, 8, kind="normal", noise=2.0).chosen == 3
-
-
 def noise(kind, rng):
     if kind == "normal":
         return 3 * rng.standard_normal((40, 30))

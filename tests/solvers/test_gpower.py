@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from in_turn import each_dtype, each_kind, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import dense_vector, largest_on, normal, reference
-from scipy.linalg import block_diag
 
 import spcacore
 from spcacore import gpower, sparse_pca
@@ -106,26 +105,6 @@ def test_the_largest_column_norm_forces_the_zero_loading(norm, kind, dtype, rela
         assert none.loadings.shape == (12, 0)
     x = flat.gpower(X, top * 0.999, kind=kind, norm=norm, relative=relative)
     assert_array_equal(np.flatnonzero(x.loading), [np.argmax(np.linalg.norm(F, axis=0))])
-
-
-def test_further_starts_and_the_best_of_them():
-    gained = 0
-    for norm in NORMS:
-        for seed in range(20):
-            F = data(seed)
-            gamma = 0.2 * bound(F, norm)
-            values = []
-            for n_starts in (None, 1, 12, 20):
-                z = flat.gpower(F, gamma, norm=norm, n_starts=n_starts, renormalize=False).loading
-                values.append(objective(F, z, gamma, norm))
-            assert values[0] >= values[1] - 1e-6
-            assert values[1] <= values[2] + 1e-6 <= values[3] + 2e-6
-            gained += values[2] > values[1] + 1e-6
-    assert gained >= 8
-    # Where all variances tie, starts are not the first variables: here the first twenty tell of no others
-    apart = block_diag(np.eye(20), np.full((30, 30), 0.5) + np.eye(30) / 2)
-    x = flat.gpower(apart, 0.3, kind="covariance", relative=True, n_starts=8)
-    assert_allclose(x.value, 1 + 29 / 2)
 
 
 def test_the_default_starts_come_near_to_all_of_them():

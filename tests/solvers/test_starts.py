@@ -134,15 +134,6 @@ def test_eight_power_steps_lead_to_the_leading_eigenvector():
     assert abs(v @ V[0]) >= (1 - 1e-6) * np.linalg.norm(v)
 
 
-@pytest.mark.parametrize("n_starts", [1, 2, 5, 40])
-@pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, scipy.sparse.csr_array])
-def test_as_many_starts_as_asked_for(storage, n_starts):
-    X = normal(0, 30, 60)
-    starts, ends, best = counts(flat.tpower(storage(X), 4, n_starts=n_starts))
-    assert starts == ends == n_starts
-    assert 1 <= best <= ends
-
-
 @pytest.mark.share(4)
 @pytest.mark.parametrize("p", [40, 400, 3500])
 @pytest.mark.parametrize("kind", ["data", "covariance", "csr"])
