@@ -51,7 +51,7 @@ from .._limits import (
 )
 from .._messages import first_of
 from .._records import record
-from .._types import AnyArray, Array, DType, Index
+from .._types import AnyArray, Array, DType, Index, Mask
 from .._validation import is_sparse
 from ..linalg.eigen import PencilBasis, all_eigenpairs, largest_value, whitening
 from ..linalg.orthogonal import symmetrized
@@ -104,6 +104,9 @@ class Pencil(Quotient):
     use. Values times 2**exponent are those of the caller.
     """
 
+    p: int
+    dtype: DType
+    usable: Mask
     entering: int = PENCIL_ENTERING
     advice: str
     least: float

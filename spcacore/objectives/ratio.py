@@ -136,10 +136,15 @@ class Ratio(Quotient):
 
     nothing: float = 0.0
     entering: int = LEAST_SQUARES_ENTERING
+    p: int
+    dtype: DType
     op: _core.Operator
     variance: AnyArray
     u: Array
+    largest: float
+    known: AnyArray
     M_diagonal: Array
+    G_diagonal: AnyArray
 
     def __init__(self, state: DeflatedOperator):
         self.op = op = state.operator

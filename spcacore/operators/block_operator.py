@@ -33,7 +33,7 @@ from .._limits import (
     SUBMATRIX_ORDER,
 )
 from .._records import record
-from .._types import AnyArray, Array, DType, Index, Mask
+from .._types import AnyArray, Array, DType, Index, Mask, Names
 from .._validation import float_type, is_sparse
 from ..linalg.orthogonal import symmetrized
 from ..linalg.scaling import eps_of, union, with_entries
@@ -477,6 +477,11 @@ class BlocksWorkingSet(WorkingSet):
 
 class BlockData(DataStorage):
     """Data in blocks of rows. Passes may run wherever the blocks are."""
+
+    shape: tuple[int, int]
+    dtype: DType
+    names: Names
+    cost: int
 
     def __init__(self, X: Any) -> None:
         self.blocks: RowBlocks = row_blocks(X)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .._types import AnyArray
+from .._types import AnyArray, DType
 from .._validation import float_type, is_operator, require_real
 from ..linalg.scaling import below_range, beyond_range, eps_of, largest_magnitude, power_of_two_scale
 from .base import Affine, Storage, divisors, refuse_oblong
@@ -24,6 +24,10 @@ class Products(Storage):
 
     matvec: Any
     rmatvec: Any
+    shape: tuple[int, int]
+    dtype: DType
+    covariance: bool
+    cost: int
     affine: Affine
 
     def __init__(self, X: Any, covariance: bool) -> None:

@@ -31,6 +31,9 @@ class DenseData(DataInMemory):
     dense = True
     working_set: Any = WorkingSet
     screening = "none"
+    shape: tuple[int, int]
+    dtype: DType
+    cost: int
 
     def __init__(self, X: Any, missing: bool = False) -> None:
         self.names: Names = column_names(X)

@@ -21,7 +21,7 @@ from .._limits import (
     SYMMETRY,
     slices,
 )
-from .._types import AnyArray, Array, Names
+from .._types import AnyArray, Array, DType, Names
 from .._validation import (
     as_dense,
     as_floats,
@@ -224,6 +224,9 @@ class Covariance(InMemory):
     """A symmetric p x p matrix; `definite` refuses an indefinite one, `called` is its name in messages."""
 
     covariance = True
+    shape: tuple[int, int]
+    dtype: DType
+    cost: int
 
     def __init__(self, X: Any, definite: bool = True, called: str = "X") -> None:
         self.matrix: Any = in_memory(symmetric(X, None, called), called)

@@ -200,7 +200,6 @@ class SearchPlan(Plan):
 
     solver: Any
     requests: list[Any]
-    deflation: Any
 
     def __init__(self, X: Any, model: Model, grid: Grid, rng: Any):
         if isinstance(model.n_components, (float, np.floating)):  # a share of the variance

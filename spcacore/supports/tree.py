@@ -81,6 +81,8 @@ class Tree(OpenNodes):
     was asked for.
     """
 
+    heap: list[tuple[Any, ...]]
+    pruning_level: float
     objective: Objective
     supports: Supports
     tol: float
