@@ -13,7 +13,7 @@ from .. import _core
 from .._labels import joined
 from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
-from .._types import AnyArray, Array, DType, MatrixLike, Weights
+from .._types import AnyArray, Array, DType, Index, MatrixLike, Weights
 from .._validation import check_weights, float_type, is_row_blocks, number, real_array, stored
 from ..linalg.orthogonal import symmetrized
 from .blocks import RowBlocks, as_kernel_input, locate_not_finite
@@ -340,7 +340,15 @@ class Moments(RowBlocks):
             "this needs the rows of X, and X has their moments alone; weights of rows go to Moments.of"
         )
 
-    results = beside = _parted_like = taken = rows = _refused
+    results = beside = _parted_like = _refused
+
+    def taken(self, rows: Index) -> RowBlocks:
+        """Refused, because the rows are not known."""
+        return self._refused()
+
+    def rows(self, index: Index) -> AnyArray:
+        """Refused, because the rows are not known."""
+        return self._refused()
 
     def __repr__(self) -> str:
         return f"Moments({self.n_samples:.10g} x {self.shape[1]}, {self.dtype})"
