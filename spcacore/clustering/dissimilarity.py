@@ -226,7 +226,7 @@ class OfColumns(Columns):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.power = METRICS[self.metric]
+        self.power: int = METRICS[self.metric]
 
     def norms(self) -> Array:
         """Return the norms of the columns of D, up to a common factor."""

@@ -54,6 +54,12 @@ class _Question(NamedTuple):
 class BlockColumns(Samples):
     """Data in blocks of rows, centered and scaled to about 1 by a power of two, like `Columns`."""
 
+    n: int
+    p: int
+    dtype: Any
+    mean: Array
+    exponent: int
+    weight: Array | None
     kept: Labels | None
     source: RowBlocks
     blocks: RowBlocks

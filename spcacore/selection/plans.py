@@ -198,23 +198,27 @@ class SearchPlan(Plan):
     If components are counted, their sparsity is that of the model.
     """
 
+    problem: Problem
     solver: Any
+    r: int
     requests: list[Any]
+    method: str
+    deflation: Any
 
     def __init__(self, X: Any, model: Model, grid: Grid, rng: Any):
         if isinstance(model.n_components, (float, np.floating)):  # a share of the variance
             raise TypeError(f"n_components must be an integer, not {model.n_components!r}")
         super().__init__(X, model, grid)
-        self.counting = self.parameter == "n_components"
+        self.counting: bool = self.parameter == "n_components"
         several = self.values.tolist() if self.grids is None else _rows_of(self.grids)
         choices = None if self.counting else several
         self.problem, self.solver, self.r, self.requests = model.seeded(rng).prepared(X, choices)
         first = self.requests[0]
         self.method, self.deflation = first.method.name, first.constraint or first.removal
-        self.kind = first.kind
+        self.kind: Any = first.kind
         self.checked: Any = self.requests
         self.problem = formed(self.problem)
-        self.seed = as_seed(rng) if model.has_seed else first.seed
+        self.seed: int = as_seed(rng) if model.has_seed else first.seed
         self.solutions: list[list[Solution]] = []
 
     def begin(self, earlier: tuple[int, ...]) -> None:
@@ -360,6 +364,9 @@ class SearchPlan(Plan):
 class FitPlan(Plan):
     """The plan for any other function, which is called at each value, for each fold and each permutation."""
 
+    seed: int
+    method: str
+
     def __init__(self, X: Any, model: Model, grid: Grid, rng: Any):
         if model.keywords.get("kind", "data") != "data":
             raise TypeError(f"kind must be 'data' when the sparsity of {model.name} is chosen")
@@ -372,10 +379,10 @@ class FitPlan(Plan):
         weight = model.keywords.get("sample_weight")
         if not all(isinstance(value, bool) for value in self.treatment.values()):
             raise TypeError("center and scale must be True or False when the sparsity is chosen")
-        self.problem = as_problem(X, sample_weight=weight, **self.treatment)
+        self.problem: Problem = as_problem(X, sample_weight=weight, **self.treatment)
         self.model = self.model.by_place(self.problem.names, self.problem.p)
         most = min(self.problem.p, self.problem.n_samples or self.problem.p)
-        self.r = integer(model.n_components, "n_components", 1, most)
+        self.r: int = integer(model.n_components, "n_components", 1, most)
         for t, one in enumerate(self.grids or ()):
             if self.parameter == "cardinality":
                 integer(one[-1], f"cardinality[{t}][{len(one) - 1}]", 1, self.problem.p)
