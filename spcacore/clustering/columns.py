@@ -232,8 +232,7 @@ class Columns(Samples):
 
     def _sums(self, partitions: list[Labels], n_clusters: int) -> Iterable[tuple[Array, Array]]:
         each = [membership(labels, n_clusters, self.mass) for labels in partitions]
-        members = np.hstack([np.empty((self.n, 0)), *(member for member, _ in each)])
-        members = members.T.astype(self.dtype, order="C")
+        members = np.concatenate([np.empty((0, self.n)), *(member for member, _ in each)]).astype(self.dtype)
         sums = np.empty((len(members), self.p))
 
         def of(part: Any, T: AnyArray) -> None:
@@ -248,8 +247,8 @@ class Columns(Samples):
 
 
 def membership(labels: Labels, n_clusters: int, weight: Array) -> tuple[Array, Array]:
-    """Return the (n, n_clusters) matrix of weights at the clusters of the rows, and its column sums."""
-    member = (labels[:, None] == np.arange(n_clusters)) * weight[:, None]
+    """Return the (n_clusters, n) matrix of weights at the clusters of the rows, and its row sums."""
+    member = (labels == np.arange(n_clusters)[:, None]) * weight
     return member, np.bincount(labels, weight, n_clusters)
 
 
@@ -318,7 +317,7 @@ class Points:
     def step(self, labels: Labels, k: int) -> Step:
         """Return the partition with these labels as a step."""
         member, counts = membership(labels, k, self.weight)
-        sums = np.asarray(member.T @ self.Z)
+        sums = np.asarray(member @ self.Z)
         if self.shift is not None:
             sums -= np.outer(counts, self.shift)
         total = float(self.weight @ self.squares)
