@@ -121,6 +121,15 @@ def test_means_of_sparse_data_cost_no_digits(method, scale):
     assert_allclose(result.loadings_y, plain.loadings_y, atol=1e-5)
 
 
+def test_a_constant_column_takes_no_part():
+    X, Y = data(60, 6, 5, np.random.default_rng(6), pairs=1)
+    expected = sparse_cca(X, Y, method="generalized", cardinality=(6, 5))
+    X = np.insert(X, 2, 1.0, axis=1)
+    result = sparse_cca(X, Y, method="generalized", cardinality=(7, 5))
+    assert_allclose(result.strengths, expected.strengths)
+    assert_allclose(result.loadings_x, np.insert(expected.loadings_x, 2, 0, axis=0), atol=1e-9)
+
+
 def test_permuted_rows_have_the_pairs_of_their_data():
     X, Y = data(60, 10, 8, np.random.default_rng(6), pairs=1)
     permuted = X[np.random.default_rng(np.random.default_rng(1).integers(2**63)).permutation(60)]

@@ -309,3 +309,11 @@ def test_a_quotient_of_rank_one_has_one_eigenvalue():
         v = normal(p, p)
         G = np.outer(v, v)
         assert_allclose(quotient.basis(3 * G, G, np.arange(p)).eigenvalues, [3])
+
+
+def test_a_callback_hears_of_each_direction_once_it_is_found():
+    heard, (A, B) = [], (np.cov(normal(seed, 30, 8), rowvar=False) for seed in (0, 1))
+    x = sparse_eigen(A, B, 2, 3, callback=heard.append)
+    for t in range(2):
+        last = [progress for progress in heard if progress.component == t][-1]
+        assert (last.n_iter, last.value) == (x.n_iter[t], pytest.approx(x.values[t]))

@@ -129,6 +129,16 @@ def test_no_pair_is_more_correlated_than_the_bound(seeds):
         assert bounds["spectral"] == pytest.approx(best_correlation(X, Y, p, q), rel=1e-6)
 
 
+def test_few_variables_of_one_side_are_not_more_of_the_other(rng):
+    """One of X and three of Y: two and two would be more correlated."""
+    X, Y = rng.standard_normal((60, 4)), rng.standard_normal((60, 5))
+    Y[:, 0] += X[:, 0] + X[:, 1]
+    best = best_correlation(X, Y, 1, 3)
+    assert best < 0.9 * best_correlation(X, Y, 2, 2)
+    assert set(sparse_cca_bound(X, X, 1).bounds.values()) == {1.0}
+    assert sparse_cca_bound(X, Y, (1, 3)).bound == pytest.approx(best, rel=1e-9)
+
+
 def test_the_relaxation_is_that_of_sparse_components_where_b_is_the_identity():
     """Published: 1.525 % above the optimum of pit props at five variables."""
     import spcacore

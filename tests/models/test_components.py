@@ -5,11 +5,19 @@ import pytest
 import scipy.sparse
 from in_turn import each_dtype
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import normal
+from oracles import normal, products
 
 import spcacore
 from spcacore import sparse_pca, tpower
 from spcacore.operators.transform import scores
+
+
+def test_components_of_an_operator_are_extended():
+    A = np.diag([4.0, 3, 2, 1]) + 0.1
+    whole = sparse_pca(A, 3, cardinality=2, kind="covariance")
+    some = sparse_pca(products(lambda v: A @ v, 4), 2, cardinality=2, kind="covariance")
+    more = some.extend(products(lambda v: A @ v, 4), 1)
+    assert_allclose(more.loadings, whole.loadings, atol=1e-10)
 
 
 def test_shen_huang_design():

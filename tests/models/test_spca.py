@@ -326,6 +326,13 @@ def test_a_penalty_too_large_is_told():
     assert one.loadings[:, 0].any()
 
 
+def test_more_components_than_the_rank(rng):
+    X = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 10))
+    with pytest.warns(RuntimeWarning, match="only 2 of the 4 components"):
+        two = spca(X, 4, penalty=[1, 2, 3, 4])
+    assert two.loadings.shape == (10, 2)
+
+
 @given(
     exponent=st.integers(-500, 500),
     ridge=st.integers(-1000, 1020),
@@ -362,6 +369,14 @@ def test_default_ridge(kind):
     result = spca(A, 2, penalty=1.0, kind=kind, tol=0.1)
     assert result.ridge == pytest.approx(1e-6 * np.mean(np.sum(C**2, axis=0)), rel=1e-12)
     assert spca(X[:10], 2, penalty=1.0, tol=0.1).ridge == np.inf
+
+
+@pytest.mark.parametrize("max_iter", [1, 4])
+def test_iterations_end_at_the_limit(max_iter):
+    with pytest.warns(RuntimeWarning, match=f"not converged in {max_iter} iterations?$"):
+        result = spca(samples(3), 2, penalty=1.0, tol=0, max_iter=max_iter)
+    assert result.n_iter == len(result.objective) == max_iter
+    assert not result.converged
 
 
 @pytest.mark.parametrize("shape", [(8, 20), (30, 6)])

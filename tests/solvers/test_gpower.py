@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from in_turn import each_dtype, each_kind, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import dense_vector, largest_on, normal, reference
+from scipy.linalg import block_diag
 
 import spcacore
 from spcacore import gpower, sparse_pca
@@ -105,6 +106,13 @@ def test_the_largest_column_norm_forces_the_zero_loading(norm, kind, dtype, rela
         assert none.loadings.shape == (12, 0)
     x = flat.gpower(X, top * 0.999, kind=kind, norm=norm, relative=relative)
     assert_array_equal(np.flatnonzero(x.loading), [np.argmax(np.linalg.norm(F, axis=0))])
+
+
+def test_of_tied_variances_starts_are_not_the_first_variables():
+    """The first twenty tell of no others."""
+    apart = block_diag(np.eye(20), np.full((30, 30), 0.5) + np.eye(30) / 2)
+    x = flat.gpower(apart, 0.3, kind="covariance", relative=True, n_starts=8)
+    assert_allclose(x.value, 1 + 29 / 2)
 
 
 def test_the_default_starts_come_near_to_all_of_them():
