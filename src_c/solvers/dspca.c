@@ -22,6 +22,8 @@
 static const double OVER_RELAXATION = 1.6;
 /* a variable without products is in a solution if it has this share of the trace */
 static const double PRESENT = 1e-3;
+static const double TIED =
+    1e-6; /* share by which variances differ that single precision may tell */
 enum {
     CHECKED_EVERY = 10, /* iterations between bounds, and between changes of sigma */
     /* after SLOWER_AFTER, sigma changes a tenth as often, so that the steps converge */
@@ -235,9 +237,9 @@ spca_status spca_dspca(spca_int p, const double *A, int constrained, double limi
     double sigma, t = 0;
     spca_int top = 0, rank = 1;
     spca_status status;
+    /* begins with the variable of largest variance alone, the first of a tie */
     for (spca_int j = 0; j < p; j++)
-        if (A[j + j * p] > A[top + top * p]) top = j;
-    /* begins with the variable of largest variance alone */
+        if (A[j + j * p] > A[top + top * p] + TIED * fabs(A[top + top * p])) top = j;
     for (spca_int a = 0; a < p * p; a++) best[a] = Z[a] = N[a] = 0;
     best[top + top * p] = Z[top + top * p] = N[top + top * p] = 1;
     *primal = sigma = A[top + top * p];

@@ -217,6 +217,13 @@ def test_a_mixture_of_loadings_leaves_no_room_unused():
         assert rough.gap[0] > 0.4
 
 
+def test_of_equal_variances_the_first_variable_is_taken(rng):
+    for _ in range(5):
+        X, weight = rng.standard_normal((14, 4)), rng.integers(1, 4, 14).astype(float)
+        for M in (X, np.asfortranarray(X), scipy.sparse.csr_array(X)):
+            assert dspca(M, 1, scale=True, sample_weight=weight).loading.tolist() == [1, 0, 0, 0]
+
+
 def test_not_converged_and_no_variance():
     A = covariance(samples(12, 20, 8))
     with pytest.warns(RuntimeWarning, match="not converged in 2 iterations"):
