@@ -493,7 +493,7 @@ def _among_some(
     Returns loadings whose positions are in all variables. With `every`, all variables are candidates at once.
     """
     p, sizes, common = problem.p, request.cardinality, request.support == "common"
-    active, loadings = np.arange(p), Loadings()
+    active, loadings, step = np.arange(p), Loadings(), "common" if common else "disjoint"
     if not every and p > ACROSS_ORDER:
         wanted = sizes[0] if common else sum(sizes)
         count = 4 * max(ACROSS_CANDIDATES, wanted)
@@ -501,7 +501,7 @@ def _among_some(
     for _ in range(ACROSS_CHECKS):
         A = symmetric_submatrix(problem.operator, active)
         loadings = [(active[S], v) for S, v in of_some(A, active, loadings)]
-        more = with_entrants(problem, loadings, active, request.support) if loadings else active
+        more = with_entrants(problem, loadings, active, step) if loadings else active
         if len(more) == len(active):
             break
         active = more

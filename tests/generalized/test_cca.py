@@ -176,3 +176,14 @@ def test_how_sparse_where_nothing_is_said():
     """The l1 norm of as many equal nonzeros as the root of the number of variables, rounded up."""
     bounded = sparse_cca(X0, Y0, l1_bound=(np.sqrt(3), np.sqrt(2)))
     assert_array_equal(sparse_cca(X0, Y0).loadings_x, bounded.loadings_x)
+
+
+def test_one_turn_gives_a_pair_already(rng):
+    X = rng.standard_normal((60, 12))
+    Y = X[:, :10] @ rng.standard_normal((10, 10)) * 0.3 + rng.standard_normal((60, 10))
+    one = sparse_cca(X, Y, 1, cardinality=3, max_iter=1)
+    u, v = one.loadings_x[:, 0], one.loadings_y[:, 0]
+    assert np.count_nonzero(u) == np.count_nonzero(v) == 3
+    assert np.corrcoef(X @ (u / X.std(axis=0)), Y @ (v / Y.std(axis=0)))[0, 1] == pytest.approx(
+        one.correlations[0], rel=1e-9
+    )

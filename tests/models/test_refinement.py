@@ -17,6 +17,7 @@ from starts import few
 import spcacore
 from spcacore import refine, sparse_pca, sparsity_path
 from spcacore.models import alternation
+from spcacore.models.joint_search import in_places
 from spcacore.selection import plans
 
 PITPROPS = spcacore.datasets.load_pitprops().correlation
@@ -375,3 +376,8 @@ def test_counts_of_starts_are_of_the_components_they_led_to():
     expected = np.where(changed, 1, [plain.n_starts, plain.n_ends, plain.n_best])
     assert_array_equal([refined.n_starts, refined.n_ends, refined.n_best], expected)
     assert_array_equal(proved.loadings, refined.loadings)
+
+
+def test_components_of_equal_variance_keep_their_order():
+    assert in_places([1, 1 + 1e-12, 1e-6], [2, 2, 2]) == [0, 1, 2]
+    assert in_places([1, 3, 2, 5], [2, 4, 2, 4]) == [2, 3, 0, 1]
