@@ -435,6 +435,7 @@ JOINT_ENTERING = 10  # supports that join at such a look
 JOINT_STALL = 2e-4  # share by which four such looks, or a round, must lower the bound
 # Nodes of the tree for each number of nonzeros, and nodes times the square of p
 JOINT_NODES, JOINT_TREE = 40_000, 4e8
+JOINT_UNION = 16  # nodes of the tree over all variables together, between two looks at stop
 CERTIFIED_ORDER = 500  # variables of a pencil whose ratio is bounded at a cardinality
 CERTIFIED_NODES = 2000  # nodes of a tree for that,
 CERTIFIED_WORK = 3 * 10**10  # multiplications of a tree over groups and the like

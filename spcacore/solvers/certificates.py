@@ -209,7 +209,8 @@ def optimality_bound(
     `A^(1/2) X A^(1/2)`, and F(k) times the r largest eigenvalues of X takes the place of `Tr Z`. Loadings
     without a constraint may share s variables. Without these, which make up at least 2s of the nonzeros, the
     loadings have disjoint supports, and together with the s variables they span all that the loadings span.
-    So the bound adds the variances of the s variables and lowers the k_t; the largest over all s counts. For
+    So the bound adds the variances of the s variables and lowers the k_t; the largest over all s counts. A
+    tree over the at most `sum_t k_t - 1` variables that they have together may show that it is less. For
     "row sums" Z is zero, and F(m) the largest sum of m magnitudes in a row.
 
     References

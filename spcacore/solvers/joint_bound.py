@@ -23,7 +23,8 @@ any B >= 0 and Z >= 0, and C = B - Z
            <= (r largest eigenvalues of A - B) + Tr Z + sum_t F(k_t - n_t) + (s largest c_jj),
 
 where F(0) = 0. The largest over all s and n_t is a bound. Each of the two cases has its own multipliers B and
-Z.
+Z. In the second case all loadings together have at most K = sum_t k_t - 1 variables. So Tr(PA) is also at
+most the sum of the r largest eigenvalues of A on K variables, which a tree bounds.
 
 They are chosen with the largest eigenvalues of C on a few supports in the place of F. Searches add supports
 on which C is larger (cutting planes; alternating directions, Boyd et al. 2011). A tree then bounds F.
@@ -44,10 +45,14 @@ from .._limits import (
     JOINT_STALL,
     JOINT_STEP,
     JOINT_TREE,
+    JOINT_UNION,
 )
 from .._records import record
 from .._types import Array, Index
 from ..linalg.scaling import EPS, descending, largest_magnitude
+from ..objectives.eigenvalue_sum import LeadingSum
+from ..supports.admissible import Supports
+from ..supports.tree import Tree
 from .matrix_search import Search, best_supports
 from .solution import ProgressClock, Report
 
@@ -86,11 +91,26 @@ def relaxed_bound(
     if scale == 0:
         return 0.0
     A, clock = np.ascontiguousarray(A) / scale, ProgressClock(hook)
-    bound = 0.0
-    cases = (constraint,) if constraint else ("orthogonal", None)
-    for case in cases[: len(sizes)]:  # a single loading shares no variable
-        bound = max(bound, _Ascent(A, sizes, case, clock).bound(bound))
+    bound = _Ascent(A, sizes, constraint or "orthogonal", clock).bound(0.0)
+    if constraint is None and len(sizes) > 1:  # a single loading shares no variable
+        shared = _Ascent(A, sizes, None, clock).bound(bound)
+        if shared > bound * (1 + JOINT_STALL):
+            shared = _of_union(A, sizes, (bound, shared), clock)
+        bound = max(bound, shared)
     return scale * bound
+
+
+def _of_union(A: Matrix, sizes: tuple[int, ...], between: tuple[float, float], stop: Report) -> float:
+    """Return a bound for loadings that share a variable, by the number of variables that they use together.
+
+    It is at least the first of two numbers, and at most the second.
+    """
+    p, r = len(A), len(sizes)
+    least, known = between
+    tree = Tree(LeadingSum(A, Supports.any_of(p).within(min(sum(sizes) - 1, p)), r), np.zeros(p, bool), 0.0)
+    tree.value = tree.pruning_level = max(least, tree.value)
+    tree.run(JOINT_EFFORT // p**3, lambda done: stop(done) or tree.value >= known, JOINT_UNION)
+    return min(known, tree.upper() + 8 * EPS * p * float(np.trace(A)))
 
 
 def _rounding(A: Matrix, found: _Multipliers, sizes: tuple[int, ...]) -> float:

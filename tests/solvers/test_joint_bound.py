@@ -62,9 +62,9 @@ def enumerated(A, k, r, rng):
     return best_on(A, list(combinations_with_replacement(supports, r)), rng)
 
 
-def dense_on_few(A, k, r):
-    """What every subspace on k + r - 1 rows explains: r loadings of k variables span it."""
-    rows = min(k + r - 1, len(A))
+def dense_on_few(A, rows, r):
+    """The most that a subspace on so many rows explains; r loadings of k variables span any on k + r - 1."""
+    rows = min(rows, len(A))
     sets = np.array(list(combinations(range(len(A)), rows)))
     return np.linalg.eigvalsh(A[sets[:, :, None], sets[:, None, :]])[:, -r:].sum(axis=1).max()
 
@@ -106,7 +106,7 @@ def test_no_disjoint_or_shared_supports_exceed_the_bound(seeds):
         if p < r:
             continue
         k = int(rng.integers(1, (p // r if p > 6 else min(p, 3)) + 1))
-        apart, shared = disjoint(A, (k,) * r) if k * r <= p else 0.0, dense_on_few(A, k, r)
+        apart, shared = disjoint(A, (k,) * r) if k * r <= p else 0.0, dense_on_few(A, k + r - 1, r)
         if p <= 6 - (r == 3):
             shared = max(shared, enumerated(A, k, r, rng))
         given = {"n_components": r, "relaxation": True, "kind": "covariance"}
@@ -120,6 +120,24 @@ def test_no_disjoint_or_shared_supports_exceed_the_bound(seeds):
         free.append(max(apart, shared) / result.bound if result.bound > 0 else 1)
     assert np.mean(tight) > 0.9
     assert np.mean(free) > 0.9
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 9, 10**6])
+def test_loadings_that_share_a_variable_use_one_fewer_together(nodes, with_limits):
+    """Enumeration of these; a tree that does not end bounds what it has not seen."""
+    with_limits(joint_bound, JOINT_EFFORT=nodes * 9**3, JOINT_UNION=1)
+    for seed in range(examples(20)):
+        rng = np.random.default_rng([seed, 10])
+        A, r = covariance(rng.standard_normal((9, 3)) @ rng.standard_normal((3, 9))), int(rng.integers(2, 4))
+        sizes = tuple(rng.integers(2, 7 - r, r).tolist())
+        most = dense_on_few(A, sum(sizes) - 1, r)
+        for least, known in ((0, np.inf), (1.1 * most, np.inf), (0, 0.9 * most)):
+            bound = joint_bound._of_union(A, sizes, (least, known), lambda _: False)
+            assert bound >= min(max(most, least), known) * (1 - 1e-13), seed
+            assert nodes < 10**6 or bound == pytest.approx(min(max(most, least), known), 1e-9), seed
+        if nodes == 10**6:
+            apart = relaxed_bound(A, sizes, "orthogonal")
+            assert relaxed_bound(A, sizes, None) <= max(apart, most) * (1 + joint_bound.JOINT_STALL), seed
 
 
 def test_components_of_different_cardinality():
