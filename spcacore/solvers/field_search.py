@@ -64,7 +64,7 @@ from ..operators.gram import largest_submatrix, rows_of
 from .base import IterativeSolver
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import fitted_on, is_better
-from .solution import Begin, Solution, Tally, agreeing, drop_zeros, ended
+from .solution import Solution, Tally, agreeing, drop_zeros, ended
 from .solver import found_from_each
 from .starts import extreme_samples
 from .variance import swap_search
@@ -262,8 +262,8 @@ class FieldSearch:
                 drop_zeros(fitted_on(state, end.index, fitted)) for end in chosen
             )
         else:
-            begins = [self._begin(end.index, best) for end in chosen]
-            lifted = found_from_each(replaced(self.solver, swaps=0.0), state, begins, self.cardinality)
+            starts = [self._leading(end.index) for end in chosen]
+            lifted = found_from_each(replaced(self.solver, swaps=0.0), state, self.cardinality, best, starts)
         n_iter = 0 if best is None else best.n_iter
         runs = [] if best is None else [(best.objective, tally.best)]
         for end, x in zip(chosen, lifted, strict=False):
@@ -286,12 +286,10 @@ class FieldSearch:
         tol = max(self.solver.tol, 1e-6)
         return ends_on_field(field, self.cardinality, count, most, swaps, tol, self.state.hook)
 
-    def _begin(self, support: Index, best: Solution | None) -> Begin:
-        """Return a start: the leading eigenvector on a support."""
-        G = self.state.submatrix(support)
-        vector = _core.leading_eigenvector(np.ascontiguousarray(G))[1]
-        x = Solution(support, np.ascontiguousarray(vector), 0.0, 0, True)
-        return Begin(x, support, best)
+    def _leading(self, support: Index) -> Solution:
+        """Return the leading eigenvector on a support, to start from."""
+        vector = _core.leading_eigenvector(np.ascontiguousarray(self.state.submatrix(support)))[1]
+        return Solution(support, np.ascontiguousarray(vector), 0.0)
 
     def _hidden(self, field: Field, best: Solution) -> bool:
         """Whether columns of A tell of supports that a part of A hides.

@@ -118,15 +118,3 @@ def drop_zeros(found: Solution | None) -> Solution | None:
         entries=fix_sign(found.entries[kept]),
         objective=float(found.objective),
     )
-
-
-@record
-class Begin:
-    """A start x of a search, the variables among which it begins, and a component at which it may end.
-
-    If the search ends on the support of `known`, that component is returned.
-    """
-
-    x: Solution
-    likely: Index
-    known: Solution | None

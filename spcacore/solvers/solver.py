@@ -34,7 +34,7 @@ from ..operators.problem import Problem
 from ..operators.working_set import WorkingSet
 from ..supports.admissible import Supports
 from .refitting import refit, same_support
-from .solution import Begin, ProgressHook, Report, Solution, drop_zeros, ended
+from .solution import ProgressHook, Report, Solution, drop_zeros, ended
 from .starts import begin_among
 from .variance import swap_search
 
@@ -236,39 +236,36 @@ def search_in_working_set(solver: Solver, state: DeflatedOperator, sparsity: Any
 
 
 def found_from_each(
-    solver: Solver, state: DeflatedOperator, begins: list[Begin], sparsity: Any
+    solver: Solver, state: DeflatedOperator, sparsity: Any, known: Solution | None, starts: list[Solution]
 ) -> Iterator[Solution | None]:
     """Yield what the solver finds from each start alone.
 
-    It searches in the working set where there is one that can tell, and among all variables otherwise.
+    It searches in the working set where there is one that can tell, and among all variables otherwise. A
+    search in the set that ends on the support of `known` yields that component.
     """
     inner = _inner(solver, state, sparsity)
-    found: list[Solution | None] = [None] * len(begins)
+    found: list[Solution | None] = [None] * len(starts)
     if inner is not None:
-        found = search_from_each(inner, solver, state, begins)
-    for x, begin in zip(found, begins, strict=True):
-        yield solver.near(begin.x, 0).solve(state, sparsity) if x is None else x
+        found = search_from_each(inner, solver, state, known, starts)
+    for x, start in zip(found, starts, strict=True):
+        yield solver.near(start, 0).solve(state, sparsity) if x is None else x
 
 
 def search_from_each(
-    inner: Inner, solver: Solver, state: DeflatedOperator, begins: list[Begin]
+    inner: Inner, solver: Solver, state: DeflatedOperator, known: Solution | None, starts: list[Solution]
 ) -> list[Solution | None]:
     """Return what is found from each start alone in the working set; None where it cannot tell.
 
     All runs share the checks of the columns, in a set that must have room for all starts.
     """
     working_set: WorkingSet = state.problem.working_set
-    out: list[Solution | None] = [None] * len(begins)
-    likely = [working_set.index]
-    if WORKING_SET_ALL * len(working_set.index) ** 2 > state.problem.cost:
-        likely = [begin.likely for begin in begins]
-    active = union(*likely, _removed(state), *(begin.x.index for begin in begins))
+    out: list[Solution | None] = [None] * len(starts)
+    active = union(_removed(state), *(x.index for x in starts))
+    if WORKING_SET_ALL * len(working_set.index) ** 2 <= state.problem.cost:
+        active = union(active, working_set.index)
     if not working_set.admit(active):
         return out
-    starts = {i: begin.x for i, begin in enumerate(begins)}
-    found = _converged_runs(inner, state, active, starts)
-    for i, x in found.items():
-        known = begins[i].known
+    for i, x in _converged_runs(inner, state, active, dict(enumerate(starts))).items():
         same = known is not None and np.array_equal(x.index, known.index)
         out[i] = replaced(known, n_iter=x.n_iter) if same else _finished(solver, inner[0], state, x)
     return out
