@@ -27,7 +27,6 @@ from .._limits import (
 )
 from .._types import AnyArray, Index
 from ..linalg.scaling import are_among, descending, union, with_entries
-from ..supports.admissible import Supports
 from .deflation import DeflatedOperator
 from .gram import hides_variance
 from .problem import Problem, Screening
@@ -177,14 +176,6 @@ class Field:
         likely = _core.select_largest(norm, min(2 * count, len(norm)))
         norm[likely] = _core.largest_norms(self.matrix, likely, k)
         return likely[descending(norm[likely])][:count]
-
-    def as_state(self) -> DeflatedOperator:
-        """Return A between these variables as the state of a search, with nothing removed from now on."""
-        op, diagonal = _core.dense(self.matrix, True), self.matrix.diagonal().astype(float)
-        anyone = Supports.any_of(op.p)
-        return DeflatedOperator.from_problem(
-            replace(self._problem, operator=op, diagonal=diagonal, supports=anyone)
-        )
 
     def around(self, supports: list[Index], each: int, most: int) -> Index:
         """Return the variables whose products with the leading vectors on these supports are largest.

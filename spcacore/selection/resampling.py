@@ -36,7 +36,7 @@ from ..models.request import Request
 from ..models.variance import nonzeros_of, operator_variances
 from ..operators.deflation import PROJECTION, DeflatedOperator
 from ..operators.gram import formed
-from ..operators.problem import Problem
+from ..operators.problem import Problem, of_matrix
 from ..progress import check_callback
 from ..readable import names_of_sides
 from ..solvers.solution import Solution
@@ -184,11 +184,7 @@ class CandidateRefits:
         np.fill_diagonal(A, diagonal)
         A = A.astype(problem.operator.dtype, copy=False)
         # Its components
-        inside = replaced(
-            problem, operator=_core.dense(A, True), n_samples=None, diagonal=diagonal,
-            moment=diagonal, mean=None, scale=None, names=None, cost=A.size, weight=None, row_weight=None,
-            working_set=None, form=False,
-        )  # fmt: skip
+        inside = of_matrix(problem, A)
         if not self._in_turn(resample, inside):
             return False
         found = resample.found

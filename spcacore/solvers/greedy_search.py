@@ -38,7 +38,7 @@ from ..methods import Greedy
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import can_be_formed, ground_of
 from ..operators.gram import KeptRows, kept_rows
-from ..operators.problem import Problem
+from ..operators.problem import Problem, of_matrix
 from ..progress import Callback
 from ..results import GreedyComponent
 from ..supports.admissible import Units, knowledge, with_unit
@@ -303,7 +303,8 @@ def _begins(state: DeflatedOperator, K: int) -> list[int]:
         return []
     # The variables with the two largest entries in each of the best ends of a race
     k, A = min(K, GREEDY_RANKED, len(field.index)), field.matrix
-    objective = LeadingEigenvalue(replace(field.as_state(), seed=state.seed), k)
+    inside = DeflatedOperator.from_problem(of_matrix(state.problem, A))
+    objective = LeadingEigenvalue(replace(inside, seed=state.seed), k)
     passed = np.zeros(len(A), bool)
     values: dict[int, list[float]] = {}  # for each cardinality, by where a search begins
     leaders: list[int] = []
