@@ -44,7 +44,7 @@ def constants():
     """Of one block, on one core: nanoseconds an entry."""
     import scipy.sparse
 
-    from spcacore.operators.base import Affine
+    from spcacore.operators.problem import Affine
     from spcacore.operators.block_operator import _first_rows, _products
     from spcacore.operators.moments import statistics as of_columns
 

@@ -28,7 +28,6 @@ from .._validation import (
 from ..linalg.eigen import largest_eigenpairs
 from ..linalg.orthogonal import fix_sign, sign_of
 from ..linalg.scaling import below_range
-from ..operators.base import Affine
 from ..operators.blocks import RowBlocks, as_kernel_input, dense_rows, sum_parts
 from ..operators.deflation import LowRank
 from ..operators.gram import symmetric_submatrix
@@ -193,8 +192,8 @@ class Side:
             )
         if _is_dask_array(y) and not _is_dask_array(x):
             return np.asarray(other.cross(self)).T
-        known = [side.problem for side in (self, other)]
-        units = [(one.mean, one.range**2 * (1 if one.weight is None else one.weight)) for one in known]
+        known = [side.problem.affine for side in (self, other)]
+        units = [(mean, unit**2 * (1 if weight is None else weight)) for mean, weight, unit, *_ in known]
         each = x.beside(y, known[0].row_weight)
         C = x.reduced(sum_parts, _products, units, each=each, entries=self.p * other.p)
         return C / self.root**2
@@ -210,8 +209,7 @@ def _centered(X: Any, problem: Problem) -> Any:
     n, dtype = rows.shape[0], problem.operator.dtype
     Z, rest = centered_rows(rows, np.zeros(n, np.intp), problem.mean[None], np.ones(n, dtype))
     mean = None if rest is None else rest.means[0].astype(dtype)
-    affine = Affine(mean, problem.weight, problem.range, problem.operator.factor, problem.row_weight)
-    return affine.operator(Z)
+    return problem.affine._replace(mean=mean).operator(Z)
 
 
 def _in_blocks(X: Any) -> RowBlocks:

@@ -66,10 +66,10 @@ from ..linalg.scaling import (
     with_entries,
 )
 from ..objectives.ratio import Quotient
-from ..operators.base import Affine
 from ..operators.deflation import Deflation, LowRank
 from ..operators.dense import blas_layout
 from ..operators.gram import rows_of
+from ..operators.problem import Affine
 from ..operators.sparse import is_indefinite, squared_norms
 from ..operators.statistics import entries
 from ..solvers.matrix_search import Search

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from ..linalg.scaling import (
     power_of_two_scale,
 )
 from ..supports.admissible import Supports
-from .problem import Problem
+from .problem import Affine, Problem
 from .statistics import (
     Standardization,
     Statistics,
@@ -43,25 +43,6 @@ from .statistics import (
 from .working_set import WorkingSet
 
 _TINY = 1e-140  # below this the sum of squares of a deviation has lost terms to underflow
-
-
-class Affine(NamedTuple):
-    """How X becomes F = diag(row_weight) (X - 1 mean') diag(weight) range^2, with A = F'F factor.
-
-    For a covariance X, A = factor range^2 diag(weight) X diag(weight). None stands for weights of 1, and for
-    means of 0.
-    """
-
-    mean: AnyArray | None = None
-    weight: AnyArray | None = None
-    range: float = 1.0
-    factor: float = 1.0
-    row_weight: AnyArray | None = None
-
-    def operator(self, X: Any, covariance: bool = False) -> _core.Operator:
-        """Return the operator A of X in memory."""
-        A = _core.operator(X, covariance, *self[:4])
-        return A if self.row_weight is None else A.row_weighted(self.row_weight, True)
 
 
 class Storage(ABC):
@@ -113,9 +94,7 @@ class Storage(ABC):
             cost=self.cost,
             supports=Supports.any_of(self.shape[1]),
             mean=affine.mean,
-            weight=affine.weight,
-            row_weight=affine.row_weight,
-            range=affine.range,
+            affine=affine,
             total_weight=treatment.total_weight if data else None,
             given=treatment.given,
             **known,
@@ -302,12 +281,13 @@ def data_problem(
 
 def _extreme(problem: Problem, statistics: Statistics, factor: float) -> Array:
     """Return at least what the largest entry of each column explains by itself, in the operator's units."""
-    center = 0 if problem.mean is None else problem.mean
+    mean, weight, unit, _, row_weight = problem.affine
+    center = 0 if mean is None else mean
     with beyond_range(), np.errstate(invalid="ignore"):
         reach = np.maximum(np.abs(statistics.high - center), np.abs(statistics.low - center))
-        reach = reach * problem.range * problem.range * (1 if problem.weight is None else problem.weight)
-        if problem.row_weight is not None:
-            reach = reach * problem.row_weight.max()
+        reach = reach * unit * unit * (1 if weight is None else weight)
+        if row_weight is not None:
+            reach = reach * row_weight.max()
         return np.fmin(reach**2 * factor, problem.variances)
 
 

@@ -38,14 +38,14 @@ from .._validation import float_type, is_sparse
 from ..linalg.orthogonal import symmetrized
 from ..linalg.scaling import eps_of, union, with_entries
 from . import gram
-from .base import Affine, DataStorage
+from .base import DataStorage
 from .blocks import Combine, RowBlocks, as_kernel_input, concatenated, locate_not_finite, sum_parts
 from .deflation import DeflatedOperator, LowRank
 from .dense import DenseData
 from .field import in_runs
 from .moments import all_moments, statistics
 from .partition import row_blocks
-from .problem import Problem, Screening
+from .problem import Affine, Problem, Screening
 from .sparse import CompressedData
 from .statistics import Standardization, Statistics, merged
 from .working_set import Vector, WorkingSet

@@ -11,8 +11,8 @@ from .. import _core
 from .._types import AnyArray, DType
 from .._validation import float_type, is_operator, require_real
 from ..linalg.scaling import below_range, beyond_range, eps_of, largest_magnitude, power_of_two_scale
-from .base import Affine, Storage, divisors, refuse_oblong
-from .problem import Problem
+from .base import Storage, divisors, refuse_oblong
+from .problem import Affine, Problem
 from .statistics import Standardization
 
 

@@ -137,7 +137,7 @@ def missing_problem(a: AnyArray, treatment: Standardization, names: Names) -> Pr
             mean=mean.astype(a.dtype) if treatment.center else None,
             scale=deviation.astype(a.dtype) if treatment.scale else None,
             names=names,
-            filled=MissingData(a, filled, problem.range, {}),
+            filled=MissingData(a, filled, problem.affine.range, {}),
         )
 
 

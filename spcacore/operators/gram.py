@@ -72,8 +72,9 @@ def with_moments(problem: Problem, found: Statistics, M: Array, treatment: Stand
     if not treatment.center or treatment.mean is not None:
         d = found.mean if treatment.mean is None else found.mean - treatment.mean
         M = M + found.n * np.multiply.outer(d, d)
-    weight = np.ones(problem.p) if problem.weight is None else problem.weight.astype(np.float64)
-    weight *= problem.range**2
+    weight = np.full(problem.p, problem.affine.range**2)
+    if problem.affine.weight is not None:
+        weight *= problem.affine.weight
     return with_matrix(problem, M / treatment.degrees * weight * weight[:, None], 1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,6 +62,25 @@ class Screening:
     checks: int = 0
 
 
+class Affine(NamedTuple):
+    """How X becomes F = diag(row_weight) (X - 1 mean') diag(weight) range^2, with A = F'F factor.
+
+    For a covariance X, A = factor range^2 diag(weight) X diag(weight). None stands for weights of 1, and for
+    means of 0.
+    """
+
+    mean: AnyArray | None = None
+    weight: AnyArray | None = None
+    range: float = 1.0
+    factor: float = 1.0
+    row_weight: AnyArray | None = None
+
+    def operator(self, X: Any, covariance: bool = False) -> _core.Operator:
+        """Return the operator A of X in memory."""
+        A = _core.operator(X, covariance, *self[:4])
+        return A if self.row_weight is None else A.row_weighted(self.row_weight, True)
+
+
 @record
 class Problem:
     """An operator with what Python needs to know about it.
@@ -89,14 +108,12 @@ class Problem:
         Multiplications of one product, for deciding how many starts to afford.
     supports : Supports
         The supports that are allowed, by what the caller knows about the variables.
-    weight : ndarray of shape (p,) or None
-        What the operator multiplies each centered column by, besides `range`**2.
-    row_weight : ndarray of shape (n,) or None
-        What it multiplies each row by, after it is centered: the root of the weight of a sample.
+    affine : Affine
+        How the operator's matrix comes from the data, or from the covariance. Its `weight` and `range`, a
+        power of two that brings the entries near 1, multiply each centered column, and its `row_weight`, the
+        root of the weight of a sample, each row.
     degree_weight : ndarray of shape (n,) or None
-        What it multiplies each row by, before it is centered: for a graph scaled by its degrees.
-    range : float
-        A power of two that brings the entries near 1.
+        What the operator multiplies each row by, before it is centered: for a graph scaled by its degrees.
     total_weight : float or None
         Samples that the rows stand for: n, or the sum of their weights; None for a covariance.
     screening : callable
@@ -131,10 +148,8 @@ class Problem:
     mean: AnyArray | None = None
     scale: AnyArray | None = None
     given: tuple[str, ...] = ()
-    weight: AnyArray | None = None
-    row_weight: AnyArray | None = None
+    affine: Affine = Affine()
     degree_weight: AnyArray | None = None
-    range: float = 1.0
     total_weight: float | None = None
     screening: Callable[[], Screening] = Screening
     filled: MissingData | None = None
@@ -173,9 +188,8 @@ class Problem:
     @property
     def degrees(self) -> float:
         """The divisor of the covariance: n - 1, or the sum of the weights less one."""
-        if self.row_weight is not None and self.total_weight is not None:
-            return self.total_weight - 1
-        return max((self.total_weight or 2) - 1, 1)
+        most = (self.total_weight or 2) - 1
+        return max(most, 1) if self.affine.row_weight is None else most
 
     @property
     def total_variance(self) -> float | None:
@@ -262,7 +276,7 @@ def of_matrix(problem: Problem, A: AnyArray, supports: Supports | None = None) -
     diagonal, anyone = A.diagonal().copy(), Supports.any_of(len(A), positive=problem.supports.positive)
     return replaced(
         problem, operator=operator, diagonal=diagonal, moment=diagonal, mean=None, scale=None, names=None,
-        weight=None, degree_weight=None, cost=A.size, supports=supports or anyone,
+        degree_weight=None, cost=A.size, supports=supports or anyone,
         working_set=None, form=False, data=None,
     )  # fmt: skip
 

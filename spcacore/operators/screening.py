@@ -89,9 +89,9 @@ def screened(problem: Problem, plan: Plan, a: AnyArray, sums: Array, size: NDArr
     """
     n, p = a.shape
     single, row_major = a.dtype == np.float32, a.strides[1] == a.itemsize
-    mean, weight = (None if x is None else x.astype(np.float64) for x in (problem.mean, problem.weight))
+    mean, weight = (None if x is None else x.astype(np.float64) for x in problem.affine[:2])
     bounds = _core.screen_bounds(
-        n, single, problem.range, sums, None if plan.shadow is None else size, mean, weight,
+        n, single, problem.affine.range, sums, None if plan.shadow is None else size, mean, weight,
         problem.variances, problem.known_moment,
     )  # fmt: skip
     screen = _core.Screen(n, p, row_major, a.dtype, plan.shadow, *bounds, plan.mode != "shadow")

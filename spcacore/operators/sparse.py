@@ -32,9 +32,9 @@ from .._validation import (
     require_real,
 )
 from ..linalg.scaling import below_range, beyond_range, largest_magnitude, power_of_two_scale, roots
-from .base import Affine, DataInMemory, InMemory, divisors, refuse_oblong
+from .base import DataInMemory, InMemory, divisors, refuse_oblong
 from .dense import DenseData, blas_layout
-from .problem import Problem
+from .problem import Affine, Problem
 from .screening import available_memory
 from .statistics import Standardization, Statistics
 from .working_set import CompressedWorkingSet

@@ -200,7 +200,7 @@ def test_whole_numbers_have_one_answer(highest, scale):
         with spcacore.limit_threads(threads):
             for how in ways:
                 problem = as_problem(given_as(X, how), scale=scale, screening="auto", form=True)
-                A = problem.operator.columns(np.arange(p)) / problem.range**4
+                A = problem.operator.columns(np.arange(p)) / problem.affine.range**4
                 expected = A if expected is None else expected
                 assert_array_equal(A, expected)
     D = X.astype(np.longdouble) - X.astype(np.longdouble).mean(axis=0)
