@@ -318,15 +318,12 @@ class Gram:
             position, known = self.part
             new = index
         # The rows of the new variables, below and beside what is known
-        w, total = len(self.members), len(self.members) + len(new)
         rows = self._submatrix(np.concatenate((new, self.members)), len(new))
-        A = np.empty((total, total), self.dtype)
-        A[:w, :w] = known
-        A[w:, :w] = rows[:, len(new) :]
-        A[:w, w:] = A[w:, :w].T
-        A[w:, w:] = (rows[:, : len(new)] + rows[:, : len(new)].T) / 2
-        position[new] = np.arange(w, total)
-        self.members, self.part = np.concatenate((self.members, new)), (position, A)
+        square, beside = np.split(rows, [len(new)], axis=1)
+        A = np.block([[known, beside.T], [beside, symmetrized(square)]])
+        self.members = np.concatenate((self.members, new))
+        position[self.members] = np.arange(len(A))
+        self.part = position, A
 
     def _submatrix(self, index: Index, count: int) -> AnyArray:
         """Return the first `count` rows of A[index, index], by one pass."""
@@ -343,19 +340,13 @@ class Gram:
 class BlockOperator:
     """The operator that solvers see: `inner` for products, and `gram` with `removed` for submatrices.
 
-    `symmetric_form` is True, since it acts on vectors of length p alone. `n` is the number of samples.
+    It is in symmetric form, since it acts on vectors of length p alone.
     """
 
     gram: Gram
     inner: _core.Operator
     removed: LowRank
-    dense: bool = False
-    symmetric_form: bool = True
-    by_passes: bool = True
-
-    @property
-    def n(self) -> int:
-        return self.gram.blocks.shape[0]
+    by_passes = True
 
     @property
     def block_rows(self) -> int:
@@ -516,10 +507,9 @@ class BlockData(DataStorage):
         locate_not_finite(self.blocks)
 
     def operator(self, affine: Affine) -> Any:
-        p = self.shape[1]
         columns = Gram(self.blocks, self.dtype, affine)
-        inner = _core.products(columns, p, p, True, 1.0, self.dtype == np.float32)
-        return BlockOperator(columns, inner, LowRank.none(p))
+        inner = _core.products(columns, *self.shape, True, 1.0, self.dtype == np.float32)
+        return BlockOperator(columns, inner, LowRank.none(columns.p))
 
     def problem(self, treatment: Standardization) -> Problem:
         """Return the problem; the pass for the statistics forms A too, if that is wanted."""
