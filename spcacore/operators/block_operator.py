@@ -226,8 +226,7 @@ class Gram:
             if passes == 1:
                 whole = A
                 break
-            rows, square = slice(first, first + step), A[:, : len(A)]
-            square[:] = symmetrized(square)
+            rows = slice(first, first + step)
             whole[rows, first:], whole[first:, rows] = A, A.T
         self.formed = self.known[:] = True
         self.members, self.part = everything, (everything, whole)
@@ -261,7 +260,8 @@ class Gram:
     def between(self, new: Index, index: Index) -> AnyArray:
         """Return A[new, index], by one pass unless this is known; `index` ends with `new`."""
         if (self.part[0][index] < 0).any() and self._have_columns(index) and not self.formed:
-            return self._rows(new, index)
+            rows = self._rows(new, index)
+            return symmetrized(rows) if len(new) == len(index) else rows
         self._join(index)
         position, known = self.part
         return known[np.ix_(position[new], position[index])]
@@ -320,7 +320,7 @@ class Gram:
         # The rows of the new variables, below and beside what is known
         rows = self._submatrix(np.concatenate((new, self.members)), len(new))
         square, beside = np.split(rows, [len(new)], axis=1)
-        A = np.block([[known, beside.T], [beside, symmetrized(square)]])
+        A = np.block([[known, beside.T], [beside, square]])
         self.members = np.concatenate((self.members, new))
         position[self.members] = np.arange(len(A))
         self.part = position, A
@@ -396,11 +396,11 @@ class BlockOperator:
 
     def submatrix(self, index: Index) -> AnyArray:
         """Return A[index, index], deflated."""
-        G = symmetrized(self.gram.between(index, index))
+        G = self.gram.between(index, index)
         if not self.removed:
             return G
         G = G + self.removed.rows(index, index)
-        return (symmetrized(G)).astype(self.dtype)
+        return symmetrized(G).astype(self.dtype)
 
 
 class BlocksWorkingSet(WorkingSet):

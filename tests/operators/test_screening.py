@@ -175,7 +175,7 @@ def test_integers_have_the_answer_of_numpy(n, p, seed, mode, dtype, order, large
     X = rng.integers(-largest, largest + 1, (n, p))
     X[0, 0] = largest  # the range of the entries, hence no rounding by it
     operator = as_problem(stored(X, dtype, order), center=False, screening=mode).operator
-    range_ = as_problem(stored(X, dtype, order), center=False).range
+    range_ = as_problem(stored(X, dtype, order), center=False).affine.range
     k = int(rng.integers(1, 1 + p // 8))
     for _ in range(8):
         m = int(rng.integers(k, min(p, 2 * k) + 1))
@@ -298,7 +298,8 @@ def test_bounds_of_columns_hold(monkeypatch, kind, dtype, order):
         plain = as_problem(X, center=center, scale=scale)
         dtype = plain.operator.dtype.type  # of float32 far from zero, float64
         Z = X.astype(np.longdouble) - (0 if plain.mean is None else plain.mean.astype(np.longdouble))
-        Z = Z * np.longdouble(plain.range) ** 2 * (1 if plain.weight is None else plain.weight)
+        weight = 1 if plain.affine.weight is None else plain.affine.weight
+        Z = Z * np.longdouble(plain.affine.range) ** 2 * weight
         size = np.sqrt((Z**2).sum(axis=0))
         index, value = unit_vector(rng, 90, 10, dtype)
         f = plain.operator.forward(index, value) * dtype(1 / (n - 1))
