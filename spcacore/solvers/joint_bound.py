@@ -130,9 +130,6 @@ def _rounding(A: Matrix, found: _Multipliers, sizes: tuple[int, ...]) -> float:
 
 def _searched(C: Matrix, m: int, support: Index, stop: Report) -> tuple[float, Index]:
     """Return a bound on x'Cx for unit x with at most m nonzeros, by a small tree; and a good support."""
-    if m == 1:
-        best = int(np.argmax(C.diagonal()))
-        return float(C[best, best]), np.array([best])
     search = Search(C, m, support)
     search.run(min(JOINT_NODES, int(JOINT_TREE / len(C) ** 2)), stop, 64)
     return search.upper(), np.sort(search.index)
@@ -140,8 +137,6 @@ def _searched(C: Matrix, m: int, support: Index, stop: Report) -> tuple[float, I
 
 def _supports(C: Matrix, m: int) -> Index:
     """Return supports of m variables on which C is large."""
-    if m == 1:
-        return descending(C.diagonal())[:JOINT_ENTERING, None]
     if m == len(C):
         return np.arange(m)[None]
     C = np.ascontiguousarray(C)
