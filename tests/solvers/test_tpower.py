@@ -19,7 +19,8 @@ from spcacore import _core, tpower
 from spcacore.linalg.eigen import PencilBasis
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
-from spcacore.solvers.variance import within_reach
+from spcacore.solvers.refitting import fitted_on
+from spcacore.solvers.variance import swap_search, within_reach
 
 load_wine = optional("sklearn.datasets", "load_wine")
 PITPROPS = spcacore.datasets.load_pitprops()
@@ -221,6 +222,9 @@ def test_variables_out_of_reach_come_in_no_exchange(dtype, excess):
         within = within_reach(state, basis, S, diagonal, level)[others]
         above = (exchanges(A, S.tolist(), others) > level * (1 + 1e-6)).any(axis=0)
         assert within[above].all()
+        x = swap_search(state, fitted_on(state, S), np.inf)
+        others = np.setdiff1d(np.arange(40), x.index)
+        assert exchanges(A, x.index.tolist(), others).max() <= x.objective * (1 + 1e-6)
         out, named = out + (~within).sum(), named + above.sum()
     assert out > 100
     assert named > 20

@@ -400,6 +400,11 @@ def test_a_unit_more_or_less_makes_of_the_value_what_enumeration_says(known, obj
                 assert_allclose(found, expected, rtol=1e-9)
             else:
                 assert (found >= np.array(expected) * (1 - 1e-12) - 1e-15).all()
+        if isinstance(given, RatioOfUnits) and not given.bounded:  # which promises one variable of a unit
+            promise = given.promise(units)[others]
+            least = [value(tuple(units.tolist()))] * len(others) if supports.grouped else added
+            assert (promise >= np.array(least) * (1 - 1e-9)).all()
+            assert (promise <= np.array(added) * (1 + 1e-9)).all()
 
 
 @pytest.mark.share(3)
