@@ -333,6 +333,8 @@ def test_partitions_against_enumeration(seed, known, total, objective):
         assert all(units.any() for units in sets)
         assert found <= best * (1 + 1e-12)
         assert found == pytest.approx(whole.value(np.concatenate(sets)), rel=1e-9)
+        traded = [whole.sets(new) for most, new in whole.trades(np.concatenate(sets)) if most > -np.inf]
+        assert total or all((np.array(one) @ supports.size <= sizes).all() for one in traded)
     splits = splits_of(sum(sizes), 2, int(supports.size.sum())) if total else [sizes]
     sets, found, complete = enumerated(one, splits, sizes, sets, 0.5 * found)
     assert complete
