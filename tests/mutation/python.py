@@ -12,7 +12,10 @@ condition refuses, the module's own and the fastest first, as many as take --sec
 fails.  It needs Python 3.12, for `sys.monitoring`.
 
 equivalent.txt, beside this file, lists mutants that no answer can show, with reasons.  What is not mutated:
-module level, annotations, strings, and what is in `raise` and `warnings.warn`.  Tests that start processes,
+module level, annotations, strings, what is in `raise` and `warnings.warn`, widths and the like of what is
+drawn, `strict=` of zip, and `copy=False`.  Whether the limit itself belongs to it, and one more than a large
+number, is not asked where the number is chosen: such comparisons are turned round, and numbers from 8 on
+become 0.  Tests that start processes,
 send signals or need an installed package are left out.
 
 mutmut 3 was tried.  It runs in a copy of this tree, but its trampolines replace the signatures that other
@@ -63,12 +66,34 @@ NAMES = {
     "fmin": "fmax", "fmax": "fmin", "zeros": "ones", "cumsum": "cumprod",
 }  # fmt: skip
 NO_CHANGE = {"abs", "sqrt", "sorted", "copy", "square", "exp", "log", "conj", "ravel", "clip"}
+TURNED = {ast.Lt: ast.Gt, ast.LtE: ast.Gt, ast.Gt: ast.Lt, ast.GtE: ast.Lt}
+LOOKS = {
+    "alpha", "edgecolor", "facecolor", "fontsize", "linestyle", "linewidth", "markeredgecolor",
+    "markeredgewidth", "markerfacecolor", "markersize", "stacklevel", "strict", "zorder",
+}  # fmt: skip
 
 
 def other_numbers(n):
     if isinstance(n, int):
-        return [{0: 1, 1: 2}.get(n, n + 1)] + ([0] if n == 1 else [])
+        return [n + 1 if n < 8 else 0] + ([0] if n == 1 else [])
     return [0.0 if abs(n) < 1e-3 else 1.5 * n] if isinstance(n, float) and n else []
+
+
+def shows_nothing(keyword):
+    value = keyword.value
+    plain = isinstance(value, ast.Constant | ast.Name)
+    return (
+        keyword.arg in LOOKS
+        or (keyword.arg == "color" and plain)
+        or (keyword.arg == "copy" and plain and getattr(value, "value", None) is False)
+    )
+
+
+def other_comparison(node, op):
+    """Without or with the limit itself; the other way round at a limit of `_limits.py` or at rounding."""
+    names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+    chosen = any(name.isupper() and len(name) > 2 for name in names)
+    return (TURNED if chosen and type(op) in TURNED else COMPARE)[type(op)]()
 
 
 def other_expressions(node):
@@ -89,7 +114,7 @@ def other_expressions(node):
             new = [ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)]
         case ast.Compare():
             for i, op in enumerate(node.ops):
-                ops = [*node.ops[:i], COMPARE[type(op)](), *node.ops[i + 1 :]]
+                ops = [*node.ops[:i], other_comparison(node, op), *node.ops[i + 1 :]]
                 new.append(ast.Compare(node.left, ops, node.comparators))
         case ast.IfExp():
             new = [ast.IfExp(node.test, node.orelse, node.body)]
@@ -107,7 +132,7 @@ def other_expressions(node):
             if name in NO_CHANGE:
                 new.append(args[0] if args else getattr(function, "value", node))
             for i, keyword in enumerate(node.keywords):
-                if keyword.arg not in (None, "stacklevel"):
+                if keyword.arg is not None and not shows_nothing(keyword):
                     new.append(ast.Call(function, args, [*node.keywords[:i], *node.keywords[i + 1 :]]))
     return new
 
@@ -187,6 +212,8 @@ class Module:
     def expressions(self, statement, parent, field, value, name, outer):
         for i, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if not isinstance(node, ast.AST) or isinstance(node, ast.JoinedStr) or is_warning(node):
+                continue
+            if isinstance(node, ast.keyword) and shows_nothing(node):
                 continue
             if isinstance(node, ast.expr):
                 for new in other_expressions(node):
@@ -557,6 +584,8 @@ def main():
 
     modules = [Module(p) for p in sorted(PACKAGE.rglob("*.py")) if p.name != "__main__.py"]
     mutants = [m for module in modules for m in module.mutants]
+    for key in sorted(equivalents().keys() - {m.key for m in mutants}):
+        print(f"no longer a mutant: {key}")
     if args.module:
         mutants = [m for m in mutants if m.module.name in args.module]
     if args.function:
