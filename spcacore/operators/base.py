@@ -227,6 +227,7 @@ def column_statistics(
     if len(odd):
         if unsound.any():
             storage.raise_not_finite()
+        storage.form = None  # from sums of squares that left it, too
         size = np.minimum(np.maximum(-statistics.low, statistics.high), np.finfo(np.float64).max)
         if treatment.mean is not None:
             size = np.maximum(size, np.abs(treatment.mean))

@@ -525,7 +525,7 @@ class BlockData(DataStorage):
         dense = whole is not None or found.stored == math.prod(self.shape)
         if self.blocks.summed:
             return replace(gram.with_moments(problem, found, M, treatment), data=None)
-        if M is None or not gram.keeps_digits(problem, dense, str(self.form)):
+        if M is None or self.form is None or not gram.keeps_digits(problem, dense, self.form):
             return problem
         return gram.with_moments(problem, found, M, treatment)
 

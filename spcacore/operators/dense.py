@@ -87,7 +87,7 @@ class DenseData(DataInMemory):
             double.matrix, double.dtype = a.astype(np.float64), np.dtype(np.float64)
             return _rounded(double.problem(treatment), a.dtype)
         problem = self.problem_with(found, treatment)
-        if M is not None:
+        if M is not None and self.form is not None:
             return with_moments(problem, found, M, treatment)
         return problem if plan is None else _screening.screened(problem, plan, a, sums, size)
 

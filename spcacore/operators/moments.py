@@ -115,13 +115,14 @@ def merged_moments(parts: Iterable[Any]) -> tuple[Statistics | None, Array | Non
         if found is None or other is None:
             found, M = (other, N) if found is None else (found, M)
             continue
-        if M is not None and N is not None:
+        both: Any = merged([found, other])
+        if M is not None and N is not None and in_range(both, np.dtype(np.float64)):
             d = other.mean - found.mean
             M = M + N
-            M += np.multiply.outer(d * (found.n * (other.n / (found.n + other.n))), d)
+            M += np.multiply.outer(d * (found.n * (other.n / both.n)), d)
         else:
             M = None
-        found = merged([found, other])
+        found = both
     return found, M
 
 

@@ -40,6 +40,26 @@ def test_entries_at_the_end_of_the_number_range(dtype):
         assert_allclose(tpower(two, 2).loading, np.sqrt([0.5, 0.5]), rtol=tolerance(dtype))
 
 
+@pytest.mark.parametrize("size", [1e-160, 1e160])
+def test_blocks_of_one_row_at_either_end_of_the_number_range(size):
+    """No block tells that squares leave the range; where columns are constant, those of their means do."""
+    X = size * np.random.default_rng(0).standard_normal((4, 5))
+    part = spcacore.row_blocks(X, block_bytes=X[0].nbytes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # variances out of range
+        for options in ({}, {"scale": True}, {"center": False}):
+            out, ref = sparse_pca(part, 2, 2, **options), sparse_pca(X / size, 2, 2, **options)
+            assert_allclose(out.explained_variance_ratio, ref.explained_variance_ratio, rtol=1e-9)
+    with pytest.raises(ValueError, match="rescale it"):
+        spcacore.Moments.of(X[:1]) + spcacore.Moments.of(X[1:2])
+    X /= size
+    X[:, 0] = 1
+    value = np.linalg.norm(X / np.linalg.norm(X, axis=0), 2) ** 2
+    X[:, 0] = size
+    for same in (X, spcacore.row_blocks(X), np.tile(X, (27_000, 1))):
+        assert_allclose(tpower(same, 5, center=False, scale=True).value, value, rtol=1e-9)
+
+
 def test_extreme_loadings_and_starts():
     """Directions count, lengths do not."""
     for c in (1e300, 1e-300, 1e-310, 5e-324):
