@@ -332,7 +332,7 @@ spca_status SPCA(compressed_symmetry)(spca_int p, const REAL *data, const void *
 REAL SPCA(kth_largest)(spca_int p, const REAL *x, spca_int k, REAL *work, spca_int *ties);
 
 /* index (k): the positions of the k largest |x_i|, ascending, ties to the lower index; 0 <= k <= p.
- * work (p). */
+ * NaN only where no others are left, after them.  work (p). */
 void SPCA(select_largest)(spca_int p, const REAL *x, spca_int k, REAL *work, spca_int *index);
 /* select_largest, given a level that at least k of |x_i| reach, and best only few more. */
 void SPCA(select_reaching)(spca_int p, const REAL *x, spca_int k, REAL level, REAL *work,

@@ -274,6 +274,10 @@ static void select_by_level(spca_int p, const real *x, spca_int k, real *work, s
             found += (size > level) | ((size == level) & (j < end));
         }
     }
+    for (spca_int j = 0; found < k; j++) { /* the others are NaN */
+        index[found] = j;
+        found += isnan(x[j]) != 0;
+    }
 }
 
 /* Keeps the entries that reach the level, most often few more than k, with their places, and takes

@@ -64,6 +64,16 @@ void SPCA(check_select)(trial_t *t)
         SPCA(select_reaching)(p, x, k, hint, WORK(t, p), again);
         for (spca_int a = 0; a < k; a++) CHECK(t, again[a] == index[a]);
     }
+    { /* NaN where no others are left */
+        spca_int wrong = between(t, 0, p), left = k;
+        for (spca_int i = 0; i < wrong; i++) x[i] = (real)NAN;
+        SPCA(select_largest)(p, x, k, WORK(t, p), index);
+        for (spca_int a = 0; a < k; a++) {
+            CHECK(t, index[a] >= 0 && index[a] < p);
+            left -= index[a] >= wrong;
+        }
+        CHECK(t, left == (k > p - wrong ? k - (p - wrong) : 0));
+    }
 }
 
 /* c level + ||S(a, level)||, of a over top. */

@@ -1,5 +1,7 @@
 """The search of a matrix in memory: against all supports, LAPACK, and runs from all columns."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from in_turn import each_dtype
@@ -144,6 +146,18 @@ def test_nothing_is_found_where_there_is_nothing(nodes):
     assert not told[4]
     with pytest.raises(ValueError, match="7 nonzeros of 6 variables"):
         _core.search(np.eye(6), 7, plan())
+
+
+@pytest.mark.parametrize("nodes", [0, 100])
+@pytest.mark.parametrize("p", [1, 7, 300])
+@each_dtype
+def test_a_matrix_that_is_not_finite_ends_it_without_harm(p, nodes, dtype):
+    for wrong, k in ((wrong, k) for wrong in (np.nan, np.inf) for k in {1, max(1, p // 2), p}):
+        A = np.eye(p, dtype=dtype)
+        A[p // 3 :, p // 3] = A[p // 3, p // 3 :] = wrong
+        with contextlib.suppress(ValueError):  # a product is not finite
+            found = _core.search(A, k, plan(nodes=nodes))[0]
+            assert ((found >= 0) & (found < p)).all()
 
 
 @pytest.mark.parametrize("p", [30, 500])
