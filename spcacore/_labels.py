@@ -25,19 +25,24 @@ def columns_of(X: Any) -> Names:
         return X.names  # type: ignore[no-any-return]
     if isinstance(X, (np.ndarray, type)) or not hasattr(X, "__array__"):
         return None
-    if hasattr(X, "indexes"):
+    if has_coordinates(X):
         columns = _coordinates(X, 1)
     else:  # pyarrow has names, and its `columns` are the data
-        columns = getattr(X, "column_names" if hasattr(X, "column_names") else "columns", None)
+        columns = getattr(X, "column_names" if hasattr(type(X), "column_names") else "columns", None)
     return None if columns is None or callable(columns) else tuple(map(str, columns))
 
 
 def row_labels(x: Any) -> Any:
     """Return the index of a dataframe, series or DataArray in memory; None if there is none."""
-    if hasattr(x, "indexes"):
+    if has_coordinates(x):
         return _coordinates(x, 0)
     index = getattr(x, "index", None)
     return index if hasattr(index, "get_indexer") else None
+
+
+def has_coordinates(x: Any) -> bool:
+    """Whether x is a DataArray: a dataframe has its columns as attributes, and its type has none of them."""
+    return hasattr(type(x), "indexes")
 
 
 def _coordinates(x: Any, axis: int) -> Any:
@@ -99,7 +104,7 @@ def same_columns(X: Any, names: tuple[str, ...]) -> Any:
 
 def aligned_columns(X: Any, order: Sequence[int], name: str) -> Any:
     """Return a dataframe with its columns in this order."""
-    if hasattr(X, "iloc") or hasattr(X, "indexes"):
+    if hasattr(X, "iloc") or has_coordinates(X):
         return getattr(X, "iloc", X)[:, order]
     if hasattr(X, "select"):  # polars, pyarrow
         own = list(getattr(X, "column_names", X.columns))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._labels import aligned_columns, columns_of, matched, wrong_labels
+from ._labels import aligned_columns, columns_of, has_coordinates, matched, wrong_labels
 from ._limits import CHUNK, MOST_SAMPLES, slices
 from ._messages import counted, first_of, meant, refuse_no_array, warn_repeated
 from ._types import AnyArray, Array, DType, Index, Names
@@ -582,7 +582,7 @@ def group_labels(groups: Any, names: Names, p: int, name: str = "groups") -> lis
             raise TypeError(f"{name} must be a sequence of labels or a mapping of names, not {groups!r}")
         if len(groups) != p:
             raise ValueError(f"{name} has {counted(len(groups), 'label')} for {counted(p, 'variable')}")
-        array = isinstance(groups, np.ndarray) or hasattr(groups, "indexes")  # a DataArray
+        array = isinstance(groups, np.ndarray) or has_coordinates(groups)
         labels = np.asarray(groups).tolist() if array else list(groups)
     bad = without_label(labels)
     if bad:

@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 )
 
 from .._asked import as_method
-from .._labels import joined
+from .._labels import has_coordinates, joined
 from .._limits import BLOCKS_SUBMATRIX_ORDER
 from .._messages import counted
 from .._records import filled
@@ -44,7 +44,7 @@ def checked_input(estimator: Any, X: Any, *y: Any, reset: bool = True, least: in
 
     X must have `least` rows or more. With `reset`, the estimator is fitted to X.
     """
-    X = X.to_pandas() if hasattr(X, "indexes") else X  # scikit-learn does not read the names of a DataArray
+    X = X.to_pandas() if has_coordinates(X) else X  # scikit-learn does not read the names of a DataArray
     if not any(map(is_row_blocks, (X, *y))):
         return validate_data(
             estimator, X, *y, reset=reset, accept_sparse=("csr", "csc"), dtype=(np.float64, np.float32),

@@ -14,7 +14,7 @@ pytest.importorskip("sklearn")
 estimators = optional("spcacore.sklearn")
 
 N, P = 40, 6
-NAMES = [f"gene {c}" for c in "fbadce"]
+NAMES = ["gene f", "indexes", "gene a", "gene d", "column_names", "gene e"]  # two are attributes elsewhere
 ROWS = [f"cell {i}" for i in range(N)]
 RNG = np.random.default_rng(7)
 X = RNG.standard_normal((N, P)) @ np.diag([3, 2.5, 2, 1.5, 1, 0.8]) + RNG.standard_normal((N, 1))
