@@ -57,7 +57,7 @@ from .._limits import (
 )
 from .._records import record, replaced
 from .._types import Array, Index
-from ..linalg.scaling import are_among, union
+from ..linalg.scaling import are_among, roots, union
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground, variances_tie
 from ..operators.gram import largest_submatrix, rows_of
@@ -447,7 +447,7 @@ def _sampled_noise(state: DeflatedOperator, diagonal: Array) -> float:
     among = _core.select_largest(diagonal, min(op.p, SUBMATRIX_ORDER))
     count = min(NOISE_VARIABLES, max(2, largest_submatrix(op)))
     G = op.submatrix(np.ascontiguousarray(among[:: -(-len(among) // count)]))
-    root = np.sqrt(np.maximum(G.diagonal(), 0))
+    root = roots(G.diagonal())
     with np.errstate(divide="ignore", under="ignore"):
         inverse = np.where(root > 0, 1 / root, 0).astype(root.dtype)
     size = np.abs(G * inverse) * inverse[:, None]

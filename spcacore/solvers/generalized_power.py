@@ -44,6 +44,7 @@ from .starts import (
     Columns,
     Start,
     ThresholdedEntries,
+    from_variable,
     largest_alone,
     power_start,
     promising_columns,
@@ -164,11 +165,11 @@ class GeneralizedPower(IterativeSolver):
             columns = Columns.of(state)
             if columns is not None and op.symmetric_form and len(columns.among) == p:
                 promising = promising_columns(columns.matrix, promise, GPOWER_STARTS).tolist()
-                yield from ((np.array([j]), np.ones(1, op.dtype), ()) for j in promising)
+                yield from (from_variable(j, op.dtype) for j in promising)
             elif columns is not None:
                 steps = self._steps(Supports.any_of(len(columns.among)), gamma)
                 ends = columns.ends(promise, GPOWER_STARTS, steps, self.max_iter)
-                yield from ((index, entries, ()) for index, entries in ends[:COLUMN_ENDS])
+                yield from ends[:COLUMN_ENDS]
         # Variables of large variance, then random vectors
         if diagonal is None:
             yield everything, power_start(op, rng), ()
@@ -176,7 +177,7 @@ class GeneralizedPower(IterativeSolver):
         else:
             for j in largest_alone(diagonal, min(count, p), lambda: rng):
                 if diagonal[j] > 0 and j not in promising:
-                    yield np.array([j]), np.ones(1, op.dtype), ()
+                    yield from_variable(j, op.dtype)
                 count -= 1
         for _ in range(count):
             yield everything, rng.standard_normal(p).astype(op.dtype), ()

@@ -54,9 +54,6 @@ class BoundedSolver(IterativeSolver):
         `search_starts`.
         """
         op, p, start, n_starts = state.operator, state.p, self.start, self.n_starts
-        if isinstance(start, Solution) and n_starts == 0:
-            yield start.index, start.entries, ()
-            return
         k = min(fewest_nonzeros(l1_bound), p, largest_submatrix(op))
         usual = start is None and n_starts is None and not (state.supports.shapes or state.constrained)
         columns = Columns.of(state) if usual and p > COLUMN_LEAST else None
@@ -64,7 +61,7 @@ class BoundedSolver(IterativeSolver):
             steps = Steps(Supports.any_of(len(columns.among)), Step.L1_BOUND, level=l1_bound)
             limit = min(self.max_iter, PMD_ITERATIONS)
             ends = columns.ends(LargestEntries(k), COLUMN_STARTS, steps, limit)
-            yield from ((index, entries, (k,)) for index, entries in ends[:COLUMN_ENDS])
+            yield from ends[:COLUMN_ENDS]
             n_starts = 1 if ends else None
         width = p if isinstance(start, np.ndarray) else k
         yield from search_starts(state, width, start, n_starts)

@@ -326,8 +326,7 @@ class Steps:
 
     def start(self, op: _core.Operator, index: Index, entries: AnyArray) -> Array:
         """Return the start as a dense vector; a single variable stands for its group."""
-        x, members = np.zeros(op.p), index
-        x[index] = entries
+        x, members = with_entries(op.p, index, entries), index
         if self.supports.grouped and len(index) == 1:
             members = self.supports.index(self.supports.mask(index))
         if 1 < len(members) <= largest_submatrix(op) and len(index) == 1:

@@ -54,16 +54,24 @@ from .solution import Report, Solution
 Start = tuple[Index, AnyArray, tuple[int, ...]]  # nonzeros by index and entries; cardinalities to run through
 
 
+def from_variable(j: Any, dtype: DType, *path: int) -> Start:
+    """Return the start from a single variable."""
+    return np.array([j]), np.ones(1, dtype), path
+
+
 def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | None) -> Iterator[Start]:
     """Yield the nonzeros of each start, and the cardinalities to run through from there.
 
-    If `start` is the component of a similar problem, it comes before the default starts.
+    If `start` is the component of a similar problem, it comes before the default starts; with 0 of these it
+    is the only one.
     """
     op, diagonal = state.operator, variance_alone(state)
     p, dtype = op.p, op.dtype
     rng = cache(lambda: np.random.default_rng(state.seed))
     if isinstance(start, Solution):
         yield start.index, start.entries, (k,)
+        if n_starts == 0:
+            return
         start = None
     if isinstance(start, np.ndarray):
         index = _core.select_largest(start, k)
@@ -71,7 +79,7 @@ def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | N
     elif start == "diagonal":
         require_entries(state.problem, "start='diagonal'")
         assert diagonal is not None
-        yield np.array([np.argmax(diagonal)]), np.ones(1, dtype), (k,)
+        yield from_variable(np.argmax(diagonal), dtype, k)
     elif start == "eigenvector":
         vector, _ = leading_vector(op, np.arange(p), power_start(op, rng()))
         yield np.arange(p), vector, tuple(min(c * k, p) for c in (8, 4, 2, 1))
@@ -85,7 +93,7 @@ def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | N
             index = _core.select_largest(directions[0], k)
             yield index, directions[0][index], (k,)
             for j in sorted({int(np.argmax(np.abs(direction))) for direction in directions}):
-                yield np.array([j]), np.ones(1, dtype), (k,)
+                yield from_variable(j, dtype, k)
             del directions
         else:
             yield _leading_start(state, diagonal, k)
@@ -98,8 +106,7 @@ def search_starts(state: DeflatedOperator, k: int, start: Any, n_starts: int | N
         singles = 0
         if diagonal is not None and n_starts > 1:
             singles = min(n_starts - 1, p)
-            order = largest_alone(diagonal, singles, rng)
-            yield from ((order[i : i + 1], np.ones(1, dtype), (k,)) for i in range(len(order)))
+            yield from (from_variable(j, dtype, k) for j in largest_alone(diagonal, singles, rng))
         for _ in range(n_starts - 1 - singles):
             yield np.arange(p), rng().standard_normal(p).astype(dtype), (k,)
 
@@ -377,8 +384,8 @@ class Columns:
         steps: Steps,
         max_iter: int,
         hook: Report | None = None,
-    ) -> list[tuple[Index, AnyArray]]:
-        """Return the variables and entries where runs from promising columns end, the best first.
+    ) -> list[Start]:
+        """Return starts where runs from promising columns end, the best first.
 
         The runs are in this matrix alone. A search that starts from these ends reads the data for few runs.
         Ends with equal objectives, but for rounding, are one, and count by the best of them: supports of
@@ -403,7 +410,9 @@ class Columns:
             if found[0][2] > SAME_ENDS:
                 break
         orders = ((end, np.argsort(self.among[end.index])) for _, end, _ in found)
-        return [(self.among[end.index[o]], end.entries[o].astype(self.dtype)) for end, o in orders]
+        return [
+            (self.among[end.index[o]], end.entries[o].astype(self.dtype), (steps.count,)) for end, o in orders
+        ]
 
 
 def fewest_nonzeros(l1_bound: float) -> int:

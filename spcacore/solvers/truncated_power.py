@@ -120,7 +120,7 @@ class TruncatedPower(IterativeSolver):
         supports = state.supports.on(columns.among).within(k)
         steps = Steps(supports, Step.TRUNCATION, k)
         ends = columns.ends(AllowedEntries(supports), CHOICE_STARTS, steps, self.max_iter, state.hook)
-        yield from ((index, entries, (k,)) for index, entries in ends[:CHOICE_ENDS])
+        yield from ends[:CHOICE_ENDS]
 
     def matrix(self, state: DeflatedOperator) -> AnyArray | None:
         """Return A if it is in memory, or quickly formed of few variables; else, or without a race, None."""
