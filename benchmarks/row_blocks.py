@@ -44,9 +44,9 @@ def constants():
     """Of one block, on one core: nanoseconds an entry."""
     import scipy.sparse
 
-    from spcacore.operators.problem import Affine
     from spcacore.operators.block_operator import _first_rows, _products
     from spcacore.operators.moments import statistics as of_columns
+    from spcacore.operators.problem import Affine
 
     X, some = make(0), np.arange(0, P, 100)
     S = scipy.sparse.random(20_000, 20_000, 0.005, "csr", np.float32, rng=0)
