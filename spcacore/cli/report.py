@@ -89,8 +89,8 @@ def check_outputs(args: Arguments) -> None:
     """Refuse paths that could not be written, before the work is done."""
     allowed = _EXTENSIONS | ({"output": (".csv", ".html")} if args.command == "compare" else {})
     named = [os.path.realpath(one) for one in (args.file, *args.loadings, args.names, args.groups) if one]
-    for path, extensions in [(getattr(args, name), allowed[name]) for name in allowed]:
-        if not path:
+    for name, extensions in allowed.items():
+        if not (path := getattr(args, name)):
             continue
         target = os.path.realpath(path)
         folder = os.path.dirname(target)

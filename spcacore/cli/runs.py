@@ -62,8 +62,9 @@ class Task:
         self.args, self.table = args, read(args)
         self.names, self.matrix = self.table.variables(), self.table.matrix
         self.n, self.p = self.matrix.shape
-        kind = "covariance" if args.covariance else "data"  # how all functions read the matrix
-        self.treatment: dict[str, Any] = {"kind": kind, "center": args.center, "scale": args.scale}
+        self.treatment: dict[str, Any] = {  # how all functions read the matrix
+            "kind": "covariance" if args.covariance else "data", "center": args.center, "scale": args.scale,
+        }  # fmt: skip
         watched = sys.stderr is not None and sys.stderr.isatty()
         self.callback: Any = True if watched and not args.quiet else None  # a bar, if somebody watches
 
@@ -213,14 +214,13 @@ def path(args: Arguments) -> None:
     asked, choosing = args.of_model, args.of_function
     grids = {name: asked.pop(name) for name in SPARSITY_WORDS if name in asked}
     args.grid_of = next(iter(grids), "cardinality")
-    if args.criterion is None and "rng" in takes(args.method):
-        asked |= choosing  # without a criterion only the seed is used
+    runs = select_sparsity
+    if args.criterion is None:  # only the seed is used
+        asked |= choosing if "rng" in takes(args.method) else {}
+        runs, choosing = sparsity_path, {}
     task = Task(args)
-    if args.criterion is None:
-        curve = path = task.run(1, sparsity_path, grids or None)
-    else:
-        curve = task.run(1, select_sparsity, grids or None, **choosing)
-        path = curve.path
+    curve = task.run(1, runs, grids or None, **choosing)
+    path = getattr(curve, "path", curve)
     r = counted(path.n_components, "ordinary principal component")
     parts = [path.summary(), f"{percent(path.dense_ratio.sum())} % by {r}"]
     fields, arrays = {"result": curve}, fields_of(curve)
@@ -255,12 +255,10 @@ def transform(args: Arguments) -> None:
     (saved,) = task.saved
     X = task.matrix[:, places(saved, task.table, args.source)]
     with task.work():
-        mean, scale = saved.mean, saved.scale
-        if not saved.kind:  # the file does not say, so the samples' own moments are used
-            problem = as_problem(X, center=args.center, scale=args.scale)
-            mean, scale = problem.mean, problem.scale
+        # If the file does not say how its data were treated, the samples' own moments are used
+        moments = saved if saved.kind else as_problem(X, center=args.center, scale=args.scale)
         V = saved.loadings if saved.weights is None else saved.weights
-        values = scores(X, V, mean, scale, missing=bool(saved.missing_entries))
+        values = scores(X, V, moments.mean, moments.scale, missing=bool(saved.missing_entries))
     samples = task.table.samples()
     files = {"output": _scores(values, samples)}
     document = {"loadings": saved.path, "sample_names": samples, "scores": values}
@@ -285,10 +283,13 @@ def compare(args: Arguments) -> None:
             results[label] = from_loadings(V, task.matrix, names=task.names, label=label, **task.treatment)
         found = side_by_side(results, task.matrix, reference=reference - 1, **task.treatment)
     table = found.to_frame()
-    fields = {"reference": found.labels[found.reference], "total_variance": found.total_variance}
+    fields = {
+        "reference": found.labels[found.reference], "total_variance": found.total_variance,
+        "components": table,
+    }  # fmt: skip
     draw = lambda plot, figure: plot.comparison(found, ax=figure.subplots())  # noqa: E731
-    written = {"output": {".csv": table, ".html": found._repr_html_()}}
-    task.finish("Comparison", found.summary(), fields | {"components": table}, written, draw, 8)
+    files = {"output": {".csv": table, ".html": found._repr_html_()}}
+    task.finish("Comparison", found.summary(), fields, files, draw, 8)
 
 
 def certify(args: Arguments) -> None:
@@ -302,8 +303,10 @@ def certify(args: Arguments) -> None:
             best = optimality_bound(task.matrix, k, relaxation=relaxed, **options)
             found = tpower(task.matrix, k, callback=task.callback, **options)
             x = replace(found, upper_bound=max(best.upper_bound, found.value), names=tuple(task.names))
-            row = {"cardinality": k, **best.bounds, "upper_bound": x.upper_bound, "value": x.value}
-            rows.append(row | {"gap": x.gap, "loadings": entries(x.loading, task.names)})
+            rows.append({
+                "cardinality": k, **best.bounds, "upper_bound": x.upper_bound, "value": x.value, "gap": x.gap,
+                "loadings": entries(x.loading, task.names),
+            })  # fmt: skip
     forms = {"gap": lambda share: f"{gap(share)} %"}
     numbers = pandas.DataFrame(rows).drop(columns="loadings")
     table = numbers.to_string(index=False, formatters=forms, float_format=significant)
