@@ -18,7 +18,7 @@
  * is decided with the rounding of N, NOISE times the energy of the pair, counted against it.  Where
  * that leaves a doubt, all sums are in double from then on.  Columns so far below the others that
  * their fourth powers would be lost are left to sweeps, which scale each pair. */
-#include "ascent.h"
+#include "passes.h"
 #include "planar.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* passes.c - the sums over all rows from which a step of ascent.c is found.  A part has some tiles;
  * sums of parts are added in order. */
-#include "ascent.h"
+#include "passes.h"
 #include "products.h"
 #include <string.h>
 
@@ -50,7 +50,7 @@ typedef struct {
     spca_int start, step; /* the first row of part 0, and the rows of a part */
 } span_t;
 
-/* The sums of moments.c over the rows of a part, times local, as the pass says (ascent.h). */
+/* The sums of moments.c over the rows of a part, times local, as the pass says (passes.h). */
 static void moments_part(void *context, spca_int part)
 {
     const span_t *span = context;

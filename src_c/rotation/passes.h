@@ -1,6 +1,6 @@
-/* ascent.h - private: the state of an orthomax rotation of many rows, and its passes over them. */
-#ifndef SPCA_ASCENT_H
-#define SPCA_ASCENT_H
+/* passes.h - private: the state of an orthomax rotation of many rows, and its passes over them. */
+#ifndef SPCA_PASSES_H
+#define SPCA_PASSES_H
 #include "real.h"
 
 enum { MOST_PARTS = 64, PART_ROWS = SPCA_LEAST(1 << 13) };
