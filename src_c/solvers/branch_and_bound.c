@@ -51,7 +51,7 @@ typedef struct {
     double *H, *z;                /* H (p x ld by rows), symmetric; z (p) = diag Z */
     double *r, *less, *f, *lessf; /* (p): r, r-, f and f- of step 3 */
     double *x;                    /* (p): a vector with a large x'Hx, or zero */
-    double *top, *rest;           /* scratch (k TILE) and (p^2 + 2p) */
+    double *top, *rest;           /* scratch (k TILE) and (p^2) */
     double most;                  /* an excess beyond which no sharper bound is sought */
     spca_stop stop;
     void *ctx;
@@ -304,8 +304,8 @@ static void sum_rows(node_t *node)
         }
         node->r[j] = r;
         node->f[j] = f;
-        node->less[j] = s > 1 ? r - last : 0;
-        node->lessf[j] = s > 1 ? f - last * last : 0;
+        node->less[j] = r - last;
+        node->lessf[j] = f - last * last;
     }
 }
 
@@ -438,7 +438,7 @@ static spca_int divide(node_t *node, spca_int given, const spca_int *in, int kno
 
 spca_int spca_branch_work(spca_int p, spca_int k)
 {
-    return p * (2 * p + TILE) + (k + 9) * p + k * k + k * TILE;
+    return p * (2 * p + TILE) + (k + 6) * p + k * k + k * TILE;
 }
 
 spca_status spca_branch(spca_int p, spca_int k, const double *N, double most, spca_int count,
@@ -452,7 +452,7 @@ spca_status spca_branch(spca_int p, spca_int k, const double *N, double most, sp
     double *R = work, *Y = R + k * k;
     node.H = Y + k * p;
     node.rest = node.H + p * node.ld;
-    node.z = node.rest + p * p + 2 * p;
+    node.z = node.rest + p * p;
     node.r = node.z + p;
     node.less = node.r + p;
     node.f = node.less + p;
