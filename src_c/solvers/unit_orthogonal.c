@@ -58,12 +58,12 @@ static void evaluate(const dual_t *d, point_t *x)
         product += x->s[j] * d->b[j];
     }
     x->size = sqrt(square);
-    x->value = x->size > 0 ? product / x->size : 0;
+    x->value = product / x->size; /* NaN where s is 0, which nobody asks for */
     x->largest = 0;
     for (spca_int l = 0; l < d->t; l++) {
         double sum = 0;
         for (spca_int j = 0; j < p; j++) sum += d->Q[l * p + j] * x->s[j];
-        x->left[l] = x->size > 0 ? sum / x->size : 0;
+        x->left[l] = sum / x->size;
         x->largest = fmax(x->largest, fabs(x->left[l]));
     }
 }
@@ -197,6 +197,6 @@ void spca_orthogonal_unit_step(const spca_rule *rule, double *a, double *work, d
         } else
             damping *= 10;
     }
-    for (spca_int j = 0; j < p; j++) a[j] = x.largest <= enough && x.value > 0 ? x.s[j] : 0;
+    for (spca_int j = 0; j < p; j++) a[j] = x.largest <= enough ? x.s[j] : 0;
     for (spca_int u = 0; u < o->units && x.kept != kept; u++) kept[u] = x.kept[u];
 }

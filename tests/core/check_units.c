@@ -249,6 +249,10 @@ static void check_one_step(trial_t *t, const spca_rule *rule, const double *star
     spca_orthogonal_unit_step(rule, y, work, SCRATCH(t, room, double),
                               SCRATCH(t, rule->of.units, spca_int), kept);
     CHECK(t, memcmp(x, y, (size_t)p * sizeof *x) == 0);
+    for (spca_int j = 0; j < p; j++) y[j] = ldexp(start[j], -60); /* the same in another unit */
+    spca_orthogonal_unit_step(rule, y, work, SCRATCH(t, room, double),
+                              SCRATCH(t, rule->of.units, spca_int), kept);
+    for (spca_int j = 0; j < p; j++) CHECK(t, y[j] == ldexp(x[j], -60));
     for (spca_int i = 0; i < n; i++) { /* LL' less the damping */
         want[i] = (double)(below(t, 9) - 4);
         for (spca_int l = 0; l <= i; l++)
