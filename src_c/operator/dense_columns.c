@@ -12,9 +12,9 @@
 
 enum {
     LANES = sizeof(lanes_t) / sizeof(real),
-    CHUNK = 128,      /* variables whose sums with a strip stay in cache */
-    SAMPLE = 1 << 18, /* about SAMPLE entries are counted, to see how full columns are */
-    LEVELS = 20       /* LEVELS shares are tried, from which on a column is made dense; */
+    CHUNK = SPCA_LEAST(128), /* variables whose sums with a strip stay in cache */
+    SAMPLE = 1 << 18,        /* about SAMPLE entries are counted, to see how full columns are */
+    LEVELS = 20              /* LEVELS shares are tried, from which on a column is made dense; */
 };
 
 static const double STEP = 0.85, /* each is this much of the one before */
@@ -178,6 +178,7 @@ void SPCA(copy_slices)(const products_t *g, const products_t *dense, const scatt
 typedef struct {
     const products_t *g, *dense;
     const scatter_t *s;
+    spca_int chunks; /* of the variables */
 } across_t;
 
 /* sum_c += x_ia w_ic over the entries of variable a in a slice, for the columns c of a strip. */
@@ -199,8 +200,8 @@ INLINE void add_entries(const real *entry, const uint8_t *row, int32_t count, co
 VECTORIZED(add_part, (const across_t *f, spca_int part), (f, part))
 {
     const scatter_t *s = f->s;
-    spca_int k = f->g->k, chunks = (k - 1) / CHUNK + 1, c0 = part / chunks * STRIP;
-    spca_int a0 = part % chunks * CHUNK, a1 = min_int(k, a0 + CHUNK);
+    spca_int k = f->g->k, c0 = part / f->chunks * STRIP;
+    spca_int a0 = part % f->chunks * CHUNK, a1 = min_int(k, a0 + CHUNK);
     _Alignas(64) lanes_t sums[CHUNK * STRIP / LANES];
     a0 = max_int(a0, max_int(c0, s->dense));
     for (spca_int q = 0; q < sections_of(s) && a0 < a1; q++) {
@@ -231,9 +232,9 @@ static void across_part(void *context, spca_int part)
 spca_status SPCA(add_dense)(products_t *dense, const products_t *g, const scatter_t *s,
                             spca_stop stop, void *ctx)
 {
-    across_t f = {g, dense, s};
+    across_t f = {g, dense, s, (g->k - 1) / CHUNK + 1};
     double numbers = (double)s->entries * (double)s->stored / 2;
-    spca_int parts = s->stored / STRIP * ((g->k - 1) / CHUNK + 1);
+    spca_int parts = s->stored / STRIP * f.chunks;
     spca_status status = do_parts(g->A->run, as_bytes(numbers), across_part, &f, parts, stop, ctx);
     return status < 0 || !s->dense ? status : SPCA(add_products)(dense, stop, ctx);
 }
