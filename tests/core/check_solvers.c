@@ -274,8 +274,26 @@ static double outside(trial_t *t, spca_int p, spca_int count, const real *a, con
     return size > 0 ? norm / size : 0;
 }
 
+/* Of ones, orthogonal to some of the variables: where all are at the level at first. */
+static void threshold_of_ones(trial_t *t)
+{
+    spca_int p = between(t, 3, 24), count = between(t, 1, min_int(p - 2, 3));
+    /* not near a root of an integer, where the maximizer is nearly a corner */
+    double bound = sqrt((double)between(t, 1, p) + (double)between(t, 1, 9) / 10), product = 0;
+    double *mu = zeros(t, count);
+    real *a = WORK(t, p), *w = WORK(t, p), *Q = WORK(t, p * count);
+    for (spca_int i = 0; i < p * count; i++) Q[i] = i % p == i / p;
+    for (spca_int j = 0; j < p; j++) a[j] = chance(t, 50) ? 1 : -1;
+    CHECK(t, SPCA(orthogonal_l1_threshold)(p, count, a, Q, bound, NULL, NULL, mu, WORK(t, 3 * p),
+                                           SCRATCH(t, count * count + 4 * count, double),
+                                           w) == SPCA_OK);
+    for (spca_int j = 0; j < p; j++) product += (double)a[j] * (double)w[j];
+    CHECK(t, fabs(product - fmin(bound, sqrt((double)(p - count)))) <= 1e2 * pow(EPSILON, 0.75));
+}
+
 void SPCA(check_orthogonal_threshold)(trial_t *t)
 {
+    threshold_of_ones(t);
     spca_int p = between(t, 1, 24), count = below(t, p < 4 ? p : 4), asked;
     style_t style = SPCA(style)(t, 1);
     const real *a = SPCA(numbers)(t, style, p), *Q = orthonormal(t, p, count);
