@@ -137,9 +137,9 @@ def as_problem(
 
 def _tell_constant(problem: Problem, treatment: Standardization) -> None:
     """Warn of constant columns, which no standard deviation divides, or of variables without variance."""
-    if problem.diagonal is None or not problem.diagonal.any():
+    constant = problem.variances == 0
+    if constant.all():  # there is nothing to search in, which is told where a search finds none
         return
-    constant = problem.diagonal == 0
     if treatment.excluded is not None:
         constant &= ~treatment.excluded
     index = np.flatnonzero(constant).tolist()

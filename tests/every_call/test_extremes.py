@@ -29,8 +29,10 @@ from spcacore import deflate, explained_variance, renormalize, sparse_pca, tpowe
 )
 def test_no_variance(value, scale, form, dtype):
     X = form[1](np.full((N, P), value, dtype))
-    with untouched(X), pytest.warns(RuntimeWarning, match="no variance is left after 0 of the 2 components"):
+    nothing = "no variance is left after 0 of the 2 components"
+    with untouched(X), pytest.warns(RuntimeWarning, match=nothing) as said:
         out = sparse_pca(X, 2, cardinality=K, scale=scale)
+    assert len(said) == 1
     assert out.n_components == 0
     assert out.loadings.shape == (P, 0)
     assert out.explained_variance.shape == (0,)

@@ -78,7 +78,7 @@ def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
         x = flat.sparse_pca(
             X, 3, method="scotlass", l1_bound=1.7, renormalize=renormalize, n_starts=3, **known
         )
-    V, choice = x.loadings, supports_of(known)
+    V, choice, level = x.loadings, supports_of(known), 1.7
     assert V.shape[1] >= 2
     assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-10)
     for v in V.T:
@@ -86,8 +86,10 @@ def test_scotlass_is_orthogonal_and_feasible(known, renormalize):
         assert renormalize or cost(choice, v) <= 1.7 * (1 + 1e-9)
     # no other loading of the same knowledge, orthogonal to the first, is better in a small step from there
     A = np.cov(X, rowvar=False)
-    if not renormalize:
-        again, _ = choice.rule(Step.L1_BOUND, level=1.7, Q=V[:, :1]).step(A @ V[:, 1], 1.0)
+    if renormalize and "nonnegative" in known:  # on the same variables, without the bound
+        choice, level = choice.only(np.flatnonzero(V[:, 1])), P**0.5
+    if not renormalize or level > 1.7:
+        again, _ = choice.rule(Step.L1_BOUND, level=level, Q=V[:, :1]).step(A @ V[:, 1], 1.0)
         assert_allclose(again / np.linalg.norm(again), V[:, 1], atol=1e-3)
 
 

@@ -261,7 +261,7 @@ class Mutant:
         if len(after) > 50:
             after = after[:50] + "…"
         self.text = f"{before}[{old[start : len(old) - end]} => {new[start : len(new) - end]}]{after}"
-        self.key = f"{function}: {self.text}"
+        self.key, self.whole = f"{function}: {self.text}", f"{function}: {old}"
 
     def put(self, new):
         parent, field, i, _ = self.place
@@ -550,7 +550,7 @@ class Run:
 
 
 def equivalents():
-    """{key: reason}; the file has one mutant a line, `function: text`, its reason indented below it."""
+    """{key: reason}; a line has a mutant, or how statements begin, and a star; below it is the reason."""
     reasons, key = {}, None
     for line in EQUIVALENT.read_text().splitlines() if EQUIVALENT.exists() else []:
         if line.startswith(" ") and key:
@@ -559,6 +559,10 @@ def equivalents():
             key = line.strip()
             reasons[key] = ""
     return reasons
+
+
+def is_listed(mutant, key):
+    return mutant.whole.startswith(key[:-1]) if key.endswith("*") else mutant.key == key
 
 
 def main():
@@ -584,8 +588,9 @@ def main():
 
     modules = [Module(p) for p in sorted(PACKAGE.rglob("*.py")) if p.name != "__main__.py"]
     mutants = [m for module in modules for m in module.mutants]
-    for key in sorted(equivalents().keys() - {m.key for m in mutants}):
-        print(f"no longer a mutant: {key}")
+    for key in equivalents():
+        if not any(is_listed(m, key) for m in mutants):
+            print(f"no longer a mutant: {key}")
     if args.module:
         mutants = [m for m in mutants if m.module.name in args.module]
     if args.function:
@@ -606,8 +611,9 @@ def main():
     counts, reasons = defaultdict(Counter), equivalents()
 
     def report(mutant, status, by, used):
-        if status == "survived" and mutant.key in reasons:
-            status, by = "equivalent", reasons[mutant.key]
+        listed = next((key for key in reasons if is_listed(mutant, key)), None)
+        if status == "survived" and listed:
+            status, by = "equivalent", reasons[listed]
         counts[mutant.module.name][status] += 1
         if status != "killed":
             print(f"{status}: {mutant.module.name}  {mutant.key}  {by}", flush=True)
