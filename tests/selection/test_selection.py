@@ -247,6 +247,17 @@ def test_as_many_components_as_were_planted_are_more_than_chance(p, strengths, o
     assert found.chosen == len(strengths)
 
 
+def test_regressions_of_few_samples_leave_no_more_than_chance():
+    """Each score takes one of seven degrees of freedom."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((8, 24))
+    X[:, :6] += 4 * rng.standard_normal((8, 1))
+    model = partial(spcacore.sparse_pca, cardinality=6, method="least_squares")
+    found = spcacore.select_n_components(X, model, 4, criterion="permutation", n_permutations=4)
+    assert found.chosen == 1
+    assert found.score[2:].max() < 0
+
+
 def test_missing_entries_are_left_out():
     X = planted(60, 40, 6, r=1, signal=4)
     X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan

@@ -293,6 +293,7 @@ def test_a_matrix_of_zeros_and_scales():
     for constraint in (None, "orthogonal", "uncorrelated"):  # one variable varies, of which nothing is left
         assert relaxed_bound(np.diag([2.0, 0, 0, 0]), (2, 2), constraint) == pytest.approx(2)
         assert relaxed_bound(np.diag([2.0, 1, 1]), (1,), constraint) == pytest.approx(2)  # a single loading
+    assert relaxed_bound(PITPROPS, (6, 6, 6), None) < np.linalg.eigvalsh(PITPROPS)[-3:].sum()  # for B = Z = 0
     one = optimality_bound(PITPROPS, 3, n_components=2, relaxation=True, kind="covariance").bound
     for exponent in (-300, 300):
         scaled = np.ldexp(PITPROPS, exponent)
