@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _core
 from .._limits import GRAM_LOSS, IN_SPAN, NULL_DIRECTION, POLAR_ENTRIES, RANK, SPAN, TIE
-from .._types import AnyArray, Array
+from .._types import AnyArray, Array, Index
 from .scaling import below_range, beyond_range, divisor, eps_of
 
 
@@ -51,6 +51,18 @@ def fix_sign(value: AnyArray) -> AnyArray:
 def fix_signs(U: AnyArray) -> AnyArray:
     """Apply `fix_sign` to each column."""
     return np.stack([fix_sign(u) for u in U.T], axis=1)
+
+
+def matched_columns(cosine: Array) -> tuple[Index, Index, Index]:
+    """Return which rows go with which columns, so that magnitudes have the largest sum, and their signs.
+
+    Numbers that differ by rounding tie, as 1/2 and 1 do in standardized data with two nonzeros.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    rough = cosine.round(6)
+    rows, columns = linear_sum_assignment(-np.abs(rough))
+    return rows, columns, np.where(rough[rows, columns] < 0, -1, 1)
 
 
 # ---- Gram-Schmidt -----------------------------------------------------------------------------------

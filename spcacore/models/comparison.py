@@ -23,7 +23,7 @@ from .._rendering import (
 )
 from .._types import AnyArray, Array, Index, Kind, Names, OperatorLike, Weights
 from .._validation import check_choice, integer
-from ..linalg.orthogonal import symmetrized
+from ..linalg.orthogonal import matched_columns, symmetrized
 from ..linalg.scaling import divisor, roots
 from ..operators.gram import dense_shares
 from ..operators.inputs import as_problem
@@ -431,13 +431,11 @@ def _correlations(problem: Problem, V: list[Array], place: int) -> list[Array]:
 
 def _pairing(V: Array, W: Array, correlation: Array) -> dict[str, AnyArray]:
     """Match each column of V with a column of W or none, and return how far they agree."""
-    from scipy.optimize import linear_sum_assignment
-
     cosine = V.T @ W
     r = V.shape[1]
     matched, sign = np.full(r, -1), np.ones(r, np.intp)
-    mine, theirs = linear_sum_assignment(-np.abs(cosine))
-    matched[mine], sign[mine] = theirs, np.where(cosine[mine, theirs] < 0, -1, 1)
+    mine, theirs, turned = matched_columns(cosine)
+    matched[mine], sign[mine] = theirs, turned
     v, w = sign[mine] * V[:, mine], W[:, theirs]
     # tan(angle/2) = |v - w|/|v + w|, which keeps the digits of small angles
     tangent = np.arctan2(np.linalg.norm(v - w, axis=0), np.linalg.norm(v + w, axis=0))

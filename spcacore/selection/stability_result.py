@@ -17,7 +17,7 @@ from .._records import NO_PANDAS, filled, frozen_record
 from .._rendering import Part, leading, table_of
 from .._types import Array, Index, Mask, Names
 from .._validation import group_places, integer, number
-from ..linalg.orthogonal import unit_columns
+from ..linalg.orthogonal import matched_columns, unit_columns
 from ..linalg.scaling import divisor, union
 from ..readable import Judged, Listing, Tabular, labels
 from .resampling import Refit, Refits, Sparse
@@ -365,16 +365,14 @@ def matched(refit: Refit, reference: Array) -> tuple[list[Sparse], Index, Array]
     Returns the components, empty where none was left; which component came to each place, -1 for none; and
     the magnitudes of their cosines with the reference. The assignment has the largest sum of these.
     """
-    from scipy.optimize import linear_sum_assignment
-
     r = reference.shape[1]
     out: list[Sparse] = [(np.zeros(0, np.intp), np.zeros(0))] * r
     place, cosine = np.full(r, -1), np.zeros(r)
     unit = [(index, entries / (np.linalg.norm(entries) or 1.0)) for index, entries in refit.components]
     products = np.array([reference[index].T @ entries for index, entries in unit]).reshape(-1, r)
-    for s, t in zip(*linear_sum_assignment(-np.abs(products)), strict=True):
+    for s, t, sign in zip(*matched_columns(products), strict=True):
         index, entries = unit[s]
-        out[t] = index, entries if products[s, t] >= 0 else -entries
+        out[t] = index, entries if sign > 0 else -entries
         place[t], cosine[t] = s, abs(products[s, t])
     return out, place, cosine
 

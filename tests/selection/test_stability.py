@@ -202,6 +202,21 @@ def test_components_are_matched_as_the_best_permutation_matches_them():
             assert R[index, t] @ entries >= 0
 
 
+def test_rounding_does_not_decide_what_matches():
+    """Loadings of standardized data with two nonzeros each: all four cosines are 1/2, or 0."""
+    X = np.random.default_rng(0).standard_normal((9, 4))
+    R = np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]]).T
+    for L in (np.array([[1, 0, 1, 0], [0, 1, 0, 1.0]]).T, np.array([[1, -1, 0, 0], [0, 0, 1, -1.0]]).T):
+        for seed in range(20):
+            near = L * (1 + 1e-15 * np.random.default_rng(seed).standard_normal(L.shape))
+            components, place, _ = matched(Refit(nonzeros_of(near), None), R / np.sqrt(2))
+            assert place.tolist() == [0, 1]
+            assert all(entries[0] > 0 for _, entries in components)
+            compared = spcacore.compare([R, near], X)
+            assert compared.matched[1].tolist() == [0, 1]
+            assert compared.sign[1].tolist() == [1, 1]
+
+
 def test_rotation_is_the_best_of_all_orthogonal_ones():
     rng = np.random.default_rng(2)
     R, _ = np.linalg.qr(rng.standard_normal((7, 2)))
