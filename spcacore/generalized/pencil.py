@@ -365,23 +365,21 @@ class Form:
     def rows(self, S: Index) -> Array:
         """Return the rows S, (k, p)."""
         A = self.op.columns(S) if self.op.symmetric_form else rows_of(self.op, S)
-        out = A.astype(np.float64)
-        if self.ridge is not None:
-            out[np.arange(len(S)), S] += self.ridge[S]
-        out *= self.unit[S, None]
-        out *= self.unit
-        return out + self.terms.rows(S) if self.terms else out
+        return self._scaled(A, S, S)
 
     def block(self, S: Index) -> Array:
         """Return the entries between the variables S, (k, k)."""
         A = self.op.submatrix(S) if self.op.symmetric_form else self.op.gram(S)
+        return symmetrized(self._scaled(A, S, np.arange(len(S)), S))
+
+    def _scaled(self, A: AnyArray, S: Index, own: Index, columns: Index | slice = slice(None)) -> Array:
+        """Return rows S of A with ridge, units and terms; their diagonal is in the columns `own` of A."""
         out = A.astype(np.float64)
         if self.ridge is not None:
-            out[np.diag_indices(len(S))] += self.ridge[S]
+            out[np.arange(len(S)), own] += self.ridge[S]
         out *= self.unit[S, None]
-        out *= self.unit[S]
-        out += self.terms.rows(S, S)
-        return symmetrized(out)
+        out *= self.unit[columns]
+        return out + self.terms.rows(S, columns) if self.terms else out
 
     def matvec(self, x: Array, S: Index | None = None) -> Array:
         """Return the product with a vector; with S, x has its entries on S, and the others are zero."""
@@ -530,12 +528,8 @@ class _Tree(Search):
     def _root_bound(self) -> float:
         return np.inf
 
-    def _update_incumbent(self, support: Index) -> bool:
-        x, value = _leading(self.A, self.B, support)
-        if not value > self.value:
-            return False
-        self.index, self.vector, self.value = support, x, value
-        return True
+    def _best_on(self, support: Index) -> tuple[Array, float]:
+        return _leading(self.A, self.B, support)
 
     def _set_level(self) -> None:
         """Set N = level B - A: where N is definite on a support, that support does not beat the level.

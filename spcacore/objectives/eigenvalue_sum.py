@@ -96,7 +96,7 @@ class LeadingSum(Objective):
         """Return the values with each of the others; bounds of them if entries have signs."""
         S = self.supports.index(units)
         if self.supports.grouped:
-            return self.most([with_unit(units, add=unit) for unit in others])
+            return super().with_each(units, others)
         if len(S) < self.r:
             return self.diagonal[S].sum() + self.diagonal[others]
         return np.minimum.reduce([self._bordered(A, S, others) for A in self.bounding])
@@ -126,9 +126,6 @@ class LeadingSum(Objective):
                 low, high = np.where(above, x, low), np.where(above, high, x)
             total += (low + high) / 2
         return total
-
-    def without_each(self, units: Units, members: Index) -> Array:
-        return self.most([with_unit(units, drop=unit) for unit in members])
 
     def entering(self, units: Units, others: Index) -> Index:
         order = len(self.supports.index(units))

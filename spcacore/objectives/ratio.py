@@ -318,7 +318,7 @@ class RatioOfUnits(Objective):
 
     def with_each(self, units: Units, others: Index) -> Array:
         if self.supports.grouped:
-            return self.most([with_unit(units, add=unit) for unit in others])
+            return super().with_each(units, others)
         S, basis = self._basis(units)
         self.work -= 25.0 * len(S) ** 3 + 2.0 * len(S) ** 2 * len(others)
         return self._with_variables(S, basis, others)
@@ -344,7 +344,7 @@ class RatioOfUnits(Objective):
     def without_each(self, units: Units, members: Index) -> Array:
         """Return the values without each of these members, by one root each."""
         if self.supports.grouped:
-            return self.most([with_unit(units, drop=unit) for unit in members])
+            return super().without_each(units, members)
         S, basis = self._basis(units)
         values = np.full(len(units), self._support(S, basis).value)
         values[S] = basis.without_each() if len(S) > 1 else self.quotient.nothing

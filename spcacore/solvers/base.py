@@ -263,7 +263,13 @@ class Run:
         warn_out_of_range(found.objective, value)
         if hook is not None:
             hook(found.n_iter, value)
+        return self.result(found)
+
+    def result(self, found: Solution) -> SparseComponent:
+        """Return a component, in the caller's units, as the result."""
+        problem = self.state.problem
         loading = with_entries(problem.p, found.index, found.entries, problem.operator.dtype)
+        value = float(problem.in_units(found.objective))
         return SparseComponent(
             loading, value, int(np.count_nonzero(loading)), found.n_iter, found.converged, self.solver.name,
             problem.screening(), names=problem.names, missing_entries=problem.missing_entries,

@@ -317,11 +317,7 @@ def gpower(
     problem = run.state.problem
     if run.found is None and (problem.diagonal is None or problem.diagonal.any()):
         warn("the penalty is too large: every loading is zero")
-        nothing = np.zeros(problem.p, problem.operator.dtype)
-        return SparseComponent(
-            nothing, 0.0, 0, 0, True, "gpower", problem.screening(), names=problem.names, mean=problem.mean,
-            scale=problem.scale, given=problem.given, kind=problem.kind,
-        )  # fmt: skip
+        return run.result(Solution(np.empty(0, np.intp), np.empty(0), 0.0))
     return run.component()
 
 

@@ -255,20 +255,22 @@ class Search(OpenNodes):
 
     def _update_incumbent(self, support: Index) -> bool:
         """Make a support the incumbent if its best value is larger; whether it is."""
-        if self.plain:
-            values, vectors = np.linalg.eigh(self.A[np.ix_(support, support)])
-            value, vector = float(values[-1]), vectors[:, -1]
-            unused = ~self.A[np.ix_(support, support)].any(axis=0)
-            vector[unused] = 0
-        else:
-            found = best_on_support(self.state, self.kept[support])
-            if found is None:
-                return False
-            value, vector = found.objective, found.entries
+        vector, value = self._best_on(support)
         if not value > self.value:
             return False
         self.index, self.vector, self.value = self.kept[support], vector, value
         return True
+
+    def _best_on(self, support: Index) -> tuple[AnyArray, float]:
+        """Return the best vector on a support, and its value; -inf where no vector is feasible."""
+        if not self.plain:
+            found = fitted_on(self.state, self.kept[support])
+            return found.entries, found.objective
+        G = self.A[np.ix_(support, support)]
+        values, vectors = np.linalg.eigh(G)
+        vector = vectors[:, -1]
+        vector[~G.any(axis=0)] = 0
+        return vector, float(values[-1])
 
     def _set_level(self) -> None:
         """Form N = level I - A, which is definite on a support unless that beats the level, but for rounding.

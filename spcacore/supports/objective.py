@@ -116,7 +116,7 @@ class Objective:
 
     def with_each(self, units: Units, others: Index) -> Array:
         """Return the values of these units with each of the others, or bounds if not `exact`."""
-        return self.added(units, others)
+        return self.most([with_unit(units, add=unit) for unit in others])
 
     def added(self, units: Units, others: Index) -> Array:
         """Return the values of these units with each of the others; never bounds."""
@@ -124,7 +124,7 @@ class Objective:
 
     def without_each(self, units: Units, members: Index) -> Array:
         """Return the values of these units without each of these members, or bounds if not `exact`."""
-        return self.values(with_unit(units, drop=unit) for unit in members)
+        return self.most([with_unit(units, drop=unit) for unit in members])
 
     def promise(self, units: Units) -> Array:
         """Return how much each unit may add to these, or adds if it is one of them; only the order counts."""
