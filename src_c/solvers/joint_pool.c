@@ -195,10 +195,9 @@ void SPCA(joint_combine)(joint_search_t *s, loadings_t other)
     joint_permute(s, r);
     for (spca_int t = 0; t < r; t++) choice[t] = t + (joint_below(s, 2) ? r : 0);
     exchange_columns(s, choice);
-    /* columns of the other member first; then columns of V that change places */
-    for (int later = 0; later < 2; later++)
-        for (spca_int t = 0; t < r; t++)
-            if ((choice[t] < r) == later && choice[t] != t)
-                joint_copy(o, &o->V, choice[t], &o->V, t);
+    /* by way of the last places, since columns of V may change places */
+    for (spca_int t = 0; t < r; t++)
+        joint_copy(o, choice[t] < r ? &o->V : &other, choice[t] % r, &o->V, r + t);
+    for (spca_int t = 0; t < r; t++) joint_copy(o, &o->V, r + t, &o->V, t);
     o->spent += (double)(EXCHANGES * r * r * r * r);
 }

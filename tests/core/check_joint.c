@@ -296,6 +296,59 @@ static void check_further(trial_t *t)
     }
 }
 
+/* Two loadings of the four that two members have, such that no exchange explains more. */
+static void check_combine(trial_t *t)
+{
+    enum { R = 2, K = 2, P = 6, N = 2 * R };
+    spca_int nnz[N] = {K, K, K, K}, index[N * K], size[R] = {K, K}, order[N], place[R];
+    double value[N * K], pool[N * K], *dense = zeros(t, P * P), two[R * K];
+    uint64_t random = (uint64_t)below(t, 1 << 20);
+    spca_int two_nnz[R] = {K, K}, two_index[R * K], all[N * K];
+    joint_search_t s = {.G = zeros(t, N * N), .H = zeros(t, N * N), .T = SCRATCH(t, N * N, double)};
+    joint_t *o = &s.o;
+    *o = (joint_t){.p = P, .r = R, .room = K, .size = size, .V = {nnz, index, value}};
+    s.random = &random;
+    s.order = order;
+    o->A = SPCA(symmetric)(t, P, PLAIN, 1, dense);
+    o->image = zeros(t, N * P);
+    for (spca_int a = 0; a < N; a++) {
+        const spca_int *support = SPCA(subset)(t, P, K);
+        double angle = (double)below(t, 64);
+        pool[a * K] = cos(angle);
+        pool[a * K + 1] = sin(angle);
+        for (spca_int b = 0; b < K; b++) all[a * K + b] = support[b];
+    }
+    memcpy(value, pool, sizeof pool);
+    memcpy(index, all, sizeof all);
+    SPCA(joint_combine)(&s, (loadings_t){nnz + R, all + R * K, pool + R * K});
+    for (spca_int a = 0; a < R; a++) {
+        place[a] = N;
+        for (spca_int j = 0; j < N; j++)
+            if (!memcmp(value + a * K, pool + j * K, K * sizeof *pool) &&
+                !memcmp(index + a * K, all + j * K, K * sizeof *all))
+                place[a] = j;
+        CHECK(t, place[a] < N);
+    }
+    CHECK(t, place[0] != place[1]);
+    double most = explained_by(t, P, R, K, 0, dense, nnz, index, value);
+    for (spca_int a = 0; a < R; a++)
+        for (spca_int j = 0; j < N; j++) {
+            double along = 0;
+            if (j == place[0] || j == place[1]) continue;
+            for (spca_int b = 0; b < R; b++) {
+                spca_int of = b == a ? j : place[b];
+                memcpy(two + b * K, pool + of * K, K * sizeof *two);
+                memcpy(two_index + b * K, all + of * K, K * sizeof *two_index);
+            }
+            for (spca_int b = 0; b < K; b++)
+                for (spca_int c = 0; c < K; c++)
+                    along += two_index[b] == two_index[K + c] ? two[b] * two[K + c] : 0;
+            if (1 - along * along <= 2e-2) continue; /* nearly in its span */
+            CHECK(t, explained_by(t, P, R, K, 0, dense, two_nnz, two_index, two) <=
+                         most * (1 + 2e-7) + 1e2 * EPSILON);
+        }
+}
+
 void SPCA(check_joint)(trial_t *t)
 {
     spca_int p = between(t, 1, 9), r = between(t, 1, p < 3 ? p : 3), moves = below(t, 24),
@@ -373,6 +426,7 @@ void SPCA(check_joint)(trial_t *t)
     check_select(t);
     check_apply(t);
     check_further(t);
+    check_combine(t);
     check_select_units(t);
     check_fitted(t);
 }

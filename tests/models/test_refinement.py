@@ -207,7 +207,7 @@ def test_certified_and_extended(constraint):
         assert_allclose(result.upper_bound, best, rtol=1e-12)
         assert_allclose(result.gap, 1 - result.explained_variance / best, atol=1e-12)
         proved += np.count_nonzero(result.gap == 0)
-    assert proved > 0.75 * count
+    assert proved >= 0.75 * count
     with pytest.raises(ValueError, match="all of them at once"):
         result.extend(PITPROPS, 1)
 
