@@ -399,6 +399,25 @@ void SPCA(check_only_direction)(trial_t *t)
     CHECK(t, value[0] == 1 && value[1] == 0 && objective == 0 && n_iter == 1);
 }
 
+/* Of data in another unit, by a power of two, the same steps with the same bits. */
+static void in_another_unit(trial_t *t, const problem_t *q, task_t task)
+{
+    problem_t other = *q;
+    result_t plain, same;
+    real root = q->A.symmetric_form ? 16 : 256; /* A is range^2 or range^4 */
+    spca_status status;
+    if (q->storage == CALLBACK) return;
+    task.tol = chance(t, 50) ? 0 : task.tol;
+    status = run(t, &other, &task, &plain);
+    other.A.range *= 16;
+    task.gamma *= task.solver == GPOWER_L0 ? root * root : root;
+    CHECK(t, run(t, &other, &task, &same) == status);
+    if (status < 0) return;
+    CHECK(t, plain.n_iter == same.n_iter && plain.nnz == same.nnz);
+    for (spca_int a = 0; a < plain.nnz; a++)
+        CHECK(t, plain.index[a] == same.index[a] && plain.value[a] == same.value[a]);
+}
+
 /* Of a semidefinite operator every iteration ends, and begins nowhere else than where it ended: it
  * goes on for gains alone, or ten steps in vain.  It does not end at its first step from a start
  * that is not feasible. */
@@ -409,6 +428,7 @@ void SPCA(check_at_rest)(trial_t *t)
     SPCA(problem_of)(t, &q, TAMED | SMALL_ONE);
     task_t task = task_of(t, &q);
     double sum = 0, norm = 0, least = 1;
+    in_another_unit(t, &q, task);
     if (q.covariance || !q.exact) return;
     task.max_iter = 5000;
     task.tol = 0;
