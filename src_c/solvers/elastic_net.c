@@ -18,9 +18,9 @@
  * A variable that is a combination of the support, to rounding, is barred from joining. */
 #include "real.h"
 
-/* States of a variable.  One that left in the last step has r_j = t s_j still; it cannot join there
- * again in this step, but it can where r_j = -t s_j. */
-enum { OUTSIDE, INSIDE, LEFT_ABOVE, LEFT_BELOW, BARRED };
+/* States of a variable. One that has just left has r_j = t s_j still, but |r_j| falls faster than
+ * the level. */
+enum { OUTSIDE, INSIDE, BARRED };
 
 /* A support in order of joining, its factor, and its line. */
 typedef struct {
@@ -53,7 +53,7 @@ static int append(support_t *S, spca_int j, double sign)
 static void leave(support_t *S, spca_int i)
 {
     spca_int last = S->count;
-    S->place[S->index[i]] = S->sign[i] > 0 ? LEFT_ABOVE : LEFT_BELOW;
+    S->place[S->index[i]] = OUTSIDE;
     S->count = i;
     for (spca_int a = i + 1; a < last; a++) {
         /* it joins again, unless it has become a combination of the others */
@@ -117,9 +117,7 @@ static end_t end_of(const support_t *S, double t, double floor)
     const double parallel = 64 * DBL_EPSILON;
     end_t end = {floor, -1, -1, 0};
     for (spca_int j = 0; j < S->p; j++)
-        for (int side = 1; side >= -1; side -= 2) {
-            if (S->place[j] != OUTSIDE && S->place[j] != (side > 0 ? LEFT_BELOW : LEFT_ABOVE))
-                continue;
+        for (int side = 1; side >= -1 && S->place[j] == OUTSIDE; side -= 2) {
             double u = (double)side * S->u[j], slope = 1 - (double)side * S->w[j];
             double at = fmin(slope > parallel ? u / slope : -1, t);
             if (at > end.level) end = (end_t){at, j, -1, (double)side};
@@ -190,8 +188,6 @@ spca_status spca_elastic_net(spca_int p, spca_int limit, const double *G, const 
             line_of(&S, c);
             end = end_of(&S, t, floor);
             t = end.level;
-            for (spca_int j = 0; j < p; j++)
-                if (S.place[j] == LEFT_ABOVE || S.place[j] == LEFT_BELOW) S.place[j] = OUTSIDE;
             if (end.joins < 0 && end.leaves < 0) break;
             /* Rounding could let variables join and leave for ever; no input is known where it
              * does. */

@@ -716,7 +716,7 @@ static void paths(trial_t *t)
         CHECK(t,
               spca_elastic_net(p, limit, G, c, chance(t, 50) ? 0 : 0.01, floor, least, guess, NULL,
                                NULL, index, value, WORK(t, limit * limit + 3 * limit + 2 * p),
-                               SCRATCH(t, limit + p, spca_int), &count, &level) >= 0);
+                               SCRATCH(t, limit + p, spca_int), &count, &level) == SPCA_OK);
         CHECK(t, count <= limit && level >= floor);
     }
 }
