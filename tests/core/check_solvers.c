@@ -453,6 +453,7 @@ void SPCA(check_at_rest)(trial_t *t)
     task.bound = sqrt((double)q.A.p);
     task.sample_bound = sqrt((double)q.A.m);
     task.tol = 1;
+    task.max_iter = 5000;
     if (q.style != PLAIN || task.nonnegative || run(t, &q, &task, &r) < 0) return;
     /* but for an entry of rounding errors alone, which now is there and now is 0 */
     for (spca_int a = 0; a < r.nnz; a++) least = fmin(least, fabs((double)r.value[a]));
