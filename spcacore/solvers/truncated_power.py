@@ -102,11 +102,8 @@ class TruncatedPower(IterativeSolver):
         if x is None:
             return None
         tally = Tally(best.tally.starts, best.tally.ends, agreeing(reached, x.objective))
-        x = replaced(x, n_iter=best.n_iter, tally=tally)
-        if self.swaps == 0:
-            return x
-        # A brief tree
-        last = drop_zeros(brief_search(state, x, cardinality))
+        x = replaced(x, n_iter=best.n_iter)
+        last = x if self.swaps == 0 else drop_zeros(brief_search(state, x, cardinality))
         return None if last is None else replaced(last, tally=tally)
 
     def _begin(self, state: DeflatedOperator, k: int) -> Iterator[Start]:
