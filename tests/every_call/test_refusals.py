@@ -551,6 +551,8 @@ REFUSED = [  # the words, and the call
     ("of must be one of", lambda: sparse(cardinality=Explained(0.9, "scores"))),
     ("chosen together: call sparse_pca", lambda: sparse(cardinality=3, support="disjoint").extend(X, 1)),
     ("must not be below the 4 nonzeros", lambda: flat.refine(X, sparse(cardinality=4).loadings, 2)),
+    ("no orthogonal loadings of these cardinalities",
+     lambda: flat.refine(X, np.eye(P)[:, [0, 0]], 1, constraint="orthogonal", include=[0])),
     ("include requires strategy='forward'", lambda: greedy.func(X, 3, include=[0], strategy="backward")),
     (r"cardinality must be in \[1, 7\], not 8: 7 groups", lambda: flat.optimality_bound(X, 8, groups=GROUPS)),
     ("at least as many rows", lambda: spcacore.prs(np.ones((2, 3)), 2.0)),
