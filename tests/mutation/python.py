@@ -48,6 +48,7 @@ LEFT_OUT = {
     "test_benchmarks", "test_concurrency", "test_determinism", "test_documentation", "test_downstream",
     "test_examples", "test_interrupts", "test_memory", "test_security",
 }  # fmt: skip
+AT_IMPORT = "import"  # in the place of a test: what is run by then is not run again
 PYTEST = ["-q", "--tb=no"]
 PYTEST += [f"-pno:{plugin}" for plugin in ("randomly", "cacheprovider", "xdist", "faulthandler")]
 
@@ -353,21 +354,25 @@ def measure(*places):
     class Contexts:
         @pytest.hookimpl(wrapper=True)
         def pytest_runtest_protocol(self, item, nextitem):
-            ran.clear()
+            told(AT_IMPORT, 0.0)  # before the first test
             sys.monitoring.restart_events()
             began = time.process_time()
             try:
                 return (yield)
             finally:
-                seconds[item.nodeid] = round(time.process_time() - began, 4)
-                for path, number in ran if item.nodeid not in bad else ():
-                    lines[str(Path(path).relative_to(ROOT))].setdefault(item.nodeid, []).append(number)
+                told(item.nodeid, time.process_time() - began)
                 if nextitem is None or nextitem.path != item.path:
                     keep(outs.pop(str(item.path.relative_to(ROOT))))
 
         def pytest_runtest_logreport(self, report):
             if report.outcome != "passed":
                 bad.add(report.nodeid)
+
+    def told(test, used):
+        seconds[test] = round(used, 4)
+        for path, number in ran if test not in bad else ():
+            lines[str(Path(path).relative_to(ROOT))].setdefault(test, []).append(number)
+        ran.clear()
 
     def keep(out):
         Path(out).write_text(json.dumps({"seconds": seconds, "lines": lines}))
@@ -426,6 +431,8 @@ def chosen_tests(mutant, seconds, users, budget):
     """Tests that run the changed line: those that come to its `raise`, few cases of each, the fastest."""
     path = str(mutant.module.path.relative_to(ROOT))
     tests = {t for line in mutant.lines() for t in users.get((path, line), ())}
+    if tests != {AT_IMPORT}:
+        tests.discard(AT_IMPORT)
     if mutant.default:  # which no test need call to see
         tests |= {t for t in seconds if "::test_defaults_are" in t or "::test_defaults_of" in t}
     refusals = [s.lineno for s in getattr(mutant.statement, "body", ()) if isinstance(s, ast.Raise)]
@@ -487,8 +494,8 @@ class Run:
         gc.freeze()
         killers = set()
         for mutant, (tests, total) in self.plans:
-            if not tests:
-                self.report(mutant, "survived", "no test runs it", 0.0)
+            if tests in ([], [AT_IMPORT]):
+                self.report(mutant, "not applicable" if tests else "survived", "no test runs it", 0.0)
                 continue
             while len(self.running) >= self.jobs:
                 self.wait(killers)
@@ -609,7 +616,7 @@ def main():
     os.chdir(ROOT)
     seconds, users = measured(args.data, args.jobs, args.tests)
     plans = [(m, chosen_tests(m, seconds, users, args.seconds)) for m in mutants]
-    files = sorted({t.partition("::")[0] for _, (tests, _) in plans for t in tests})
+    files = sorted({t.partition("::")[0] for _, (tests, _) in plans for t in tests} - {AT_IMPORT})
     counts, reasons = defaultdict(Counter), equivalents()
 
     def report(mutant, status, by, used):
