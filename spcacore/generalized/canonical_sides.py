@@ -172,7 +172,7 @@ class Side:
         variances, kept = self.problem.variances, ~self.supports.excluded
         level = np.where(kept, ridge * float(variances[kept].mean()), 0.0)
         if self.p > SUBMATRIX_ORDER and not op.by_passes:
-            return Form.of_operator(op, variances, level if level.any() else None)
+            return Form.of_operator(op, variances, level)
         return Form.of(symmetric_submatrix(op) if op.by_passes else op.gram(), level)
 
     def count(self, value: Any, name: str) -> int:

@@ -243,9 +243,8 @@ class ElasticNets:
             )
             best = _core.select_largest(np.ascontiguousarray(size), min(most, len(size)))
             joining.append(best[(size[best] > 0) | first])
-        self.working = union(*joining) if self.op.p > WORKING_SET_VARIABLES else np.arange(self.op.p)
-        if self.choice.shapes:
-            self.working = self.choice.whole(self.working)
+        some = union(*joining) if self.op.p > WORKING_SET_VARIABLES else np.arange(self.op.p)
+        self.working = self.choice.whole(some)
         self.G = np.ascontiguousarray(self.op.submatrix(self.working), np.float64)
         if self.choice.shapes:
             self.own = self.choice.on(self.working)

@@ -551,6 +551,8 @@ REFUSED = [  # the words, and the call
     ("of must be one of", lambda: sparse(cardinality=Explained(0.9, "scores"))),
     ("chosen together: call sparse_pca", lambda: sparse(cardinality=3, support="disjoint").extend(X, 1)),
     ("must not be below the 4 nonzeros", lambda: flat.refine(X, sparse(cardinality=4).loadings, 2)),
+    ("center and scale must be True or False", lambda: spcacore.select_sparsity(
+        X, partial(spcacore.spca, n_components=1, center=np.zeros(P)), [2, 3])),
     ("no orthogonal loadings of these cardinalities",
      lambda: flat.refine(X, np.eye(P)[:, [0, 0]], 1, constraint="orthogonal", include=[0])),
     ("include requires strategy='forward'", lambda: greedy.func(X, 3, include=[0], strategy="backward")),
