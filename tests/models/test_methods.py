@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from in_turn import SEEDS, each_dtype, each_kind, examples
+from known_variables import signed_ratio_optimum
 from models.test_constrained_optimum import constrained_optimum
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
@@ -30,6 +31,8 @@ from spcacore.models.request import CONSTRAINTS
 from spcacore.operators.deflation import DEFLATIONS
 from spcacore.operators.deflation import DeflatedOperator as Deflated
 from spcacore.operators.inputs import as_problem
+from spcacore.solvers.refitting import refit
+from spcacore.solvers.solution import Solution
 from spcacore.solvers.starts import variance_alone as _promise
 from spcacore.solvers.table import SOLVERS
 
@@ -256,6 +259,27 @@ def test_the_operator_of_the_quotient(kind, dtype, near):
     index, value = state.operator.above(None, 5 * v, tau, relative=True)
     assert_array_equal(index, np.flatnonzero(np.abs(B @ v) > tau * np.sqrt(v @ B @ v)))
     assert 0 < len(index) < np.count_nonzero(5 * np.abs(B @ v) > tau)
+
+
+def test_the_quotient_on_a_support_with_signs():
+    """It is a value of a vector of these signs, and most often their largest, by enumeration."""
+    best = 0
+    for seed in range(20):
+        rng, A = np.random.default_rng(seed), covariance(samples(seed, 20, 8))
+        signs = rng.choice([-1, 1], 8)
+        problem = as_problem(A, kind="covariance", choice={"signs": signs})
+        q = np.array([0.6, 0.64, -0.48])
+        state, P = Deflated.from_problem(problem, DEFLATIONS["generalized"]), np.eye(8)
+        state = state.deflate(np.arange(3), q)
+        P[:3, :3] -= np.outer(q, q)
+        S = np.sort(rng.choice(8, 4, replace=False))
+        M, G = (P @ A @ P)[np.ix_(S, S)], P[np.ix_(S, S)]
+        x = refit(state, Solution(S, signs[S] / 2, 0.0, 1, True))
+        assert (x.entries * signs[S] >= 0).all()
+        value = x.entries @ M @ x.entries / (x.entries @ G @ x.entries)
+        assert problem.in_units(x.objective) == pytest.approx(value, rel=1e-9)
+        best += value > (1 - 1e-6) * signed_ratio_optimum(M, G, signs[S])
+    assert best >= 16
 
 
 @pytest.mark.parametrize("holes", [False, True])

@@ -33,6 +33,8 @@ from plot_tools import (  # noqa: E402
     texts,
 )
 
+from spcacore.plot.drawing import label_rows  # noqa: E402
+
 closed_figures = plot_tools.closed_figures
 pandas = optional("pandas")
 
@@ -129,6 +131,17 @@ def test_rows_of_any_size_are_clustered(ratio):
     index = [int(name[1:]) - 1 for name in rows(plot.heatmap(V))]
     assert sorted(index[:3]) == [0, 2, 4]
     assert sorted(index[3:]) == [1, 3, 5]
+
+
+def test_of_many_rows_the_heaviest_are_named_apart(rng):
+    """As plain loops choose them; names of 6.5 points do not overlap."""
+    ax, weight, chosen = pyplot.figure(figsize=(4, 4)).add_subplot(), rng.random(150), []
+    row = 72 * 4 * ax.get_position().height / 150
+    for j in np.argsort(-weight):
+        if all(abs(j - i) * row >= 6.5 for i in chosen):
+            chosen.append(j)
+    assert label_rows(ax, [f"v{j}" for j in range(150)], weight) == len(chosen)
+    assert texts(ax.get_yticklabels()) == [f"v{j}" for j in sorted(chosen)]
 
 
 def test_parts_of_a_heatmap():
