@@ -220,8 +220,8 @@ def refined(
     value = partial(joint_variance, problem, definition=how)
     begun = start if _meet(problem, start, constraint) else in_turn(problem, sizes, seed, constraint)
     whole = len(begun) == len(sizes)
-    if not best or (whole and value(best) < value(begun) * (1 - _rounding(problem))):
-        best = begun
+    if not best or (whole and not value(best) > value(begun) * (1 + _rounding(problem))):
+        best = begun  # where supports leave the basis of a span open, that of the start is kept
     if len(best) < len(sizes):
         raise ValueError(f"no {constraint} loadings of these cardinalities were found; allow more variables")
     return _ordered(problem, best, sizes), converged
@@ -245,13 +245,17 @@ def quickly_refined(problem: Problem, start: Loadings, sizes: Sizes) -> tuple[Lo
     if not value > 0:
         return start, value
     new, more = ascended(problem, [start], sizes)
-    return (new, more) if more > value else (start, value)
+    return (new, more) if more > value * (1 + _rounding(problem)) else (start, value)
 
 
 def refined_from(problem: Problem, starts: list[Loadings], sizes: Sizes) -> Loadings:
     """Let the loadings of each start ascend, then make some moves; return the best, in order of variance."""
     feasible = [_made_feasible(problem, start, sizes) for start in starts]
-    return _ordered(problem, ascended(problem, feasible, sizes, BRIEF_MOVES)[0], sizes)
+    best, _ = ascended(problem, feasible, sizes, BRIEF_MOVES)
+    value, *known = (joint_variance(problem, one) for one in (best, *feasible))
+    if not value > max(known) * (1 + _rounding(problem)):
+        best = feasible[int(np.argmax(known))]
+    return _ordered(problem, best, sizes)
 
 
 def _ordered(problem: Problem, loadings: Loadings, sizes: Sizes) -> Loadings:

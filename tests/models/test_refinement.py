@@ -378,6 +378,19 @@ def test_counts_of_starts_are_of_the_components_they_led_to():
     assert_array_equal(proved.loadings, refined.loadings)
 
 
+@pytest.mark.parametrize("r", [2, 3])
+def test_loadings_of_all_variables_are_those_of_pca(r):
+    """What they explain together leaves the basis of their span open: rounding must not choose it."""
+    for seed in range(3):
+        A = covariance(normal(seed, 9, 3))
+        V = np.linalg.eigh(A)[1][:, ::-1][:, :r]
+        for found in (
+            sparse_pca(A, r, 3, refine=True, kind="covariance").loadings, refine(A, V, kind="covariance"),
+            spcacore.spca(A, r, 3, kind="covariance").loadings,
+        ):  # fmt: skip
+            assert_allclose(np.abs((found * V).sum(axis=0)), 1, rtol=1e-7)
+
+
 def test_components_of_equal_variance_keep_their_order():
     assert in_places([1, 1 + 1e-12, 1e-6], [2, 2, 2]) == [0, 1, 2]
     assert in_places([1, 3, 2, 5], [2, 4, 2, 4]) == [2, 3, 0, 1]
