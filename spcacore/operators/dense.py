@@ -72,13 +72,13 @@ class DenseData(DataInMemory):
             found, M = from_whole(len(a), whole)
         elif one_read and a.shape[1] <= GRAM_ONE_READ:
             sums, M = _core.dense(a, False).moments()
-            found = Statistics(len(a), a.size, *sums[:4])
-            M = M if in_range(found, a.dtype) else None  # else its squares leave the number range
         elif plan is None:
             found = self.statistics(treatment.sample_weight)
         else:  # the same pass fills the quantized copy
             sums, size = _core.dense_statistics(a, treatment.center, plan.shadow)
+        if sums is not None:
             found = Statistics(len(a), a.size, *sums[:4])
+            M = M if in_range(found, a.dtype) else None  # else its squares leave the number range
         # Entries that are missing, or that need double precision
         if self.missing and np.isnan(a[:, np.isnan(found.mean)]).any():
             return missing_problem(a, treatment, self.names)
