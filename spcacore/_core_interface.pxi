@@ -171,7 +171,7 @@ cdef Py_ssize_t _brief_order = _limits.BRIEF_ORDER, _race_exact = _limits.RACE_E
 cdef Py_ssize_t _brief_nodes = _limits.BRIEF_NODES
 cdef double _brief_work = _limits.BRIEF_WORK, _hopeless = _limits.BRIEF_HOPELESS, _swap_work = _limits.SWAP_WORK
 cdef double _rise = _limits.RISE, _gap = _limits.SWAP_GAP
-cdef double[2] _slack = _limits.SWAP_SLACK, _tie = _limits.TIE  # double and single
+cdef double[2] _slack = _limits.EXACT_SLACK, _tie = _limits.TIE  # double and single
 
 cdef spca_search_plan plan_of(Py_ssize_t p, Py_ssize_t k, bint thorough, bint single, Py_ssize_t max_iter,
                               double tol) noexcept nogil:

@@ -37,19 +37,18 @@ RISE = 1e-10  # an objective must rise by this share for a swap or another start
 EIGENVECTOR_TOL = Precision(1e-8, 1e-4)  # for eigenvectors by ARPACK that are only a start, or summed
 KERNEL_TOL = Precision(1e-10, 1e-5)  # for the residual of an eigenvector of a kernel matrix
 CLUSTERING_TOL = Precision(1e-6, 1e-4)  # clustering ends at this change of the weights, by default
-REFIT_RISE = Precision(1e-12, 1e-6)  # when values are re-fitted, a smaller rise of the objective is rounding
+# When values are re-fitted, or loadings refined, a smaller rise of the objective is rounding
+REFIT_RISE = Precision(1e-12, 1e-6)
 # x'Bx of a unit vector x, where generalized deflation has left rounding
 QUOTIENT_NULL = Precision(1e-8, 1e-3)
 SOLVER_TOL = 1e-8  # a search for one component ends at this change, by default
-EXACT_SLACK = Precision(1e-9, 1e-4)  # for bounds that leave out variables: far above rounding
+EXACT_SLACK = Precision(1e-9, 1e-4)  # for bounds that leave out variables or swaps: far above rounding
 CENTERING_LOSS = Precision(1e-6, 1e-3)  # share of a column's norm that may be lost when a mean is removed
 BLOCK_NOISE = Precision(1e-12, 1e-5)  # share of the objective of generalized power that is rounding
 BLOCK_STILL = 2.0**-28  # the square of a step that is none there, beside that of the loadings
 SHARE_ROUNDING = Precision(1e-10, 1e-5)  # rounding of a share of the variance that is to be reached
 ROUNDING_LEFT = Precision(2e-13, 4e-6)  # share of the total variance that may be the rounding of sums
 VARIANCE_LEFT = Precision(1e-14, 1e-6)  # share of a variance, given earlier components, that is rounding
-# A round of refinement must raise the variance by more than this share
-REFINEMENT_RISE = Precision(1e-12, 1e-6)
 STRUCTURED_TOL = Precision(1e-8, 1e-4)  # components under a prior end at this change, by default
 # If all deviations are below this share of the means, float32 data are computed in float64
 SINGLE_LOSS = 4e-5
@@ -75,16 +74,15 @@ PRIOR_SUM = 1e-5  # by how much probabilities of classes may miss 1, as printed 
 NAMED_WEIGHT = 1e-6  # a variable is named in a direction if its entry is this share of the largest
 CCA_TOL = 1e-10  # share by which an iteration must raise the objective, by default
 CCA_LEFT = Precision(1e-12, 1e-5)  # below this share of the first strength nothing is left, for "pmd"
-CCA_GENERALIZED_LEFT = Precision(1e-10, 1e-5)  # the same for "generalized", whose metrics are inverted
 
 # Entries, rows and columns worked on at a time: large enough to be fast, small enough for a cache or for
 # Ctrl-C
 CHUNK = 1 << 22  # entries of X that are looked at or copied at a time: 32 MB in double precision
 CACHED_ENTRIES = 1 << 16  # entries of X that are copied and multiplied at a time, so that they stay in cache
 COPIED_ENTRIES = 1 << 21  # entries of rows that are centered into a copy at a time
-HELD_OUT_ENTRIES = 1 << 20  # entries of the rows of a fold
-CLUSTERING_ENTRIES = 1 << 20  # entries of the columns whose distances are added at a time
-THREAD_ENTRIES = 1 << 17  # entries of the columns that a thread reads at a time: they stay in its cache
+# Entries of the rows of a fold, of columns whose distances are added, and of runs of neighbors
+PART_ENTRIES = 1 << 20
+THREAD_ENTRIES = 1 << 17  # entries of the columns that a thread or a batch reads at a time, in its cache
 KMEANS_ENTRIES = 1 << 24  # products of points and centers of all starts that share a pass
 TILE_ROWS = 512  # rows and columns of a tile of the kernel matrix
 BLOCK_BYTES = 1 << 27  # bytes of X in a block of rows,
@@ -204,7 +202,6 @@ RESAMPLE_CANDIDATES = 4  # variables to begin with, over the cardinality, beside
 RESAMPLE_CHECKS = 20  # checks of all variables for a batch, after which a resample is searched among all
 RESAMPLE_BATCH = 32  # resamples at a time: enough for the speed of a matrix product
 RESAMPLE_ENTRIES = 1 << 20  # entries of the moments and products of a batch, 8 MB, if half of X has fewer
-RESAMPLE_CHUNK = 1 << 17  # entries of X whose moments are computed at a time, so that they stay in cache
 QUANTILE_ENTRIES = 1 << 21  # loadings of all resamples that are sorted together
 STABLE_FREQUENCY = 0.75  # frequency of a stable variable, if there is no bound on false ones
 
@@ -254,7 +251,7 @@ PROBE_DROP = 0.8  # except for a component that explains less than this share of
 NEIGHBOR_SHARE = 0.75
 NEIGHBOR_SORTS, NEIGHBOR_BITS = 2, 16  # sorts by which neighbors are found, and signs of projections in each
 NEIGHBORS, NEIGHBOR_LARGEST = 64, 10  # that are in a run; correlations with them that count
-NEIGHBOR_ENTRIES, NEIGHBOR_WORK = 1 << 20, 2e9  # entries of X at a time, and multiplications at most
+NEIGHBOR_WORK = 2e9  # multiplications at most
 # Second moment over variance of a sparse column, beyond which sums need double precision
 FIELD_CANCELLATION = 100
 FIELD_COLUMNS = 1024  # columns that are converted at a time
@@ -266,8 +263,7 @@ FIELD_IMAGE_WORK, FIELD_LEADS_LEAST = 1e9, 8  # multiplications of them, and of 
 # Share of the best support in a part of A, from which on its ends tell of no others outside
 FIELD_INSIDE = 0.8
 FIELD_GAIN = 2e-3  # gain of a component by such a race, below which it has found nothing
-TALLY_TIE = 1e-6  # a run this share below a value counts as one that reached it
-FIELD_TIE = 1e-6  # swaps between values this close are ties
+TALLY_TIE = 1e-6  # a run, or a population, this share below a value counts as one that reached it
 FIELD_AT_ONCE = 3072  # variables up to which no probe asks whether a few of them are enough
 # Share of the best value by which an end in a part of A may be below it; of p > FIELD_ORDER the second
 FIELD_SLACK = (0.25, 0.05)
@@ -329,7 +325,6 @@ SWAP_WORK = 1e8  # for one round of swaps,
 WEAK_SWAP_WORK = 2.1e9
 SWAPS_AT_A_TIME = 64  # swaps between looks at the clock; each takes 10 or 100 microseconds
 SWAP_GAP = 1e-8  # gap of the two largest eigenvalues on a support by which bounds of swaps divide, at least
-SWAP_SLACK = Precision(1e-9, 1e-4)  # for such a bound: the share that rounding may hide
 TIE_WORK = 1e9  # for trying first variables of equal variance
 TIED_VARIABLES = 256  # first variables of equal variance that are tried
 PENCIL_GREEDY_WORK = 4e10  # beyond this, forward search adds several variables at a time
@@ -387,7 +382,6 @@ JOINT_POPULATIONS = 3  # populations after which one begins with the best of the
 JOINT_KEPT = 2  # sets of loadings of each population that are kept for that
 JOINT_COMBINED_PATIENCE = 120  # the patience of that population
 JOINT_AGREEING = 20  # populations that end at the same value, after which the search ends
-JOINT_SAME = 1e-6  # values that differ by this share are the same
 # Multiplications for each variable, which end it too: half a second for a hundred variables
 JOINT_WORK = 2.4e7
 JOINT_SMALL = 100  # variables that count at least

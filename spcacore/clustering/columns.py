@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .. import _core
-from .._limits import CLUSTERING_ENTRIES, HARTIGAN_MOVES, THREAD_ENTRIES, slices
+from .._limits import HARTIGAN_MOVES, PART_ENTRIES, THREAD_ENTRIES, slices
 from .._messages import counted, warn
 from .._records import record
 from .._rendering import Part, leading, table_of
@@ -144,7 +144,7 @@ class Columns(Samples):
 
     def blocks(self, index: Labels | None = None) -> Iterator[tuple[Any, AnyArray]]:
         """Yield parts of the variables, and their entries as C-ordered rows, centered and scaled."""
-        for part in self._parts(CLUSTERING_ENTRIES, index):
+        for part in self._parts(PART_ENTRIES, index):
             self.poll()
             yield part, self._block(part)
 

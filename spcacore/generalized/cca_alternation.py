@@ -26,7 +26,6 @@ from scipy.linalg import block_diag
 from .. import _core
 from .._limits import (
     CCA_CHOICE_TURNS,
-    CCA_GENERALIZED_LEFT,
     CCA_LEFT,
     CCA_PAIRS,
     CCA_REFINED_STARTS,
@@ -36,6 +35,7 @@ from .._limits import (
     PAIR_WORK,
     PENCIL_BACKWARD_ORDER,
     PENCIL_ENUMERATED,
+    PENCIL_LEFT,
     PENCIL_START_WORK,
     RISE,
     TIE,
@@ -94,7 +94,7 @@ class Alternation:
         self.supports: list[Supports] = [s.supports.within(k) for s, k in zip(sides, self.most, strict=True)]
         self._renew_rows()
         self.first: float = 0.0
-        self.noise: float = CCA_GENERALIZED_LEFT.of(dtype)
+        self.noise: float = PENCIL_LEFT.of(dtype)
 
     def _renew_rows(self) -> None:
         """Keep the rows of the metrics as they are now, and none of those before a deflation."""

@@ -28,12 +28,12 @@ from .._limits import (
     JOINT_MOVES,
     JOINT_PATIENCE,
     JOINT_POPULATIONS,
-    JOINT_SAME,
     JOINT_SHARE,
     JOINT_SMALL,
     JOINT_WORK,
     RISE,
     SUBMATRIX_ENTRIES,
+    TALLY_TIE,
     TOGETHER_ORDER,
 )  # fmt: skip
 from .._types import AnyArray, Array, Index
@@ -163,7 +163,7 @@ class JointSearch:
             # Stop if enough populations agree
             spent, earlier = spent + population.spent, self.best
             ends += [] if combined else [most for most, _ in population.best(1)]
-            same = sum(self.best != [] and end > self.best[0][0] * (1 - JOINT_SAME) for end in ends)
+            same = sum(self.best != [] and end > self.best[0][0] * (1 - TALLY_TIE) for end in ends)
             if same >= JOINT_AGREEING or spent >= self.limit:
                 return
 

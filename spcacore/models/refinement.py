@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._limits import REFINEMENT_RISE
+from .._limits import REFIT_RISE
 from .._messages import warn
 from .._types import AnyArray, Kind, MatrixLike, RandomSource, Switch, Weights
 from .._validation import Hook, as_seed, check_choice, integer, per_component
@@ -289,7 +289,7 @@ def _alone(problem: Problem, now: Loading, size: int, attempts: int, seed: int, 
 
 def _rounding(problem: Problem) -> float:
     """Return the relative gain up to which one value is not better than another, as rounding may make it."""
-    return REFINEMENT_RISE.of(problem.operator.dtype)
+    return REFIT_RISE.of(problem.operator.dtype)
 
 
 def joint_variance(problem: Problem, loadings: Loadings, definition: str = "cumulative") -> float:

@@ -16,12 +16,12 @@ from .._limits import (
     FIELD_IMAGE_ENTRIES,
     FIELD_IMAGES,
     NEIGHBOR_BITS,
-    NEIGHBOR_ENTRIES,
     NEIGHBOR_LARGEST,
     NEIGHBOR_SHARE,
     NEIGHBOR_SORTS,
     NEIGHBOR_WORK,
     NEIGHBORS,
+    PART_ENTRIES,
     VARIANCE_TIE,
     slices,
 )
@@ -378,7 +378,7 @@ def in_runs(op: _core.Operator, sorts: Index) -> Iterator[Single]:
     width = sorts.shape[2]
     A, room = np.empty((width, width), np.float32), np.empty((0, op.m), op.dtype)
     for runs in sorts:  # the variables of one sort are distinct
-        for part in slices(len(runs), width * op.m, NEIGHBOR_ENTRIES):
+        for part in slices(len(runs), width * op.m, PART_ENTRIES):
             index = np.ascontiguousarray(runs[part].ravel())
             if len(room) < len(index):
                 room = np.empty((len(index), op.m), op.dtype)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._limits import HELD_OUT_ENTRIES, NOISE_LEFT, slices
+from .._limits import NOISE_LEFT, PART_ENTRIES, slices
 from .._messages import counted, quiet, warn
 from .._records import record, replaced
 from .._types import AnyArray, Array, Index
@@ -458,7 +458,7 @@ class _Units:
             yield self.of(rows.data, columns)
             yield np.sqrt(m - np.diff(rows.indptr)) * self.of(np.zeros(p), slice(p))
             return
-        for block in slices(p, m, HELD_OUT_ENTRIES):
+        for block in slices(p, m, PART_ENTRIES):
             yield self.of(rows[:, block], block)
 
 
@@ -480,7 +480,7 @@ def _predicted(rows: Any, units: _Units, used: Index, W: Array, noise: float) ->
 
 def _dense_parts(rows: Any, units: _Units, used: Index, entries: int) -> Iterator[Array]:
     """Yield these columns of a few rows at a time, if the work needs so many entries for each row."""
-    for part in slices(rows.shape[0], entries, HELD_OUT_ENTRIES):
+    for part in slices(rows.shape[0], entries, PART_ENTRIES):
         yield units.of(as_dense(rows[part][:, used]), used)
 
 

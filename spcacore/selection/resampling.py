@@ -18,8 +18,8 @@ from .._limits import (
     RESAMPLE_BATCH,
     RESAMPLE_CANDIDATES,
     RESAMPLE_CHECKS,
-    RESAMPLE_CHUNK,
     RESAMPLE_ENTRIES,
+    THREAD_ENTRIES,
     WORKING_SET_COST,
     WORKING_SET_ENTRANTS,
     slices,
@@ -162,7 +162,7 @@ class CandidateRefits:
     def _chunks(self) -> list[Index]:
         """Return all variables in parts, so that a part of the columns of F is small."""
         operator = self.problem.operator
-        parts = slices(operator.p, operator.n, RESAMPLE_CHUNK)
+        parts = slices(operator.p, operator.n, THREAD_ENTRIES)
         return [np.arange(part.start, part.stop) for part in parts]
 
     def _search(self, resample: _Resample) -> bool:

@@ -22,7 +22,7 @@ from .._limits import (
     BRIEF_ORDER,
     BRIEF_WORK,
     DEEP_RACE,
-    FIELD_TIE,
+    EXACT_SLACK,
     FRONTIER_BYTES,
     NODE_CHILDREN,
     QUICKLY_SWAPPED_ENDS,
@@ -34,7 +34,6 @@ from .._limits import (
     RACE_STARTS,
     RISE,
     SWAP_GAP,
-    SWAP_SLACK,
     SWAPPED_ENDS,
     TALLY_TIE,
     TIE,
@@ -88,8 +87,7 @@ def best_supports(
     swapped = SWAPPED_ENDS if 20.0 * k**4 <= swaps else 0
     nodes = 0 if not swapped or p > BRIEF_ORDER else min(BRIEF_NODES, int(BRIEF_WORK / (p * k) ** 2))
     hopeless = BRIEF_HOPELESS * math.log2(nodes + 1)
-    tie = TIE.of(A.dtype)
-    plan = _plan(p, A.dtype, k, True, p <= RACE_ALL, RACE_STARTS, max_iter, tol, RACE_ENDS, swapped, tie)
+    plan = _plan(p, A.dtype, k, True, p <= RACE_ALL, RACE_STARTS, max_iter, tol, RACE_ENDS, swapped)
     supports, values, runs, told = _core.search(A, k, (*plan, nodes, hopeless), progress=hook)
     starts, ends, n_iter, divided, proved = told
     if len(values) == 0:
@@ -102,7 +100,7 @@ def best_supports(
 @lru_cache(maxsize=8)  # the same for one component after another
 def _plan(
     p: int, dtype: DType, k: int, whole: bool, deep: bool, count: int, max_iter: int, tol: float,
-    ends: int, swapped: int, tie: float,
+    ends: int, swapped: int,
 ) -> Plan:  # fmt: skip
     """Return the plan of a race, without the numbers of the tree.
 
@@ -116,7 +114,7 @@ def _plan(
         (steps, max(int(keep * starts if keep < 1 else keep), least), int(width * k) if whole else k)
         for steps, keep, width in (DEEP_RACE if deep else RACE)
     ]
-    limits = RISE, SWAP_GAP, SWAP_SLACK.of(dtype), tie
+    limits = RISE, SWAP_GAP, EXACT_SLACK.of(dtype), TIE.of(dtype)
     return starts, rounds, max_iter, tol, ends, tried, swapped, limits, RACE_EXACT
 
 
@@ -140,7 +138,7 @@ def ends_on_field(
     deep, swapped = count == 0, SWAPPED_ENDS if can_be_swapped(k, w, swaps) else 0
     starts = w if deep else count
     deep = deep or w <= RACE_ALL
-    plan = _plan(w, A.dtype, k, field.whole, deep, starts, RACE_MOST_STEPS, tol, most, swapped, FIELD_TIE)
+    plan = _plan(w, A.dtype, k, field.whole, deep, starts, RACE_MOST_STEPS, tol, most, swapped)
     score, known = field.norms(k) if starts < w else (None, False)
     supports, values, runs, told = _core.search(A, k, (*plan, 0, 0.0), score, known, hook)
     ends = [

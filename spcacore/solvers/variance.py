@@ -26,13 +26,13 @@ from .._limits import (
     CHOICE_NODES,
     CHOICE_ORDER,
     CHOICE_SWAPS,
+    EXACT_SLACK,
     GREEDY_PENALTIES,
     GREEDY_UNITS,
     QUOTIENT_NULL,
     REFIT_RISE,
     RISE,
     SWAP_GAP,
-    SWAP_SLACK,
     SWAP_WORK,
     SWAPS_AT_A_TIME,
     TIE,
@@ -465,7 +465,7 @@ def _swapped(
     It is not, if the two largest eigenvalues are too close for the kernel's bounds.
     """
     diagonal = np.ascontiguousarray(state.diagonal, np.float64)
-    limits = RISE, SWAP_GAP, SWAP_SLACK.of(A.dtype), TIE.double, SWAPS_AT_A_TIME
+    limits = RISE, SWAP_GAP, EXACT_SLACK.of(A.dtype), TIE.double, SWAPS_AT_A_TIME
     while True:
         index, vector, objective, ended = _core.swap(A, x.index, diagonal, *limits)
         unchanged = np.array_equal(index, x.index)
@@ -546,7 +546,7 @@ def within_reach(
 
         c't = sum_(m > 1) b_m^2 / (level - lambda_m) <= lambda_2 / (level - lambda_2) (a_jj - s^2 / lambda_1).
     """
-    slack, lam, U = SWAP_SLACK.of(state.operator.dtype), basis.eigenvalues, basis.W
+    slack, lam, U = EXACT_SLACK.of(state.operator.dtype), basis.eigenvalues, basis.W
     gap = level - lam[1]
     if not gap > SWAP_GAP * abs(level):
         return np.ones(len(diagonal), bool)
@@ -568,7 +568,7 @@ def _bounded(
     C has the rows of A at the support. An exchange is the place in the support and the variable that takes
     it.
     """
-    limits = level, SWAP_SLACK.of(C.dtype), TIE.double
+    limits = level, EXACT_SLACK.of(C.dtype), TIE.double
     while (
         found := _core.exchange(C, leaving, candidate, diagonal, basis.eigenvalues, basis.W, *limits)
     ) is not None:
