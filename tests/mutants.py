@@ -33,7 +33,9 @@ MODULE = "_core.abi3.so"
 PLAIN = ["gcc", "-std=c11", "-O1", "-fopenmp-simd", "-ffp-contract=off", "-w", "-DSPCA_TINY"]  # as in nox
 # and as in its harness asan: an entry too far is noticed, which no answer would show
 CHECKED = [*PLAIN, "-fsanitize=address,bounds", "-fno-sanitize-recover=all"]
-DOUBLE = {f"check_{name}.c" for name in ("fingerprint", "pool", "prior", "search", "units")}  # alone
+DOUBLE = {
+    f"check_{name}.c" for name in ("convex", "fingerprint", "pool", "prior", "search", "units")
+}  # alone
 DOUBLE |= {path.name for path in ROOT.glob("src_c/**/*.c") if "SPCA(" not in path.read_text()}
 SEARCHES = "solvers at_rest queries stopped_solvers screened_solvers corners"
 
