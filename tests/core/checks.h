@@ -43,6 +43,7 @@
     ROW(principal_submatrix, 100)                                                                  \
     ROW(tridiagonal, 100)                                                                          \
     ROW(greedy, 100)                                                                               \
+    ROW(race, 50)                                                                                  \
     ROW(joint, 100)                                                                                \
     ROW(early, 60)                                                                                 \
     ROW(rows, 3)                                                                                   \
