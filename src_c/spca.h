@@ -83,7 +83,8 @@ enum { SPCA_PART = 1 << 18, SPCA_ALONE = 1 << 22 };
 #endif
 /* Columns of a block that share one read of dense X (dense_block.c). */
 enum { SPCA_TOGETHER = SPCA_LEAST(24) };
-/* Bytes of a row of a block whose columns share one read of compressed X (compressed.c). */
+/* Bytes of a row of a block whose columns share one read of compressed X
+ * (compressed_block.c). */
 enum { SPCA_MANY = 160 };
 /* Variables of a Gram matrix of compressed data, at most, whose places are kept in 16 bits. */
 enum { SPCA_GRAM_MOST = 1 << 16 };

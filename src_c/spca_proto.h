@@ -100,12 +100,15 @@ struct SPCA(operator) {
 };
 
 /* Fill in the functions of dense arrays (dense.c, dense_block.c, gram.c), and of compressed storage
- * (compressed.c, compressed_gram.c). */
+ * (compressed.c, compressed_block.c, compressed_gram.c). */
 void SPCA(use_dense)(SPCA(operator) * A);
 void SPCA(use_compressed)(SPCA(operator) * A);
 spca_status SPCA(dense_block)(const SPCA(operator) * A, spca_block what, spca_int b, const REAL *V,
                               spca_stop stop, void *ctx, REAL *work, REAL *out);
 spca_int SPCA(dense_block_work)(const SPCA(operator) * A, spca_block what, spca_int b);
+spca_status SPCA(compressed_block)(const SPCA(operator) * A, spca_block what, spca_int b,
+                                   const REAL *V, spca_stop stop, void *ctx, REAL *work, REAL *out);
+spca_int SPCA(compressed_block_work)(const SPCA(operator) * A, spca_block what, spca_int b);
 
 /* G (m x k by rows) = A[index[:m], index] of data without deflation, in one pass: k different
  * variables, of compressed data SPCA_GRAM_MOST at most; or index NULL for all, m = k = p.  Entries

@@ -39,8 +39,8 @@ DOUBLE = {
 DOUBLE |= {path.name for path in ROOT.glob("src_c/**/*.c") if "SPCA(" not in path.read_text()}
 SEARCHES = "solvers at_rest queries stopped_solvers screened_solvers corners"
 
-JOINT = "joint.c", "joint_column.c", "joint_exchange.c", "joint_pool.c", "joint_select.c", "joint_start.c"
-JOINT += ("joint_values.c",)
+JOINT = "joint.c", "joint_column.c", "joint_exchange.c", "joint_given.c", "joint_pool.c", "joint_select.c"
+JOINT += "joint_start.c", "joint_values.c"
 UNCHANGED = {"clones.c", "pool.c"}  # which decide who runs, not what
 
 # For each file, checks of the harness that concern it, the quickest first.
@@ -53,6 +53,7 @@ CHECKS = {
     "distances.c": "distances early",
     "column_cache.c": "screen stops screened",
     "compressed.c": "operator stops compressed_statistics lengths",
+    "compressed_block.c": "operator stops lengths",
     "deflate.c": "deflation no_variance data_deflation",
     "direct.c": "direct refit corners early",
     "dspca.c": "dspca tight_bounds search_corners early_searches",
@@ -130,6 +131,7 @@ PYTHON = {
     "distances.c": "clustering",
     "column_cache.c": "screening",
     "compressed.c": "block; operator: products",
+    "compressed_block.c": "block; probabilistic: tipping",
     "deflate.c": "deflation",
     "direct.c": "c_functions",
     "dspca.c": "dspca",

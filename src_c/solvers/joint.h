@@ -1,5 +1,5 @@
 /* joint.h - private: several sparse loadings together, and one of them given the others
- * (joint_column.c).
+ * (joint_given.c, joint_column.c).
  *
  * Loadings V explain Tr(A V (V'V)^-1 V') together.  Let Q be an orthonormal basis of all but one of
  * them, x the remaining one, M = I - QQ' and N = MAM.  Then they explain Tr(Q'AQ) + x'Nx/x'Mx.
@@ -107,6 +107,20 @@ spca_status SPCA(joint_settle)(joint_t *o, double bar, double *explained);
 /* The support on which y (p) is largest: its variables, ascending, and the entries of y there, with
  * the given signs; ties to the first.  Returns how many. */
 spca_int SPCA(joint_select)(joint_t *o, spca_int size, const double *y, spca_int *index, double *x);
+/* x'y, by four sums. */
+INLINE double joint_dot(spca_int n, const double *x, const double *y)
+{
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    spca_int i = 0;
+    for (; i + 4 <= n; i += 4) {
+        s0 += x[i] * y[i];
+        s1 += x[i + 1] * y[i + 1];
+        s2 += x[i + 2] * y[i + 2];
+        s3 += x[i + 3] * y[i + 3];
+    }
+    for (; i < n; i++) s0 += x[i] * y[i];
+    return (s0 + s1) + (s2 + s3);
+}
 /* -1 where the given sign of a variable is negative, else 1. */
 static inline double joint_sign(const joint_t *o, spca_int i)
 {

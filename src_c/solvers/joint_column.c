@@ -20,21 +20,6 @@
 enum { DENSE = 4 };
 enum { NEWTON = 60, CLIMBS = 8, LAST_STEPS = 30, SWAPS = 40 };
 
-/* x'y, by four sums. */
-INLINE double dot(spca_int n, const double *x, const double *y)
-{
-    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    spca_int i = 0;
-    for (; i + 4 <= n; i += 4) {
-        s0 += x[i] * y[i];
-        s1 += x[i + 1] * y[i + 1];
-        s2 += x[i + 2] * y[i + 2];
-        s3 += x[i + 3] * y[i + 3];
-    }
-    for (; i < n; i++) s0 += x[i] * y[i];
-    return (s0 + s1) + (s2 + s3);
-}
-
 /* y += a x, n entries. */
 VECTORIZED(add_multiple, (spca_int n, double a, const double *x, double *restrict y), (n, a, x, y))
 {
@@ -103,163 +88,6 @@ double SPCA(joint_product)(const joint_t *o, const loadings_t *V, spca_int s, sp
     return sum;
 }
 
-/* Appends to Q the part of loading t that the rows of Q do not span, normalized, and to F its
- * image; nothing where that part is nearly zero. */
-static void orthogonalize(joint_t *o, spca_int t)
-{
-    spca_int p = o->p, m = o->m, n = o->V.nnz[t];
-    const spca_int *index = o->V.index + t * o->room;
-    const double *x = o->V.value + t * o->room;
-    double *q = o->Q + m * p, *f = o->F + m * p, *l = o->L, left = 1, inverse;
-    for (spca_int b = 0; b < m; b++) {
-        const double *earlier = o->Q + b * p;
-        l[b] = 0;
-        for (spca_int a = 0; a < n; a++) l[b] += earlier[index[a]] * x[a];
-        left -= l[b] * l[b];
-    }
-    if (left <= JOINT_SPAN) return;
-    inverse = 1 / sqrt(left);
-    for (spca_int i = 0; i < p; i++) q[i] = f[i] = 0;
-    for (spca_int a = 0; a < n; a++) {
-        spca_int i = index[a];
-        q[i] = x[a] * inverse;
-        if (!o->inside[i]) o->used[o->n_used++] = i;
-        o->inside[i] = 1;
-    }
-    add_multiple(p, inverse, o->image + t * p, f);
-    for (spca_int b = 0; b < m; b++) {
-        const double *earlier = o->Q + b * p;
-        double along = l[b] * inverse;
-        if (along == 0) continue;
-        SPCA(joint_add_used)(o, -along, earlier, q);
-        add_multiple(p, -along, o->F + b * p, f);
-    }
-    o->m++;
-}
-
-/* Under a constraint: Q = C times the others, F = penalty/2 Q, and rest, less the penalties between
- * the others. */
-static void penalize(joint_t *o, spca_int t)
-{
-    spca_int p = o->p, room = o->room;
-    int dense = o->constraint == JOINT_UNCORRELATED;
-    for (spca_int s = 0; s < o->r; s++) {
-        double *q = o->Q + o->m * p, *f = o->F + o->m * p;
-        const spca_int *index = o->V.index + s * room;
-        const double *x = o->V.value + s * room, *image = o->image + s * p;
-        if (s == t || o->V.nnz[s] == 0) continue;
-        for (spca_int i = 0; i < p; i++) q[i] = f[i] = 0;
-        for (spca_int a = 0; a < o->V.nnz[s]; a++) o->rest += x[a] * image[index[a]];
-        for (spca_int u = 0; u < s; u++) {
-            double sum = 0;
-            if (u == t || o->V.nnz[u] == 0) continue;
-            if (!dense) sum = SPCA(joint_product)(o, &o->V, s, u);
-            for (spca_int a = 0; dense && a < o->V.nnz[u]; a++)
-                sum += o->V.value[u * room + a] * image[o->V.index[u * room + a]] / o->scale;
-            o->rest -= o->penalty * sum * sum;
-        }
-        for (spca_int b = 0; b < (dense ? p : o->V.nnz[s]); b++) {
-            spca_int i = dense ? b : index[b];
-            q[i] = dense ? image[i] / o->scale : x[b];
-            f[i] = o->penalty / 2 * q[i];
-            o->variance[i] -= o->penalty * q[i] * q[i];
-            if (!o->inside[i]) o->used[o->n_used++] = i;
-            o->inside[i] = 1;
-        }
-        o->m++;
-    }
-    o->spent += (double)(o->m * 3 * p);
-}
-
-void SPCA(joint_apart)(joint_t *o, spca_int t)
-{
-    spca_int p = o->p, r = o->r;
-    o->m = o->n_used = 0;
-    o->apart = 1;
-    for (spca_int i = 0; i < p; i++) {
-        o->variance[i] = o->diagonal[i];
-        o->left[i] = 1;
-    }
-    for (spca_int s = 0; s < r; s++) {
-        double *q = o->Q + o->m * p, whole = 0, square = 0;
-        const spca_int *index = o->V.index + s * o->room;
-        if (s == t || o->V.nnz[s] == 0) continue;
-        for (spca_int i = 0; i < p; i++)
-            q[i] = o->constraint == JOINT_UNCORRELATED ? o->image[s * p + i] : 0;
-        for (spca_int a = 0; o->constraint == JOINT_ORTHOGONAL && a < o->V.nnz[s]; a++)
-            q[index[a]] = o->V.value[s * o->room + a];
-        whole = dot(p, q, q);
-        for (int twice = 0; twice < 2; twice++)
-            for (spca_int b = 0; b < o->m; b++)
-                add_multiple(p, -dot(p, q, o->Q + b * p), o->Q + b * p, q);
-        square = dot(p, q, q);
-        if (!(square > JOINT_SPAN * whole)) continue;
-        for (spca_int i = 0; i < p; i++) q[i] /= sqrt(square);
-        o->m++;
-    }
-    for (spca_int i = 0; i < p && o->m > 0; i++) o->used[o->n_used++] = i;
-    for (spca_int a = 0; a < o->m; a++)
-        SPCA(joint_image)(o, p, o->used, o->Q + a * p, o->F + a * p);
-    for (spca_int a = 0; a < o->m; a++)
-        for (spca_int b = 0; b <= a; b++)
-            o->C[a * r + b] = o->C[b * r + a] = dot(p, o->Q + a * p, o->F + b * p);
-    for (spca_int a = 0; a < o->m; a++) {
-        double *f = o->F + a * p;
-        const double *q = o->Q + a * p;
-        for (spca_int b = 0; b < o->m; b++) add_multiple(p, -o->C[a * r + b] / 2, o->Q + b * p, f);
-        for (spca_int i = 0; i < p; i++) o->variance[i] -= 2 * q[i] * f[i];
-    }
-    o->spent += (double)(o->m * (3 * o->m + 4) * p);
-}
-
-/* F <- AQ - QC/2, rest = Tr C, and the diagonals of N and M, where Q has entries. */
-VECTORIZED(take_within, (joint_t * o), (o))
-{
-    spca_int p = o->p, n = o->n_used, m = o->m;
-    double *Q = o->compact, *f = Q + m * n;
-    for (spca_int a = 0; a < m; a++) {
-        for (spca_int c = 0; c < n; c++) {
-            Q[a * n + c] = o->Q[a * p + o->used[c]];
-            f[c] = o->F[a * p + o->used[c]];
-        }
-        for (spca_int b = 0; b <= a; b++) o->C[a * m + b] = o->C[b * m + a] = dot(n, Q + b * n, f);
-        o->rest += o->C[a * m + a];
-    }
-    for (spca_int a = 0; a < m; a++) {
-        const double *q = Q + a * n;
-        for (spca_int c = 0; c < n; c++) f[c] = o->F[a * p + o->used[c]];
-        for (spca_int b = 0; b < m; b++) add_multiple(n, -o->C[a * m + b] / 2, Q + b * n, f);
-        for (spca_int c = 0; c < n; c++) {
-            spca_int i = o->used[c];
-            o->F[a * p + i] = f[c];
-            o->variance[i] -= 2 * q[c] * f[c];
-            o->left[i] -= q[c] * q[c];
-        }
-    }
-    for (spca_int c = 0; c < n; c++)
-        if (o->left[o->used[c]] <= JOINT_SPAN) o->variance[o->used[c]] = 0;
-}
-
-void SPCA(joint_given)(joint_t *o, spca_int t)
-{
-    spca_int p = o->p, r = o->r;
-    o->m = o->n_used = o->apart = 0;
-    o->rest = 0;
-    for (spca_int i = 0; i < p; i++) {
-        o->variance[i] = o->diagonal[i];
-        o->left[i] = 1;
-        o->inside[i] = 0;
-    }
-    if (o->constraint) {
-        penalize(o, t);
-        return;
-    }
-    for (spca_int s = 0; s < r; s++)
-        if (s != t && o->V.nnz[s] > 0) orthogonalize(o, s);
-    take_within(o);
-    o->spent += (double)(o->m * (o->m + 8) * (p + 4 * o->n_used)) / 4;
-}
-
 /* The pencil (N, M) on a support of n variables, and vectors there. */
 typedef struct {
     spca_int n, m;
@@ -312,12 +140,12 @@ static void keep_apart(joint_t *o, local_t *s)
     double *C = o->L;
     s->m = 0;
     for (spca_int a = 0; a < count; a++) {
-        double *q = s->q + s->m * n, whole = dot(n, s->q + a * n, s->q + a * n), left = 0;
+        double *q = s->q + s->m * n, whole = joint_dot(n, s->q + a * n, s->q + a * n), left = 0;
         for (spca_int i = 0; i < n; i++) q[i] = s->q[a * n + i];
         for (int twice = 0; twice < 2; twice++)
             for (spca_int b = 0; b < s->m; b++)
-                SPCA(joint_add)(n, -dot(n, q, s->q + b * n), s->q + b * n, q);
-        left = dot(n, q, q);
+                SPCA(joint_add)(n, -joint_dot(n, q, s->q + b * n), s->q + b * n, q);
+        left = joint_dot(n, q, q);
         if (!(left > APART * whole) || !(whole > NOTHING)) continue;
         for (spca_int i = 0; i < n; i++) q[i] /= sqrt(left);
         s->m++;
@@ -325,13 +153,13 @@ static void keep_apart(joint_t *o, local_t *s)
     for (spca_int a = 0; a < s->m; a++) {
         multiply(n, s->G, s->q + a * n, s->f + a * n);
         for (spca_int b = 0; b <= a; b++)
-            C[a * o->r + b] = C[b * o->r + a] = dot(n, s->q + b * n, s->f + a * n);
+            C[a * o->r + b] = C[b * o->r + a] = joint_dot(n, s->q + b * n, s->f + a * n);
     }
     for (spca_int a = 0; a < s->m; a++)
         for (spca_int b = 0; b < s->m; b++)
             SPCA(joint_add)(n, -C[a * o->r + b] / 2, s->q + b * n, s->f + a * n);
     for (spca_int b = 0; b < s->m; b++)
-        SPCA(joint_add)(n, -dot(n, s->x[0], s->q + b * n), s->q + b * n, s->x[0]);
+        SPCA(joint_add)(n, -joint_dot(n, s->x[0], s->q + b * n), s->q + b * n, s->x[0]);
     o->spent += (double)(s->m * n * (n + 3 * s->m));
 }
 
@@ -345,7 +173,7 @@ INLINE void apply(const local_t *s, int a)
     for (spca_int i = 0; i < n; i++) z[i] = x[i];
     for (spca_int b = 0; b < s->m; b++) {
         const double *q = s->q + b * n, *f = s->f + b * n;
-        double along = dot(n, q, x), across = dot(n, f, x);
+        double along = joint_dot(n, q, x), across = joint_dot(n, f, x);
         for (spca_int i = 0; i < n; i++) {
             y[i] -= along * f[i] + across * q[i];
             z[i] -= s->projected * along * q[i];
@@ -412,15 +240,15 @@ INLINE double combine(const local_t *s, int count, double *c)
     int used[3], n = 0;
     /* L: the Cholesky factor of M; dependent vectors are left out */
     for (int a = 0; a < count; a++) {
-        double left = M[a * 3 + a] = dot(s->n, s->x[a], s->Mx[a]), whole = left;
+        double left = M[a * 3 + a] = joint_dot(s->n, s->x[a], s->Mx[a]), whole = left;
         double row[3] = {0};
         for (int b = 0; b < n; b++) {
-            row[b] = dot(s->n, s->x[a], s->Mx[used[b]]);
+            row[b] = joint_dot(s->n, s->x[a], s->Mx[used[b]]);
             for (int l = 0; l < b; l++) row[b] -= row[l] * L[b * 3 + l];
             row[b] /= L[b * 3 + b];
             left -= row[b] * row[b];
         }
-        if (!(left > JOINT_SPAN * whole) || !(whole > s->span * dot(s->n, s->x[a], s->x[a])))
+        if (!(left > JOINT_SPAN * whole) || !(whole > s->span * joint_dot(s->n, s->x[a], s->x[a])))
             continue;
         row[n] = sqrt(left);
         for (int b = 0; b <= n; b++) L[n * 3 + b] = row[b];
@@ -429,7 +257,7 @@ INLINE double combine(const local_t *s, int count, double *c)
     for (int a = 0; a < count; a++) c[a] = 0;
     if (n == 0) return best;
     for (int a = 0; a < n; a++)
-        for (int b = 0; b < n; b++) N[a * n + b] = dot(s->n, s->x[used[a]], s->Nx[used[b]]);
+        for (int b = 0; b < n; b++) N[a * n + b] = joint_dot(s->n, s->x[used[a]], s->Nx[used[b]]);
     for (int pass = 0; pass < 2; pass++) /* N <- L^-1 N L^-T */
         for (int b = 0; b < n; b++)
             for (int a = 0; a < n; a++) {
@@ -460,7 +288,7 @@ VECTORIZED_TO(double, fitted_freely,
     int count = 1, step = 0;
     for (spca_int i = 0; i < n; i++) s.x[0][i] = x[i];
     if (o->apart) keep_apart(o, &s);
-    if (o->apart && !(dot(n, s.x[0], s.x[0]) > APART * dot(n, x, x))) return -1;
+    if (o->apart && !(joint_dot(n, s.x[0], s.x[0]) > APART * joint_dot(n, x, x))) return -1;
     apply(&s, 0);
     for (;; step++) {
         double before = value, first, left = 0, size = 0;
@@ -489,7 +317,7 @@ VECTORIZED_TO(double, fitted_freely,
         apply(&s, 1);
         count = step == 0 ? 2 : 3;
     }
-    norm = sqrt(dot(n, s.x[0], s.x[0]));
+    norm = sqrt(joint_dot(n, s.x[0], s.x[0]));
     for (spca_int i = 0; i < n; i++) x[i] = s.x[0][i] / norm;
     o->spent += (double)((step + 4) * (n * n + 5 * o->m * n + 12 * n + 500));
     return value;
