@@ -237,8 +237,8 @@ class Problem:
     def noise(self, index: Index, first_order: bool = False) -> float:
         """Return the variance, in the operator's units, that rounding alone may leave along these variables.
 
-        Data whose entries have errors of eps leave eps^2. A covariance leaves eps, and so do deflations of
-        `first_order`.
+        Data whose entries have errors of 4 eps, of scales and deflations too, leave 16 eps^2. A covariance
+        leaves eps, and so do deflations of `first_order`.
         """
         eps, k = eps_of(self.operator.dtype), len(index)
         first_order = first_order or self.operator.symmetric_form
@@ -248,7 +248,7 @@ class Problem:
         if self.rounding > 0:  # a unit vector takes at most the sum of squared errors, each of half an eps
             noise += self.rounding**2 / 4 * float(self.moment[index].sum())
         if not self.operator.symmetric_form:
-            noise += 4 * eps**2 * k * float(self.moment[index].sum())
+            noise += 16 * eps**2 * k * float(self.moment[index].sum())
         return noise
 
     def unscreened(self) -> Problem:

@@ -52,6 +52,16 @@ def test_a_component_without_variance_ends_the_search():
     assert (result.explained_variance > 0).all()
 
 
+@pytest.mark.parametrize("seed", [52, 360])
+def test_rounding_that_deflations_leave_is_no_component(seed):
+    """Of rank one and unit variances: each two variables are all of a component."""
+    X = normal(seed, 5, 1) @ normal(seed + 1000, 1, 4)
+    for same in (X, np.asfortranarray(X), scipy.sparse.csr_array(X)):
+        with pytest.warns(RuntimeWarning, match="no variance is left after 2"):
+            result = sparse_pca(same, 3, 2, center=False, scale=True)
+        assert_allclose(result.explained_variance, [2, 2], rtol=1e-12)
+
+
 def test_ties_of_low_rank_repeat():
     """Here the Lanczos iteration restarts, which SciPy does at random unless told otherwise."""
     X = [[-1, -1, -1, 1, -1, -1, -1, -1] * 5, [1, 1, -1, 1, -1, 1, -1, 1] * 5]
