@@ -246,10 +246,12 @@ class Greedy(Method):
     strategy : {"auto", "forward", "gradient", "backward", "bidirectional"}, default "auto"
         "auto": for each k the best of several searches. These are "forward", "forward" from up to three other
         variables, which lead furthest of eight whose columns of `A` promise most, and "backward" with up to
-        150 variables. With groups or signs it is "bidirectional" for up to 40 groups or variables. Beyond,
-        and with `first` or included variables, it is "forward". Where variables are included or have groups
-        or signs, a brief branch and bound (of groups and signs: for up to 40 variables) then looks for more
-        in `sparse_pca`, and variables that are in no group are swapped, one for one, as long as that helps.
+        150 variables. With groups or signs it is "bidirectional" for up to 40 variables. Beyond, it is
+        "forward", also from up to three others whose columns of `A` promise most and, where variables of
+        groups are counted, by the gain over the size too; truncated power then raises each end. With `first`
+        or included variables it is "forward". Where variables are included or have groups or signs, a brief
+        branch and bound (of groups and signs: for up to 40 variables) then looks for more in `sparse_pca`,
+        and groups or variables are swapped, one for one, as long as that helps.
 
         "forward": add the variable that makes the eigenvalue largest, exactly, at the cost of K products with
         A and `K^2 p` operations; 8 (float32: 4) `K p` bytes are kept, and at most 256 MB of rows of A.

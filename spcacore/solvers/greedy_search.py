@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial, reduce
-from itertools import chain, pairwise, takewhile
+from itertools import chain, pairwise, product, takewhile
 from typing import Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from .. import _core
 from .._asked import as_record
 from .._limits import (
     BACKWARD_ORDER,
+    CHOICE_COLUMNS,
     CHOICE_ORDER,
     FIELD_ORDER,
     FIELD_SOME,
@@ -42,7 +43,7 @@ from ..operators.problem import Problem, of_matrix
 from ..progress import Callback
 from ..results import GreedyComponent
 from ..supports.admissible import Units, knowledge, with_unit
-from ..supports.search import Clock, backward, growing, never, shrinking
+from ..supports.search import Clock, ascend, backward, growing, never, shrinking
 from .base import (
     begun,
     refuse_costly,
@@ -52,6 +53,7 @@ from .matrix_search import ends_on_field
 from .refitting import is_better, refit
 from .solution import ProgressClock, Solution, drop_zeros, ended
 from .solver import Needs, Solver
+from .starts import AllowedEntries, Columns, promising_columns
 from .variance import LeadingEigenvalue, Slopes, Variance, improved, swap_search
 
 _ALL = -1  # where a backward search begins, in place of a first variable
@@ -89,11 +91,21 @@ class GreedySearch(Solver):
         found = [] if self.strategy == "backward" else [first]
         if plain:
             found += _begins(state, K)
+        elif self.rises(state):
+            found += _promising_units(state, K)
         most = USUAL_BACKWARD_ORDER if state.supports.simple else CHOICE_ORDER
-        few = (plain or not state.supports.simple) and len(state.supports.allowed) <= most
+        tried = plain or not (state.supports.simple or self.rises(state))
+        few = tried and len(state.supports.allowed) <= most
         if self.strategy in ("backward", "bidirectional") or (self.strategy == "auto" and few):
             found.append(_ALL)
         return found
+
+    def rises(self, state: DeflatedOperator) -> bool:
+        """Whether several searches add units, whose ends rise by power steps: beyond what a tree ends."""
+        bare = not (
+            state.supports.simple or state.supports.included.any() or state.constrained or state.quotient
+        )
+        return self.strategy == "auto" and bare and state.p > CHOICE_ORDER
 
     def maximized(
         self, state: DeflatedOperator, K: int, strength: float, rows: KeptRows | None
@@ -116,13 +128,16 @@ class GreedySearch(Solver):
         if state.constrained and not simple:  # without the constraint, and with it as it is
             strengths = (0.0, 1.0)
         for objective in (self.maximized(state, cardinality, s, rows) for s in strengths):
-            for first in self.searches(state, cardinality):
-                steps = _walk(objective, first, clock)
+            rises = self.rises(state)
+            ways = (False, True) if rises and state.supports.counts_variables else (False,)
+            for first, by_size in product(self.searches(state, cardinality), ways):
+                steps = _walk(objective, first, clock, by_size)
                 full = (units for units in steps if not objective.supports.joining(units).any())
                 units = None if ended(state.hook) else next(full, None)
                 if units is None:
                     continue
                 n_iter += _changed(objective, units, first)
+                units = ascend(objective, units) if rises else units
                 new = refit(state, objective.solution(units))
                 if state.constrained:  # the penalty chose variables that suit the constraint only roughly
                     new = swap_search(state, new, SWAP_WORK)
@@ -323,12 +338,25 @@ def _begins(state: DeflatedOperator, K: int) -> list[int]:
     return [*dict.fromkeys([best[0], *(j for j, _ in Counter(best).most_common())])][:GREEDY_BEGINS]
 
 
+def _promising_units(state: DeflatedOperator, K: int) -> list[int]:
+    """Return units that a search may begin with: those of the columns of A that promise most."""
+    columns = Columns.of(state) if state.p <= CHOICE_COLUMNS else None
+    if columns is None:
+        return []
+    supports = state.supports.on(columns.among).within(K)
+    chosen = columns.among[promising_columns(columns.matrix, AllowedEntries(supports), GREEDY_BEGINS)]
+    units, fit = state.supports.unit[chosen], state.supports.within(K).joining(state.supports.included)
+    return [*dict.fromkeys(units[fit[units]].tolist())]
+
+
 def _strengths(state: DeflatedOperator) -> tuple[float, ...]:
     """Return the strengths of B = I + strength QQ' that a search takes in turn."""
     return GREEDY_PENALTIES if state.constrained else (-1.0,) if state.quotient else (0.0,)
 
 
-def _walk(objective: LeadingEigenvalue | Variance, first: int | None, clock: Clock) -> Iterator[Units]:
+def _walk(
+    objective: LeadingEigenvalue | Variance, first: int | None, clock: Clock, by_size: bool = False
+) -> Iterator[Units]:
     """Yield ever larger supports from a variable or what is included, or ever smaller ones from all."""
     supports = objective.supports
     if first == _ALL:
@@ -337,7 +365,7 @@ def _walk(objective: LeadingEigenvalue | Variance, first: int | None, clock: Clo
     begin = np.zeros_like(supports.included) if supports.simple else supports.included
     if first is not None and (supports.included[first] or not supports.included.any()):
         begin = with_unit(begin, add=first)
-    found = growing(objective, begin)
+    found = growing(objective, begin, by_size)
     for steps, units in enumerate(chain([begin], found) if begin.any() else found, 1):
         yield units
         if clock(steps):

@@ -373,8 +373,7 @@ class UnitTree(Tree):
 
 def improved(state: DeflatedOperator, x: Solution, k: int) -> Solution:
     """Improve the component of a search that never drops a variable: by a brief tree, then by swaps."""
-    x = brief_search(state, x, k)
-    return x if state.supports.grouped else swap_search(state, x, SWAP_WORK)
+    return swap_search(state, brief_search(state, x, k), SWAP_WORK)
 
 
 def brief_search(state: DeflatedOperator, x: Solution, k: int) -> Solution:
