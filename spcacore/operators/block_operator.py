@@ -282,17 +282,12 @@ class Gram:
             return True
         # Columns pay if few are missing, or if the variables are those of a field in which searches race
         few = len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= self.few
-        field = FIELD_PROBE < len(index) <= self.capacity and self.races
+        field = FIELD_PROBE < len(index) <= self.capacity
         field = field and (self.noise or 2 * len(index) > self.p)
         if not few and not (field and self.blocks.has_room(8 * self.p * len(missing))):
             return False
         self._fetch(index, missing)
         return True
-
-    @property
-    def races(self) -> bool:
-        """Whether there is room for the columns of all variables of a field in which a search races."""
-        return self.capacity >= min(self.p, 2 * FIELD_SOME)
 
     def _join(self, index: Index) -> None:
         """Let variables join those between which A is kept, after a pass for their rows if some are new.

@@ -307,9 +307,8 @@ def can_be_formed(state: DeflatedOperator) -> bool:
     if state.deflation.residual and state.loadings:
         return False
     op: Any = state.problem.operator
-    if op.by_passes:
-        return bool(op.gram.races)
-    return bool(op.in_memory) and (not op.symmetric_form or op.dense or state.p <= FIELD_COLUMNS)
+    small = not op.symmetric_form or op.dense or state.p <= FIELD_COLUMNS
+    return bool(op.by_passes or (op.in_memory and small))
 
 
 def _first_rows(op: Any, index: Index, count: int) -> AnyArray:
