@@ -270,19 +270,18 @@ FIELD_SLACK = (0.25, 0.05)
 FIELD_ROUNDING = 1e-4  # the same where A is whole
 FIELD_LIFTED = 4  # ends from which the search goes on among all variables
 FIELD_NEAR = 0.05  # an end may then be this share below the best for its variables to be swapped
-# Columns of A, entries of each, and of X at once, that tell whether a part of A hides supports,
-PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
-# Of so many runs of entries the first, and least of these: if they tell of no column, no more are read
-PROBE_FIRST, PROBE_LEAST = 4, 512
-PROBE_RUN = 8  # neighbors that are read together
-PROBE_PART = 256  # entries of each column at a time
-PROBE_PAIRED = 4  # random variables, of which more would have partners among these, that decide first
-PROBE_SHARE = 0.5  # what a column and its partners explain, over the best value, to count as a hint,
-PROBE_AGAIN = 4  # and the number of columns that must hint: one may belong to another planted component
 # Samples from which a search starts where their largest entries may explain so large a share of a component;
 # levels of these by which they are chosen, over the mean of a component; columns read at a time, and entries
 EXTREME_SAMPLES, EXTREME_LEAST, EXTREME_SHARES = 8, 0.65, (0.5, 1.0)
 EXTREME_COLUMNS, EXTREME_ENTRIES = 256, 1 << 25
+# Columns at random where a search starts, unless variances tell which variables the best component has: how
+# many are expected in a support, how many are too few, and multiplications for them
+RANDOM_HITS, RANDOM_FEW, RANDOM_WORK = 6, 0.1, (6e9, 3e7)
+RANDOM_TOLD, RANDOM_AMONG = 0.25, 4  # share of its variables, among so many times k of them
+RANDOM_SHARE = 0.8  # what a support promises over the best value, for a search to go on from there
+RANDOM_LEFT, RANDOM_LEAST = (1, 1 / 8, 1 / 32), 16  # shares that make each step, and the least number
+RANDOM_ENTRIES = 1 << 23  # entries of columns of A at a time,
+RANDOM_SINGLE = 48  # and columns of dense data from which on single precision saves time
 COLUMN_ORDER = 4096  # variables at most whose columns of A are compared for where to start,
 COLUMN_WORK = 2e10  # and multiplications to form A between them from data: 0.6 s
 COLUMN_BLOCK = 256  # columns that are compared at a time

@@ -244,6 +244,8 @@ class Ground:
         self._fields: dict[tuple[int, bool], Field] = {}
         self._operator: Any = None
         self._norms: AnyArray | None = None
+        self.columns: dict[int, tuple[int, list[Any]]] = {}
+        self.found: list[Any] = []
 
     def field(self, state: DeflatedOperator, most: int, by_variance: bool) -> Field | None:
         """Return a field without the components found; None if it cannot be made.

@@ -35,21 +35,17 @@ from .._limits import (
     NOISE_GROWTH,
     NOISE_INDEPENDENT,
     NOISE_VARIABLES,
-    PROBE_AGAIN,
-    PROBE_COLUMNS,
     PROBE_DROP,
-    PROBE_ENTRIES,
-    PROBE_FIRST,
-    PROBE_LEAST,
-    PROBE_PAIRED,
-    PROBE_PART,
-    PROBE_ROWS,
-    PROBE_RUN,
-    PROBE_SHARE,
     PROBE_STARTS,
     PROBES,
     RACE_ENDS,
     RACE_STARTS,
+    RANDOM_AMONG,
+    RANDOM_FEW,
+    RANDOM_HITS,
+    RANDOM_SHARE,
+    RANDOM_TOLD,
+    RANDOM_WORK,
     RISE,
     SUBMATRIX_ORDER,
     WEAK_CORRELATION,
@@ -57,16 +53,16 @@ from .._limits import (
 )
 from .._records import record, replaced
 from .._types import Array, Index
-from ..linalg.scaling import are_among, roots, union
+from ..linalg.scaling import are_among, roots
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground, variances_tie
-from ..operators.gram import largest_submatrix, rows_of
+from ..operators.gram import largest_submatrix
 from .base import IterativeSolver
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import fitted_on, is_better
 from .solution import Solution, Tally, agreeing, drop_zeros, ended
 from .solver import found_from_each
-from .starts import extreme_samples
+from .starts import ends_of_columns, extreme_samples
 from .variance import swap_search
 
 Race = tuple[list[End], int, int]  # ends, the best first; the number of starts; the steps to the best end
@@ -78,7 +74,8 @@ class FieldSearch:
 
     A field is A between some variables, in single precision. First, a race on a small field tells whether one
     start is enough (`probed`): it is, if the ends of that race, once all variables may enter, lead to nothing
-    better, and columns of A do not tell of other supports. Otherwise a race runs on the field of all
+    better. Before that, columns at random lead to supports of which a part of A has too few variables, and
+    variances tell nothing (`elsewhere`). If one start is not enough, a race runs on the field of all
     variables, or of as many as memory allows (`raced`). Where the signal may be weak, all columns of a field
     start (`deeper`).
     """
@@ -127,8 +124,6 @@ class FieldSearch:
         new = self._best_of_race(field.index, best, self._race(field, PROBE_STARTS, RACE_ENDS), FIELD_LIFTED)
         moved = _moved(new, best)
         ground.wide = moved and (new is None or bool(are_among(best.index, new.index).any()))
-        if not ground.wide and (moved or ground.enough == 0):
-            ground.wide = self._hidden(field, best if new is None else new)
         enough = new is None or not ground.wide or ended(self.state.hook)
         ground.moved |= moved
         ground.enough += enough
@@ -230,6 +225,16 @@ class FieldSearch:
         )
         return self._lifted(chosen, best, alike, fitted, tally)
 
+    def elsewhere(self, best: Solution, may_be_weak: bool) -> tuple[Solution, bool]:
+        """Return the better of this component and those from samples and columns; whether it may be weak.
+
+        It is weak if noise explains it, unless columns that meet each support lead to something stronger.
+        """
+        best = self.from_samples(best)
+        weak = may_be_weak and not rises_above_noise(self.state, best)
+        best, everywhere = self.from_columns(best, weak)
+        return best, weak and not (everywhere and rises_above_noise(self.state, best))
+
     def from_samples(self, best: Solution) -> Solution:
         """Return the better of this component and those to which samples with extreme entries lead.
 
@@ -242,10 +247,57 @@ class FieldSearch:
             G = np.ascontiguousarray(self.state.submatrix(support))
             ends.append(End(support, float(_core.leading_eigenvector(G)[0]), 1))
         least = best.objective * (1 - FIELD_SLACK[False])
-        chosen = sorted((end for end in ends if end.value >= least), key=lambda end: -end.value)
+        return self._from_ends(sorted((e for e in ends if e.value >= least), key=lambda e: -e.value), best)
+
+    def from_columns(self, best: Solution, weak: bool) -> tuple[Solution, bool]:
+        """Return the better of this component and those to which columns at random lead, and if these do.
+
+        They do if some are likely to belong to each support, or a race has all variables. Where the variables
+        of the best component are among those of largest variance, and no signal is weak, variances tell where
+        to start, and few columns are tried, unless they lead to something better.
+        """
+        whole = self.ground.wide and self.state.p <= FIELD_ORDER
+        if self.state.p <= FIELD_AT_ONCE or whole or self.all_race():
+            return best, True
+        count = min(RANDOM_AMONG * self.cardinality, self.state.p)
+        large = _core.select_largest(self.state.problem.variances, count)
+        told = not weak and bool(are_among(best.index, large).mean() >= RANDOM_TOLD)
+        new, enough, many = self._from_columns(best, RANDOM_WORK[told])
+        if told and (many or _moved(new, best)):
+            new, enough, _ = self._from_columns(new, RANDOM_WORK[0])
+        return new, enough
+
+    def _from_columns(self, best: Solution, work: float) -> tuple[Solution, bool, bool]:
+        """Return the same for so much work, and whether the columns lead to many supports as promising."""
+        state, k, ground = self.state, self.cardinality, self.ground
+        # More columns, unless so many have been tried in this call
+        varying = np.flatnonzero(state.problem.variances > 0)
+        enough = int(RANDOM_HITS * len(varying) / k)
+        count, (tried, ends) = int(min(enough, work / state.problem.cost)), ground.columns.get(k, (0, []))
+        if count > tried and count >= RANDOM_FEW * len(varying) / k:
+            order = np.random.default_rng([*state.seed[:1], k]).permutation(varying)
+            found = ends_of_columns(state, k, np.sort(order[tried:count]))
+            ends, tried = ends + [End(S, bound, 0) for S, bound in found], count
+        # Those that promise most and lead elsewhere than to known components, and what is known to be better
+        known = [best.index, *(variables for variables, _ in state.loadings)]
+        chosen: list[End] = []
+        left: list[End] = []
+        many = False
+        for end in sorted(ends, key=lambda end: -end.value):
+            least = best.objective * (1 + RISE if end.runs else RANDOM_SHARE)
+            elsewhere = end.value >= least and all(2 * are_among(end.index, S).sum() < k for S in known)
+            many |= elsewhere and len(chosen) == FIELD_LIFTED
+            (chosen if elsewhere and not many else left).append(end)
+        before = len(ground.found)
+        new = self._from_ends(chosen, best)
+        ground.columns[k] = tried, left + ground.found[before:]
+        return new, tried >= enough, many
+
+    def _from_ends(self, ends: list[End], best: Solution) -> Solution:
+        """Return the better of this component and those to which these ends lead among all variables."""
         starts, runs, reached = best.tally
-        tally = Tally(starts + len(ends), runs + len(chosen), reached)
-        new = self._lifted(chosen, best, False, None, tally)
+        tally = Tally(starts + len(ends), runs + len(ends), reached)
+        new = self._lifted(ends, best, False, None, tally)
         return best if new is None else new
 
     def _lifted(
@@ -272,7 +324,8 @@ class FieldSearch:
             n_iter += x.n_iter
             if not alike and (new is None or x.objective > (1 - FIELD_NEAR) * new.objective):
                 x = swap_search(state, x, self.swaps)
-            runs.append((x.objective, end.runs))
+            runs.append((x.objective, max(end.runs, 1)))
+            self.ground.found.append(End(x.index, x.objective, 1))
             if new is None or (x.objective > new.objective * (1 + RISE) and is_better(state, x, new, 0)):
                 new = x
         if new is None:
@@ -291,88 +344,10 @@ class FieldSearch:
         vector = _core.leading_eigenvector(np.ascontiguousarray(self.state.submatrix(support)))[1]
         return Solution(support, np.ascontiguousarray(vector), 0.0)
 
-    def _hidden(self, field: Field, best: Solution) -> bool:
-        """Whether columns of A tell of supports that a part of A hides.
-
-        Columns at random are compared, as `_reaching` does. Of data only some entries of each are read.
-        """
-        if self._apart_in(field, best):
-            return False
-        # Columns at random
-        op, diagonal = self.state.operator, self.state.variances
-        rng = np.random.default_rng([*self.state.seed[:1], PROBE_COLUMNS])
-        some = np.flatnonzero(diagonal > 0)
-        few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
-        known = rows_of(op, few) if op.symmetric_form else None
-        if known is not None and not op.by_passes:
-            return self._reaching(best, few, known, np.arange(op.p)) >= PROBE_AGAIN
-        # Their entries at random rows: a few first, and all of them only if the few tell of something
-        rows = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.n, 1)), rng)
-        F = float(op.factor) * op.columns(few).astype(np.float32) if known is None else few[:, None]
-
-        def at(rows: Index) -> Array:
-            if known is not None:  # of blocks of rows: the entries that would decide in memory
-                return known[:, rows]
-            parts = (rows[at : at + PROBE_PART] for at in range(0, len(rows), PROBE_PART))
-            return np.concatenate([F @ op.columns(part).astype(np.float32).T for part in parts], axis=1)
-
-        first = rows[np.arange(len(rows)) // PROBE_RUN % PROBE_FIRST == 0]
-        if len(first) > PROBE_LEAST and self._reaching(best, few, at(first), first) == 0:
-            return False
-        return self._reaching(best, few, at(rows), rows) >= PROBE_AGAIN
-
-    def _apart_in(self, field: Field, best: Solution) -> bool:
-        """Whether the random variables of a field have so few partners there that no support can be hidden.
-
-        The number of the k variables of a support that are in the field follows a Poisson distribution. The
-        largest entries of a row of the field stand for more of them, in proportion to the variables outside.
-        """
-        diagonal = self.state.problem.variances
-        known = union(best.index, _core.select_largest(diagonal, len(field.index) // 2))
-        chance = np.flatnonzero(~are_among(field.index, known))
-        read = len(chance) / max(int(np.count_nonzero(diagonal > 0)), 1)
-        partners = (self.cardinality - 1) * read
-        expected = len(chance) * PROBE_AGAIN / PROBE_COLUMNS * -math.expm1(-partners)
-        if expected < PROBE_PAIRED:
-            return False
-        A = field.matrix[np.ix_(chance, chance)]
-        variance = A.diagonal().astype(np.float64)
-        np.fill_diagonal(A, 0)
-        largest = _core.largest_norms(A, np.arange(len(A)), max(1, round(partners)))
-        others = largest.astype(np.float64) ** 2 / read
-        reaching = variance**2 + others >= PROBE_SHARE / 2 * best.objective * variance
-        return bool(np.count_nonzero(reaching & (variance > 0)) < expected / 2)
-
-    def _reaching(self, best: Solution, few: Index, columns: Array, rows: Index) -> int:
-        """Return how many columns lead to other supports that explain as much, by these rows of them.
-
-        For x = T_k(a_j)/||T_k(a_j)||, the k largest entries of column j, x'Ax >= ||T_k(a_j)||^2/a_jj, as
-        (e_j'A x)^2 <= a_jj x'Ax. The largest entries that are read, beside a_jj, stand for more of them in
-        proportion.
-        """
-        diagonal, reaching = self.state.variances[few], 0
-        read = len(rows) / max(int(np.count_nonzero(self.state.variances > 0)), 1)
-        count, known = max(1, round((self.cardinality - 1) * read)), are_among(rows, best.index)
-        columns = np.where(rows == few[:, None], 0, columns)
-        for column, variance in zip(columns, diagonal, strict=True):
-            largest = _core.select_largest(column, min(count, len(column)))
-            others = float(np.square(column[largest].astype(np.float64)).sum()) / read / float(variance)
-            enough = variance + others >= PROBE_SHARE * best.objective
-            reaching += bool(enough and 2 * known[largest].sum() < count)
-        return reaching
-
 
 def _moved(new: Solution | None, best: Solution) -> bool:
     """Whether a race has found another component than the best before."""
     return new is None or new.objective != best.objective or not np.array_equal(new.index, best.index)
-
-
-def _runs(some: Index, count: int, rng: np.random.Generator) -> Index:
-    """Return `count` variables at random, in runs of neighbors, which share the cache lines of X by rows."""
-    if len(some) <= count:
-        return some
-    first = rng.choice(len(some) // PROBE_RUN, count // PROBE_RUN, replace=False)
-    return some[(np.sort(first)[:, None] * PROBE_RUN + np.arange(PROBE_RUN)).ravel()]
 
 
 # ---- whether noise explains what was found --------------------------------------------------------------

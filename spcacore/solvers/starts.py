@@ -29,6 +29,11 @@ from .._limits import (
     EXTREME_SHARES,
     FIELD_ROUNDING,
     KRYLOV_WORK,
+    PART_ENTRIES,
+    RANDOM_ENTRIES,
+    RANDOM_LEAST,
+    RANDOM_LEFT,
+    RANDOM_SINGLE,
     SAME_ENDS,
     SOLVER_TOL,
     START_STEPS,
@@ -37,12 +42,13 @@ from .._limits import (
     WORKING_SET_FACTOR,
     WORKING_SET_PROBES,
     WORKING_SET_START,
+    slices,
 )
 from .._records import record
 from .._types import AnyArray, Array, DType, Index
 from .._validation import require_entries
 from ..linalg.eigen import largest_eigenpairs, products_of
-from ..linalg.scaling import below_range, descending, roots, union
+from ..linalg.scaling import below_range, descending, roots, union, with_entries
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, can_be_formed, ground_of, variances_tie
 from ..operators.gram import largest_submatrix
@@ -253,6 +259,46 @@ def extreme_samples(state: DeflatedOperator, k: int, value: float) -> Iterator[I
         support = _core.select_largest(square, k)
         if square[support].sum() >= EXTREME_LEAST * value:
             yield support
+
+
+def ends_of_columns(state: DeflatedOperator, k: int, index: Index) -> list[tuple[Index, float]]:
+    """Return the supports to which three steps from each of these columns of A lead, with bounds; best first.
+
+    All variables take part in a step, from x to T_k(y), y = A x. So one column tells of a support that it
+    belongs to, although the others are not known. The next x'Ax is at least ||T_k(y)||^2 / x'y, as in the
+    first step, from e_j. Those of different supports for which that is largest go on, fewer in each step.
+    """
+    op: Any = state.operator.unscreened()
+    one, width = np.ones(1, op.dtype), max(1, RANDOM_ENTRIES // state.p)
+    found = [(0.0, index[i : i + 1], one) for i in range(len(index))]
+    for share in RANDOM_LEFT:
+        left = found[: max(RANDOM_LEAST, round(share * len(index)))]
+        reached: dict[bytes, tuple[float, Index, AnyArray]] = {}
+        for first in range(0, len(left), width):
+            vectors = [(S, x) for _, S, x in left[first : first + width]]
+            for (S, x), y in zip(vectors, _images(op, vectors), strict=True):
+                T = _core.select_largest(y, k)
+                square, product = float(y[T] @ y[T]), float(x @ y[S])
+                if square > 0 and product > 0:
+                    new = (y[T] / math.sqrt(square)).astype(op.dtype, copy=False)
+                    reached[T.tobytes()] = square / product, T, new
+        found = sorted(reached.values(), key=itemgetter(0), reverse=True)
+    return [(S, bound) for bound, S, _ in found]
+
+
+def _images(op: Any, vectors: list[tuple[Index, AnyArray]]) -> AnyArray:
+    """Return A x, as rows, for these sparse vectors; many of dense data in memory in single precision."""
+    if not op.in_memory or op.symmetric_form or not op.dense:
+        full = [with_entries(op.p, S, x, op.dtype) for S, x in vectors]
+        return np.ascontiguousarray(op.apply_block(np.stack(full).T).T)
+    U = np.stack([x @ op.columns(S) for S, x in vectors])
+    if len(U) < RANDOM_SINGLE:
+        return np.ascontiguousarray(op.backward_block(U.T).T)
+    U = (U * op.factor).astype(np.float32)
+    Y = np.empty((len(U), op.p), np.float32)
+    for part in slices(op.p, op.m, PART_ENTRIES):
+        Y[:, part] = U @ op.columns(np.arange(part.start, part.stop)).astype(np.float32).T
+    return Y
 
 
 @record

@@ -158,8 +158,8 @@ class TruncatedPower(IterativeSolver):
         """Search in three steps, and stop where the later ones cannot find anything better.
 
         1. Find a component by a race, in A or in a field, or from one start.
-        2. Ask whether that is enough: samples with extreme entries, the comparison with noise, and a race
-           on a small field tell.
+        2. Ask whether that is enough: samples with extreme entries, columns at random, the comparison with noise,
+           and a race on a small field tell.
         3. If not, race among all variables, or from all columns where the signal is weak.
 
         If the last component was no stronger than noise, a race from all columns comes first.
@@ -208,10 +208,12 @@ class TruncatedPower(IterativeSolver):
         if best is None or best.proved or ended(state.hook) or not best.objective > 0:
             return best
         # 2. Is it enough?
-        if A is None and not formed:
-            best = search.from_samples(best)
         weak = may_be_weak and not (A is not None and state.p <= RACE_ALL)  # there a deep race has run
-        ground.weak = weak = weak and not rises_above_noise(near, best)
+        if A is None and not formed:
+            best, weak = search.elsewhere(best, weak)
+        else:
+            weak = weak and not rises_above_noise(near, best)
+        ground.weak = weak
         if not weak:
             best, enough = (best, True) if formed or at_once else search.probed(best)
             if best is None or enough:
