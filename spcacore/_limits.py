@@ -270,6 +270,15 @@ FIELD_SLACK = (0.25, 0.05)
 FIELD_ROUNDING = 1e-4  # the same where A is whole
 FIELD_LIFTED = 4  # ends from which the search goes on among all variables
 FIELD_NEAR = 0.05  # an end may then be this share below the best for its variables to be swapped
+# Columns of A, entries of each, and of X at once, that tell whether a part of A hides supports,
+PROBE_COLUMNS, PROBE_ROWS, PROBE_ENTRIES = 32, 8192, 1 << 22
+# Of so many runs of entries the first, and least of these: if they tell of no column, no more are read
+PROBE_FIRST, PROBE_LEAST = 4, 512
+PROBE_RUN = 8  # neighbors that are read together
+PROBE_PART = 256  # entries of each column at a time
+PROBE_PAIRED = 4  # random variables, of which more would have partners among these, that decide first
+PROBE_SHARE = 0.5  # what a column and its partners explain, over the best value, to count as a hint,
+PROBE_AGAIN = 4  # and the number of columns that must hint: one may belong to another planted component
 # Samples from which a search starts where their largest entries may explain so large a share of a component;
 # levels of these by which they are chosen, over the mean of a component; columns read at a time, and entries
 EXTREME_SAMPLES, EXTREME_LEAST, EXTREME_SHARES = 8, 0.65, (0.5, 1.0)

@@ -244,6 +244,7 @@ class Ground:
         self._fields: dict[tuple[int, bool], Field] = {}
         self._operator: Any = None
         self._norms: AnyArray | None = None
+        # By cardinality, how many columns were tried and where they lead; ends of runs among all variables
         self.columns: dict[int, tuple[int, list[Any]]] = {}
         self.found: list[Any] = []
 

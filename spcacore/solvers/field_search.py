@@ -35,7 +35,17 @@ from .._limits import (
     NOISE_GROWTH,
     NOISE_INDEPENDENT,
     NOISE_VARIABLES,
+    PROBE_AGAIN,
+    PROBE_COLUMNS,
     PROBE_DROP,
+    PROBE_ENTRIES,
+    PROBE_FIRST,
+    PROBE_LEAST,
+    PROBE_PAIRED,
+    PROBE_PART,
+    PROBE_ROWS,
+    PROBE_RUN,
+    PROBE_SHARE,
     PROBE_STARTS,
     PROBES,
     RACE_ENDS,
@@ -53,10 +63,10 @@ from .._limits import (
 )
 from .._records import record, replaced
 from .._types import Array, Index
-from ..linalg.scaling import are_among, roots
+from ..linalg.scaling import are_among, roots, union
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, Ground, variances_tie
-from ..operators.gram import largest_submatrix
+from ..operators.gram import largest_submatrix, rows_of
 from .base import IterativeSolver
 from .matrix_search import End, can_be_swapped, ends_on_field
 from .refitting import fitted_on, is_better
@@ -72,12 +82,12 @@ Race = tuple[list[End], int, int]  # ends, the best first; the number of starts;
 class FieldSearch:
     """The search of one component from the ends of races on fields.
 
-    A field is A between some variables, in single precision. First, a race on a small field tells whether one
-    start is enough (`probed`): it is, if the ends of that race, once all variables may enter, lead to nothing
-    better. Before that, columns at random lead to supports of which a part of A has too few variables, and
-    variances tell nothing (`elsewhere`). If one start is not enough, a race runs on the field of all
-    variables, or of as many as memory allows (`raced`). Where the signal may be weak, all columns of a field
-    start (`deeper`).
+    A field is A between some variables, in single precision. First, columns at random lead to supports of
+    which variances tell nothing, and a part of A has too few variables (`elsewhere`). A race on a small field
+    then tells whether one start is enough (`probed`): it is, if the ends of that race, once all variables may
+    enter, lead to nothing better, and columns of A do not tell of other supports. Otherwise a race runs on
+    the field of all variables, or of as many as memory allows (`raced`). Where the signal may be weak, all
+    columns of a field start (`deeper`).
     """
 
     solver: IterativeSolver
@@ -124,6 +134,8 @@ class FieldSearch:
         new = self._best_of_race(field.index, best, self._race(field, PROBE_STARTS, RACE_ENDS), FIELD_LIFTED)
         moved = _moved(new, best)
         ground.wide = moved and (new is None or bool(are_among(best.index, new.index).any()))
+        if not ground.wide and (moved or ground.enough == 0):
+            ground.wide = self._hidden(field, best if new is None else new)
         enough = new is None or not ground.wide or ended(self.state.hook)
         ground.moved |= moved
         ground.enough += enough
@@ -225,13 +237,16 @@ class FieldSearch:
         )
         return self._lifted(chosen, best, alike, fitted, tally)
 
-    def elsewhere(self, best: Solution, may_be_weak: bool) -> tuple[Solution, bool]:
-        """Return the better of this component and those from samples and columns; whether it may be weak.
+    def elsewhere(self, best: Solution, may_be_weak: bool, apart: bool) -> tuple[Solution, bool]:
+        """Return the better of this component and those from samples and columns; whether it is weak.
 
-        It is weak if noise explains it, unless columns that meet each support lead to something stronger.
+        It may be weak if noise explains it, unless columns that meet each support lead to something stronger.
+        Samples and columns are asked if A is `apart`: not in memory as a whole.
         """
-        best = self.from_samples(best)
+        best = self.from_samples(best) if apart else best
         weak = may_be_weak and not rises_above_noise(self.state, best)
+        if not apart:
+            return best, weak
         best, everywhere = self.from_columns(best, weak)
         return best, weak and not (everywhere and rises_above_noise(self.state, best))
 
@@ -282,9 +297,9 @@ class FieldSearch:
         known = [best.index, *(variables for variables, _ in state.loadings)]
         chosen: list[End] = []
         left: list[End] = []
-        many = False
+        many, by_passes = False, state.operator.by_passes  # where a step costs a pass
         for end in sorted(ends, key=lambda end: -end.value):
-            least = best.objective * (1 + RISE if end.runs else RANDOM_SHARE)
+            least = best.objective * (1 + RISE if end.runs or by_passes else RANDOM_SHARE)
             elsewhere = end.value >= least and all(2 * are_among(end.index, S).sum() < k for S in known)
             many |= elsewhere and len(chosen) == FIELD_LIFTED
             (chosen if elsewhere and not many else left).append(end)
@@ -344,10 +359,88 @@ class FieldSearch:
         vector = _core.leading_eigenvector(np.ascontiguousarray(self.state.submatrix(support)))[1]
         return Solution(support, np.ascontiguousarray(vector), 0.0)
 
+    def _hidden(self, field: Field, best: Solution) -> bool:
+        """Whether columns of A tell of supports that a part of A hides.
+
+        Columns at random are compared, as `_reaching` does. Of data only some entries of each are read.
+        """
+        if self._apart_in(field, best):
+            return False
+        # Columns at random
+        op, diagonal = self.state.operator, self.state.variances
+        rng = np.random.default_rng([*self.state.seed[:1], PROBE_COLUMNS])
+        some = np.flatnonzero(diagonal > 0)
+        few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
+        known = rows_of(op, few) if op.symmetric_form else None
+        if known is not None and not op.by_passes:
+            return self._reaching(best, few, known, np.arange(op.p)) >= PROBE_AGAIN
+        # Their entries at random rows: a few first, and all of them only if the few tell of something
+        rows = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.n, 1)), rng)
+        F = float(op.factor) * op.columns(few).astype(np.float32) if known is None else few[:, None]
+
+        def at(rows: Index) -> Array:
+            if known is not None:  # of blocks of rows: the entries that would decide in memory
+                return known[:, rows]
+            parts = (rows[at : at + PROBE_PART] for at in range(0, len(rows), PROBE_PART))
+            return np.concatenate([F @ op.columns(part).astype(np.float32).T for part in parts], axis=1)
+
+        first = rows[np.arange(len(rows)) // PROBE_RUN % PROBE_FIRST == 0]
+        if len(first) > PROBE_LEAST and self._reaching(best, few, at(first), first) == 0:
+            return False
+        return self._reaching(best, few, at(rows), rows) >= PROBE_AGAIN
+
+    def _apart_in(self, field: Field, best: Solution) -> bool:
+        """Whether the random variables of a field have so few partners there that no support can be hidden.
+
+        The number of the k variables of a support that are in the field follows a Poisson distribution. The
+        largest entries of a row of the field stand for more of them, in proportion to the variables outside.
+        """
+        diagonal = self.state.problem.variances
+        known = union(best.index, _core.select_largest(diagonal, len(field.index) // 2))
+        chance = np.flatnonzero(~are_among(field.index, known))
+        read = len(chance) / max(int(np.count_nonzero(diagonal > 0)), 1)
+        partners = (self.cardinality - 1) * read
+        expected = len(chance) * PROBE_AGAIN / PROBE_COLUMNS * -math.expm1(-partners)
+        if expected < PROBE_PAIRED:
+            return False
+        A = field.matrix[np.ix_(chance, chance)]
+        variance = A.diagonal().astype(np.float64)
+        np.fill_diagonal(A, 0)
+        largest = _core.largest_norms(A, np.arange(len(A)), max(1, round(partners)))
+        others = largest.astype(np.float64) ** 2 / read
+        reaching = variance**2 + others >= PROBE_SHARE / 2 * best.objective * variance
+        return bool(np.count_nonzero(reaching & (variance > 0)) < expected / 2)
+
+    def _reaching(self, best: Solution, few: Index, columns: Array, rows: Index) -> int:
+        """Return how many columns lead to other supports that explain as much, by these rows of them.
+
+        For x = T_k(a_j)/||T_k(a_j)||, the k largest entries of column j, x'Ax >= ||T_k(a_j)||^2/a_jj, as
+        (e_j'A x)^2 <= a_jj x'Ax. The largest entries that are read, beside a_jj, stand for more of them in
+        proportion.
+        """
+        diagonal, reaching = self.state.variances[few], 0
+        read = len(rows) / max(int(np.count_nonzero(self.state.variances > 0)), 1)
+        count, known = max(1, round((self.cardinality - 1) * read)), are_among(rows, best.index)
+        columns = np.where(rows == few[:, None], 0, columns)
+        for column, variance in zip(columns, diagonal, strict=True):
+            largest = _core.select_largest(column, min(count, len(column)))
+            others = float(np.square(column[largest].astype(np.float64)).sum()) / read / float(variance)
+            enough = variance + others >= PROBE_SHARE * best.objective
+            reaching += bool(enough and 2 * known[largest].sum() < count)
+        return reaching
+
 
 def _moved(new: Solution | None, best: Solution) -> bool:
     """Whether a race has found another component than the best before."""
     return new is None or new.objective != best.objective or not np.array_equal(new.index, best.index)
+
+
+def _runs(some: Index, count: int, rng: np.random.Generator) -> Index:
+    """Return `count` variables at random, in runs of neighbors, which share the cache lines of X by rows."""
+    if len(some) <= count:
+        return some
+    first = rng.choice(len(some) // PROBE_RUN, count // PROBE_RUN, replace=False)
+    return some[(np.sort(first)[:, None] * PROBE_RUN + np.arange(PROBE_RUN)).ravel()]
 
 
 # ---- whether noise explains what was found --------------------------------------------------------------

@@ -158,8 +158,7 @@ class TruncatedPower(IterativeSolver):
         """Search in three steps, and stop where the later ones cannot find anything better.
 
         1. Find a component by a race, in A or in a field, or from one start.
-        2. Ask whether that is enough: samples with extreme entries, columns at random, the comparison with noise,
-           and a race on a small field tell.
+        2. Ask whether that is enough: samples and columns, the comparison with noise, and a small race tell.
         3. If not, race among all variables, or from all columns where the signal is weak.
 
         If the last component was no stronger than noise, a race from all columns comes first.
@@ -209,10 +208,7 @@ class TruncatedPower(IterativeSolver):
             return best
         # 2. Is it enough?
         weak = may_be_weak and not (A is not None and state.p <= RACE_ALL)  # there a deep race has run
-        if A is None and not formed:
-            best, weak = search.elsewhere(best, weak)
-        else:
-            weak = weak and not rises_above_noise(near, best)
+        best, weak = search.elsewhere(best, weak, A is None and not formed)
         ground.weak = weak
         if not weak:
             best, enough = (best, True) if formed or at_once else search.probed(best)
