@@ -135,7 +135,7 @@ cdef int spca_orthogonal_parts(Py_ssize_t p, Py_ssize_t r, const floating *V, fl
 # Up to r components of k variables each, one after another: the support is searched, the best values on it are found,
 # and the component is removed, by a deflation, from a copy of A.  thorough: the search of sparse_pca, by races, swaps and
 # a brief tree (r = 1: of one component); else truncated power from the variable of largest variance.  count: how many
-# components were found; fewer than r where no variable has more variance left than rounding.  From there on V (p, r), in
+# components were found; fewer than r where nothing but rounding is left.  From there on V (p, r), in
 # Fortran order, and variance (r), that of spca_explained_*, are 0.  1 <= k <= p, 0 <= r <= p.
 # From data, A (p, p) is formed, so that p should be small.  But where the search is not thorough, the deflation is not
 # Hotelling's, and n < p or p > 10 + 20 r, the data are copied and multiplied as they are.  work (spca_components_work

@@ -264,11 +264,12 @@ cdef int one_of_batch(batch_t *b, Py_ssize_t i, const floating *X, void *work) n
     if status < 0:
         return status
     for j in range(p):
+        if not b.center:  # about zero
+            spread[j] += <double> mean[j] * mean[j] * n / max(n - 1, 1)
+            mean[j] = 0
         if b.scale:
             weight[j] = <floating> (1 / sqrt(spread[j])) if spread[j] > 0 else 0
             spread[j] = 1 if spread[j] > 0 else 0
-        if not b.center:
-            mean[j] = 0
     return spca_components_data(n, p, X + i * n * p, p, True, mean if b.center else NULL, weight if b.scale else NULL, b.r,
                                 b.k, b.deflation, b.thorough, b.max_iter, <floating> b.tol, NULL, NULL, work, V,
                                 variance, b.count + i)

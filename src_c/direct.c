@@ -343,8 +343,9 @@ VECTORIZED(sums_of_squares, (spca_int n, spca_int p, const real *X, real *restri
         for (spca_int j = 0; j < p; j++) sum[j] += X[i * p + j] * X[i * p + j];
 }
 
-/* The largest variance that is left, of variable *at. */
-static real top_variance(const components_t *c, spca_int *at)
+/* The largest entry that is left of A, and *at, the variable of largest variance.  That is the same
+ * number, but where Hotelling's deflation leaves an indefinite matrix. */
+static real what_is_left(const components_t *c, spca_int *at)
 {
     spca_int p = c->p, step = c->n ? 1 : p + 1;
     const real *variance = c->n ? c->score : c->B;
@@ -352,7 +353,7 @@ static real top_variance(const components_t *c, spca_int *at)
     *at = 0;
     for (spca_int j = 1; j < p; j++)
         if (variance[j * step] > variance[*at * step]) *at = j;
-    return (c->n ? c->left.factor : 1) * variance[*at * step];
+    return c->n ? c->left.factor * variance[*at] : largest_entry(p, p, p, c->B);
 }
 
 /* The support of the next component: *nnz variables in c->index. */
@@ -440,7 +441,7 @@ static spca_status components(const operator_t *A, spca_int n, spca_int r, spca_
     if (status < 0) return status;
     /* each component: its support, its values there, and what is left without it */
     for (; *count < r; ++*count) {
-        real most = top_variance(&c, &top);
+        real most = what_is_left(&c, &top);
         if (*count == 0) floor = 4 * REAL_EPSILON * (real)k * most;
         if (!(most > floor)) break;
         status = support(&c, top, stop, ctx, &nnz);
@@ -454,6 +455,7 @@ static spca_status components(const operator_t *A, spca_int n, spca_int r, spca_
         if (status < 0) return status;
         status = SPCA(leading_eigenvector)(nnz, c.G, c.work, &value, c.vector);
         if (status < 0) return status;
+        if (!(value > floor)) break;
         scatter(p, nnz, c.index, c.vector, V + *count * p);
         if (*count + 1 < r) status = remove(&c, deflation, (vector_t){nnz, c.index, c.vector});
         if (status < 0) return status;

@@ -655,7 +655,7 @@ spca_status SPCA(explained_data)(spca_int n, spca_int p, const REAL *X, spca_int
                                  REAL *work, REAL *variance);
 
 /* Up to r components of k variables: V (p x r by columns), zero from column *count on, which is
- * less than r where no variable has more variance left than rounding.  Each component is refitted
+ * less than r where nothing but rounding is left.  Each component is refitted
  * and removed before the next is sought: by the search of the plan (spca_dsearch, spca_ssearch) or,
  * where that has no starts, by truncated power from the variable of largest variance.  variance (r)
  * as `explained`.  work (components_work bytes, aligned for double; n = 0: covariance). */

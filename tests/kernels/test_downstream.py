@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from c_functions import (
 )  # fmt: skip
 from in_turn import each_dtype
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, normal
+from oracles import covariance, largest_on, normal
 
 import spcacore
 from spcacore import _core, explained_variance, kernels, sparse_pca
@@ -159,7 +160,9 @@ def test_the_header_is_where_it_says():
 
 @pytest.mark.share(8)
 @each_dtype
-@pytest.mark.parametrize("kind", ["data", "covariance", "scaled", "scaled covariance"])
+@pytest.mark.parametrize(
+    "kind", ["data", "about zero", "scaled", "scaled about zero", "covariance", "scaled covariance"]
+)
 @pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])
 @pytest.mark.parametrize("p", [15, 80])  # of 80, no matrix is formed for one start
 def test_components_of_each_are_those_of_one(p, kind, deflation, dtype):
@@ -167,6 +170,7 @@ def test_components_of_each_are_those_of_one(p, kind, deflation, dtype):
     X = np.stack([data(p * 3 // 2 + 8, p, dtype, seed) for seed in range(300 // p)])
     X[:, :, 3] = 0.1  # constant
     options = {"scale": "scaled" in kind, "deflation": deflation}
+    options["center"] = "zero" not in kind
     tight = 1e-9 if dtype == np.float64 else 1e-3
     if "covariance" in kind:
         X, options["kind"] = np.stack([covariance(x).astype(dtype) for x in X]), "covariance"
@@ -185,6 +189,18 @@ def test_components_of_each_are_those_of_one(p, kind, deflation, dtype):
                 known, got = getattr(expected, name), getattr(results[0], name)[i]
                 if known is not None:
                     assert_allclose(got, known, rtol=tight, atol=100 * tight, err_msg=name)
+
+
+def test_components_of_each_where_no_variance_is_left():
+    """Hotelling's deflation leaves negative variances, but blocks have positive eigenvalues."""
+    A = np.array([[8.0, -6, 5, -4], [-6, 8, -8, 6], [5, -8, 13, -4], [-4, 6, -4, 13]])
+    left = A.copy()
+    result = kernels.sparse_pca_each(A[None], 4, 3, kind="covariance", deflation="hotelling")
+    for x in result.loadings[0].T:
+        best = max(largest_on(left, list(S)) for S in combinations(range(4), 3))
+        assert_allclose(x @ left @ x, best)
+        left -= best * np.outer(x, x)
+    assert result.n_components == 4
 
 
 def test_what_each_refuses():
