@@ -146,13 +146,13 @@ class LeastSquaresSearch:
     def unless_rounding(self, x: Solution | None) -> Solution | None:
         """Return the component, or None where it may be rounding alone.
 
-        Earlier components enlarge errors by a factor: the largest variance over the least variance that one
-        of them had given the others, a pivot of V'AV.
+        Earlier components that Schur's deflation removed enlarge errors by a factor: the largest variance
+        over the least variance that one of them had given the others, a pivot of V'AV.
         """
         earlier, op, raised = self.state.loadings, self.problem.operator, 1.0
         if x is None or self.problem.diagonal is None:
             return x
-        if earlier:
+        if earlier and self.state.deflation.update == "schur":
             images = [op.apply(index, np.ascontiguousarray(v)).astype(np.float64) for index, v in earlier]
             G = np.array([[v @ image[index] for image in images] for index, v in earlier])
             G += np.eye(len(G)) * G.trace() * eps_of(op.dtype)

@@ -323,6 +323,20 @@ def test_no_component_of_rounding_alone(dtype, rng):
         assert sparse_pca(A, 3, p, method="least_squares", kind="covariance").n_components == 2
 
 
+@pytest.mark.parametrize("deflation", ["projection", "orthogonalized_projection", "orthogonal"])
+def test_components_after_two_of_one_score(deflation):
+    """Of four rows two loadings of three variables have the same score, which ends only Schur's deflation."""
+    X = samples(55, 4, 6)
+    V = sparse_pca(X, 3, 3, method="least_squares", deflation=deflation).loadings
+    T = centered(X) @ V[:, :2]
+    assert abs(np.corrcoef(T.T)[0, 1]) == pytest.approx(1, rel=1e-9)
+    assert V.shape[1] == 3
+    if deflation != "orthogonal":
+        left = deflations(covariance(X), V[:, :2], deflation)[-1]
+        v = left @ V[:, 2]
+        assert v @ v / (V[:, 2] @ v) == pytest.approx(enumerated(left, 3), rel=1e-7)
+
+
 # ---- the definition ---------------------------------------------------------------------------------
 
 
