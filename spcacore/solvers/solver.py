@@ -28,7 +28,7 @@ from .._records import record, replaced
 from .._types import Index
 from ..choice import Explained
 from ..linalg.eigen import leading_eigenvectors
-from ..linalg.scaling import descending, eps_of, union
+from ..linalg.scaling import EPS, descending, eps_of, union
 from ..operators.deflation import DeflatedOperator
 from ..operators.problem import Problem
 from ..operators.working_set import WorkingSet
@@ -176,7 +176,10 @@ class Solver(ABC):
         default starts.
         """
         x = search_in_working_set(self, state, sparsity)
-        x = _admissible(state.supports, drop_zeros(self.solve(state, sparsity) if x is None else x))
+        x = self.solve(state, sparsity) if x is None else x
+        if self.orthogonal or state.constraint == "orthogonal":
+            x = _without_rounding(state, x)
+        x = _admissible(state.supports, drop_zeros(x))
         infeasible = self.orthogonal and state.loadings
         if x is not None or infeasible or not isinstance(self.start, np.ndarray):
             return x
@@ -190,6 +193,17 @@ class Solver(ABC):
     ) -> list[Solution] | None:
         """Return all components, if the solver finds them at once; else None."""
         return None
+
+
+def _without_rounding(state: DeflatedOperator, x: Solution | None) -> Solution | None:
+    """Return x without entries that orthogonality to the earlier loadings makes zero but for rounding."""
+    if x is None:
+        return None
+    removed = np.zeros(state.problem.p)
+    for index, entries in state.loadings:
+        removed[index] = np.maximum(removed[index], np.abs(entries))
+    rounding = np.abs(x.entries) <= 16 * EPS * removed[x.index]
+    return replaced(x, entries=np.where(rounding, x.entries.dtype.type(0), x.entries))
 
 
 def _admissible(supports: Supports, x: Solution | None) -> Solution | None:

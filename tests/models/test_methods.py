@@ -171,6 +171,22 @@ def test_nothing_feasible(method):
     assert_array_equal(np.sort(np.argmax(V, axis=0)), np.sort(np.argsort(A.diagonal())[-3:]))
 
 
+@pytest.mark.parametrize(
+    ("method", "seed", "n", "p"),
+    [
+        (spcacore.Thresholding(), 2, 6, 3),
+        (spcacore.LeastSquares(), 49, 6, 3),
+        (spcacore.GPower(0.3, relative=True), 32, 8, 4),
+    ],
+)
+def test_what_orthogonality_makes_zero_is_no_loading(method, seed, n, p):
+    """Next to x = (0, a, b), a loading of variables 0 and 1 can only be (1, 0, 0), without rounding."""
+    k = 2 if method.sparsity == "cardinality" else None
+    V = sparse_pca(samples(seed, n, p), 3, k, method=method, deflation="orthogonal").loadings
+    assert_allclose(V.T @ V, np.eye(3), atol=1e-14)
+    assert np.abs(V[V != 0]).min() > 1e-6
+
+
 @pytest.mark.share(8)
 @each_dtype
 @pytest.mark.parametrize("method", SOLVERS)
