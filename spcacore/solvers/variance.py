@@ -174,7 +174,7 @@ class LeadingEigenvalue(Objective):
         S, C, G = self._with_rows(units)
         basis, norm = self._basis(G, S), self.norm if self.Q is None else None
         R = None if self.Q is None else np.asfortranarray(basis.W.T @ self.Q[:, S].T)
-        if len(S) > 1:
+        if len(S) > 1 and basis.W.shape[1]:
             wanted = partial(self._steepest, C, basis.W[:, 0], others)
             self.next_to = wanted if rows_at_once(self.op) else None
         return _core.bordered_eigenvalues(

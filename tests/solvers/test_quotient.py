@@ -113,6 +113,18 @@ def test_l1_norms_against_all_directions(how):
     assert np.median(reached) > 1 - 1e-3
 
 
+@pytest.mark.parametrize("method", ["tpower", "branch_and_bound"])
+def test_equal_columns(method):
+    """Where two variables stand twice, swaps meet supports in the span of what was removed."""
+    X = np.repeat(samples(0, 6, 2), 2, axis=1)
+    A = covariance(X)
+    V = generalized(X, 4, cardinality=3, method=method).loadings
+    assert V.shape[1] >= 2
+    for t in range(V.shape[1]):
+        Q = np.linalg.qr(V[:, :t])[0]
+        assert quotient(A, Q, V[:, t]) == pytest.approx(best_quotient(A, Q, 3), rel=1e-9)
+
+
 def largest_product(f, bound):
     """max u'f over ||u|| <= 1, ||u||_1 <= bound, by its dual: min over t of ||S(f, t)|| + bound t."""
     levels = np.linspace(0, np.abs(f).max(), 2001)
