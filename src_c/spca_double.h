@@ -71,7 +71,7 @@ spca_status spca_small_eigen(spca_int k, double *A, double *work, double *eigenv
                              double *U);
 /* The r largest eigenvalues of symmetric A (k x k; its upper triangle by columns is read, and
  * overwritten), ascending, and their unit vectors (k x r by columns) unless NULL.  LAPACK finds
- * them from a tridiagonal form, so no number of threads of BLAS changes a bit.  work (21k), iwork
+ * them from a tridiagonal form, so no number of threads of BLAS changes a bit.  work (23k), iwork
  * (12k). */
 spca_status spca_leading_eigenpairs(spca_int k, spca_int r, double *A, double *work,
                                     blas_int *iwork, double *values, double *vectors);

@@ -387,16 +387,19 @@ def _relax(
     if A is None:
         return None
     most = int(min(solver.max_iter, solver.work / len(kept) ** 3))
+    top, shift = A.diagonal().max(), 0.0
+    if not top > 0:  # A that Hotelling's deflation left indefinite: as Tr M = 1, A + shift I has the same M
+        shift = largest_magnitude(A) - top
+        A = A + shift * np.eye(len(A))
     status, M, primal, dual, n_iter = _core.dspca(A, constrained, limit, solver.tol, most, state.hook)
-    return _Relaxed(kept, M, primal, dual + _lost(state, kept), n_iter, status == 0)
+    dual += _lost(state, kept) - shift
+    return _Relaxed(kept, M, primal - shift, dual, n_iter, status == 0)
 
 
 def _block(op: _core.Operator, kept: Index) -> Array | None:
-    """Return A between these variables, unless they have no variance."""
-    if len(kept) == 0:
-        return None
-    A = symmetric_submatrix(op, kept)
-    return A if A.diagonal().max() > 0 else None
+    """Return A between these variables, unless it is zero."""
+    A = symmetric_submatrix(op, kept) if len(kept) else None
+    return A if A is not None and A.any() else None
 
 
 def _rounding(state: DeflatedOperator, index: Index, together: Callable[[AnyArray], float]) -> float:

@@ -102,6 +102,23 @@ VECTORIZED_TO(spca_status, iterate, (spca_int k, double *d, double *e, double *U
     return SPCA_OK;
 }
 
+/* Sorts eigenvalues so that sign times them descends, with their vectors, the columns of U (k x k). */
+static void sort_pairs(spca_int k, int sign, double *d, double *U)
+{
+    for (spca_int i = 0; i < k; i++) {
+        spca_int best = i;
+        double x = d[i];
+        for (spca_int j = i + 1; j < k; j++) best = sign * d[j] > sign * d[best] ? j : best;
+        d[i] = d[best];
+        d[best] = x;
+        for (spca_int a = 0; best != i && a < k; a++) {
+            x = U[i * k + a];
+            U[i * k + a] = U[best * k + a];
+            U[best * k + a] = x;
+        }
+    }
+}
+
 spca_status spca_small_eigen(spca_int k, double *A, double *work, double *eigenvalues, double *U)
 {
     double *tau = work, *w = tau + k, *e = w + k, *d = e + k, *Q = d + k, size;
@@ -119,24 +136,15 @@ spca_status spca_small_eigen(spca_int k, double *A, double *work, double *eigenv
         for (spca_int i = 0; i < k; i++) U[j * k + i] = Q[i * k + j];
     status = iterate(k, d, e, U);
     if (status < 0) return status;
-    for (spca_int i = 0; i < k; i++) { /* in descending order */
-        spca_int best = i;
-        for (spca_int j = i + 1; j < k; j++) best = d[j] > d[best] ? j : best;
-        eigenvalues[i] = d[best] * size;
-        d[best] = d[i];
-        for (spca_int a = 0; best != i && a < k; a++) {
-            double x = U[i * k + a];
-            U[i * k + a] = U[best * k + a];
-            U[best * k + a] = x;
-        }
-    }
+    sort_pairs(k, 1, d, U);
+    for (spca_int i = 0; i < k; i++) eigenvalues[i] = d[i] * size;
     return SPCA_OK;
 }
 
 spca_status spca_leading_eigenpairs(spca_int k, spca_int r, double *A, double *work,
                                     blas_int *iwork, double *values, double *vectors)
 {
-    double *tau = work, *d = tau + k, *e = d + k, *rest = e + k, unused = 0;
+    double *tau = work, *d = tau + k, *e = d + k, *kept = e + k, *rest = kept + 2 * k, unused = 0;
     blas_int n = (blas_int)k, first = (blas_int)(k - r + 1), room = (blas_int)r, found = 0;
     blas_int lwork = (blas_int)(18 * k), liwork = (blas_int)(10 * k), accurate = 1, info = 0;
     int exponent = 0;
@@ -147,10 +155,17 @@ spca_status spca_leading_eigenpairs(spca_int k, spca_int r, double *A, double *w
     for (spca_int j = 0; exponent != 0 && j < k; j++)
         for (spca_int i = 0; i <= j; i++) A[i + j * k] = ldexp(A[i + j * k], -exponent);
     if (spca_dtridiagonal(k, NULL, NULL, A, rest, tau, d, e) < 0) return SPCA_LAPACK_FAILED;
+    for (spca_int i = 0; i < 2 * k; i++) kept[i] = d[i];
     spca_dblas.stemr(vectors ? "V" : "N", r < k ? "I" : "A", &n, d, e, &unused, &unused, &first, &n,
                      &found, values, vectors ? vectors : rest, &n, &room, iwork + 10 * k, &accurate,
                      rest, &lwork, iwork, &liwork, &info);
-    if ((info != 0) | (found != room)) return SPCA_LAPACK_FAILED;
+    if ((info != 0) | (found != room)) { /* as for some matrices of low rank; QL finds all pairs */
+        if (vectors == NULL || r < k) return SPCA_LAPACK_FAILED;
+        for (spca_int i = 0; i < k * k; i++) vectors[i] = i % (k + 1) == 0;
+        if (iterate(k, kept, kept + k, vectors) < 0) return SPCA_LAPACK_FAILED;
+        sort_pairs(k, -1, kept, vectors);
+        for (spca_int i = 0; i < k; i++) values[i] = kept[i];
+    }
     for (spca_int a = 0; a < r; a++) values[a] = ldexp(values[a], exponent);
     return vectors ? spca_duntridiagonal(k, r, A, tau, NULL, NULL, vectors) : SPCA_OK;
 }

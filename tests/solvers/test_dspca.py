@@ -10,7 +10,7 @@ import scipy.sparse
 from hypothesis import strategies as st
 from in_turn import SEEDS, each_kind, of_examples
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import covariance, normal, optimum, samples
+from oracles import covariance, deflations, normal, optimum, samples
 
 import spcacore
 from spcacore import DSPCA, _core, dspca, sparse_pca
@@ -93,6 +93,17 @@ def test_the_kernel_bounds_indefinite_matrices_too():
 
 
 # ---- elimination ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [1, 2, 24])
+def test_of_what_hotelling_leaves_of_rank_one(seed):
+    """No variance is positive, or LAPACK finds no eigenvectors of matrices of low rank."""
+    w = np.exp(3 * normal(seed, 5))
+    A = np.outer(w, w)
+    V = sparse_pca(A, 3, 3, kind="covariance", method="dspca", deflation="hotelling").loadings
+    assert V.shape[1] == 3
+    for x, left in zip(V.T, deflations(A, V, "hotelling"), strict=False):
+        assert x @ left @ x == pytest.approx(optimum(left, 3), rel=1e-9)
 
 
 def test_a_small_variance_alone_eliminates_nothing():
