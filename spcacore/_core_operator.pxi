@@ -358,6 +358,8 @@ cdef class Operator:
         if k > SPCA_GRAM_MOST and not self.dense:
             return self.gram_by_blocks(np.arange(k) if index is None else np.asarray(index), m, progress)
         G = np.empty((m, k))
+        if G.size == 0:
+            return G
         cdef double[:, ::1] out = G
         cdef double[::1] work
         if self.single:

@@ -52,6 +52,17 @@ def test_all_variables_are_lda(name):
     assert_allclose(ours.metric, np.eye(r), atol=1e-6)
 
 
+@pytest.mark.parametrize("deflation", ["generalized", "projection", "schur"])
+def test_rows_on_a_line_have_one_direction(deflation):
+    """Between three classes there may be two, but nothing is left of the first."""
+    t, y = normal(0, 6), np.array([1, 0, 1, 2, 0, 2])
+    X = np.outer(t, normal(50, 4))
+    with pytest.warns(RuntimeWarning, match="found only 1 of 2 directions"):
+        values = sparse_lda(X, y, 2, 2, shrinkage=None, deflation=deflation).values
+    between, within = scatters(t[:, None], y)
+    assert_allclose(values, [between[0, 0] / within], rtol=1e-9)
+
+
 def test_priors_may_be_rounded():
     """To five digits, as printed; they are then made to sum to one."""
     X, y = wine()
