@@ -339,8 +339,9 @@ class Points:
         if step.sizes.all() and sums_of_squares(step) > enough:
             return step
         distance = self.squares[:, None] + apart
-        far = self._largest(distance[np.arange(self.n), labels], labels, 2 * k)
-        return step._replace(far=far, gains=self._moves(distance, labels, before))
+        if not step.sizes.all():
+            step = step._replace(far=self._largest(distance[np.arange(self.n), labels], labels, 2 * k))
+        return step._replace(gains=self._moves(distance, labels, before))
 
     def _moves(self, distance: Array, labels: Labels, before: tuple[Array, Labels]) -> Array:
         """Return the points whose move lowers the sum of squares within clusters most (Hartigan 1975).

@@ -113,8 +113,10 @@ def sparse_kmeans(
     threshold of b that meets the bound. The objective never decreases.
 
     The search starts from `n_init` partitions, which K-means finds from random centers (k-means++): half of
-    them with all variables, the others with a single variable each. With the best weights it tries the same
-    number of new partitions. K-means is Lloyd's iteration, followed by moves of single samples.
+    them with all variables, the others with a single variable each. Then it tries 3 `n_init` new ones, while
+    these find something better: two thirds with a variable added to the best weights, the others with weights
+    at random. The `n_init` / 2 best partitions of each round go on, where K-means is Lloyd's iteration,
+    followed by moves of single samples.
 
     Parameters
     ----------
@@ -130,7 +132,7 @@ def sparse_kmeans(
     n_init : int, default 20
         Number of random starts.
     max_iter : int, default 100
-        Largest number of changes of the weights. The search ends before that when no label changes.
+        Largest number of changes of the weights from each start, which end when no label changes.
     sample_weight : array-like of shape (n,), optional
         How many samples each row stands for, at least 0: means and sums of squares are the same as if each
         row were repeated that often. The sum must be above 1. A row of weight 0 has the label of the nearest
@@ -235,7 +237,7 @@ def first_partitions(
     everything = np.full(columns.p, columns.p**-0.5)
     weights = [everything] * (n_init - len(single))
     weights += [(np.arange(columns.p) == j).astype(np.float64) for j in single]
-    return [partition for partition, _ in _kmeans_runs(columns, weights, n_clusters, generator)]
+    return _kmeans_runs(columns, weights, n_clusters, generator)
 
 
 def best_partition(
@@ -247,20 +249,24 @@ def best_partition(
     generator: np.random.Generator,
     tell: Callable[[], bool] = lambda: False,
 ) -> Fit:
-    """Return the best fit from some partitions, improved by new K-means starts with its weights.
+    """Return the best fit from some partitions, and from new ones by other weights, while these are better.
 
-    `tell` is called at each change of the weights; True from it ends the search.
+    From the weights of one local optimum K-means finds no other: a variable is added to the best weights, or
+    weights are random. `tell` is called at each change of the weights; True from it ends the search.
     """
-    best = _from_partitions(columns, n_clusters, bound, starts, max_iter, tell)
+    n_starts = len(starts)
+    keep = (n_starts + 1) // 2
+    best = _from_partitions(columns, n_clusters, bound, starts, keep, max_iter, tell)
     least = max(1e-9, 8 * eps_of(columns.dtype))  # a smaller gain may be rounding
     while best.converged:
-        runs = _kmeans_runs(columns, [best.weights] * len(starts), n_clusters, generator)
-        partition, value = max(runs, key=lambda run: run[1])
-        remaining = max_iter - len(best.trace)
-        if remaining == 0 or not value > best.trace[-1] * (1 + least):
+        added = np.resize(generator.permutation(columns.p), 2 * n_starts)
+        weights = [best.weights + (np.arange(columns.p) == j) for j in added]
+        random = generator.exponential(size=(n_starts, columns.p))
+        weights += [l1_threshold(own, bound) for own in random]
+        partitions = _kmeans_runs(columns, weights, n_clusters, generator)
+        more = _from_partitions(columns, n_clusters, bound, partitions, keep, max_iter, tell)
+        if not more.trace[-1] > best.trace[-1] * (1 + least):
             break
-        more = _from_partitions(columns, n_clusters, bound, [partition], remaining, tell)
-        more.trace[:0] = best.trace
         best = more
     return best
 
@@ -270,10 +276,11 @@ def _from_partitions(
     n_clusters: int,
     bound: float,
     starts: list[Any],
+    keep: int,
     max_iter: int,
     tell: Callable[[], bool],
 ) -> Fit:
-    """Return the best fit over all starts.
+    """Return the best fit over the starts; those that are best after their first weights go on.
 
     The starts advance together, so that they share the passes over the data. Starts that reach the same
     partition continue as one.
@@ -288,10 +295,12 @@ def _from_partitions(
         for run, between in zip(active, sums, strict=True):
             run.weights = l1_threshold(between, bound)
             run.trace.append(float(run.weights @ between))
+        if n_iter == 1:
+            active = sorted(active, key=lambda run: -run.trace[-1])[:keep]
         last = tell() or n_iter == max_iter
         # Partitions, given w
         searches = [(run.weights, lloyd(columns, run.partition, n_clusters)) for run in active]
-        for run, (new, _) in zip(active, columns.run_searches(searches), strict=True):
+        for run, new in zip(active, columns.run_searches(searches), strict=True):
             run.converged = columns.key(new) == columns.key(run.partition)  # the weights would stay, too
             if not last:
                 run.partition = new
@@ -303,19 +312,13 @@ def _from_partitions(
 
 
 def _kmeans_runs(
-    columns: AnyColumns,
-    weights: list[Array],
-    n_clusters: int,
-    generator: np.random.Generator,
-) -> list[tuple[Any, float]]:
-    """Run K-means once with each of the weights, from random centers.
-
-    Return partitions and their sums of squares between clusters.
-    """
+    columns: AnyColumns, weights: list[Array], n_clusters: int, generator: np.random.Generator
+) -> list[Any]:
+    """Return partitions of K-means, one for each of the weights, without moves of single points."""
 
     def run(first: int, keys: list[int]) -> Search:
         step = yield from _kmeans_plus_plus(columns, first, keys)
-        return (yield from lloyd(columns, step, n_clusters))
+        return (yield from lloyd(columns, step, n_clusters, moves=False))
 
     chance = None if columns.weight is None else columns.mass / columns.mass.sum()
     starts = [
@@ -325,24 +328,25 @@ def _kmeans_runs(
     return columns.run_searches([(own, run(*start)) for own, start in zip(weights, starts, strict=True)])
 
 
-def lloyd(columns: AnyColumns, begin: Any, n_clusters: int) -> Search:
+def lloyd(columns: AnyColumns, begin: Any, n_clusters: int, moves: bool = True) -> Search:
     """Make Lloyd's steps and, where these end, moves of single points (Hartigan 1975), until neither helps.
 
-    `begin` is a partition or a step. Returns the partition and its sum of squares between clusters, which
-    grows with each step.
+    `begin` is a partition or a step. Returns the partition, whose sum of squares between clusters grows with
+    each step.
     """
     at: Step = begin if isinstance(begin, Step) else (yield "sums", (begin, n_clusters))
     least, value = 1e-11 * at.total, sums_of_squares(at)
     for _ in range(LLOYD_STEPS):
         columns.poll()
         # Lloyd's step: each point goes to the nearest center
-        new = yield "nearest", (at.sums / at.counts[:, None], (at.counts, at.sizes), value + least)
+        enough = value + least if moves else -np.inf
+        new = yield "nearest", (at.sums / at.counts[:, None], (at.counts, at.sizes), enough)
         new = yield from _without_empty_clusters(columns, new)
         new_value = sums_of_squares(new)
         if not new_value > value + least:
             # Hartigan's moves
             candidates = new.gains[new.gains[:, 2] > least]
-            if len(candidates) == 0:
+            if not moves or len(candidates) == 0:
                 break
             points = yield "rows", candidates[:, 0].astype(np.intp).tolist()
             new = _hartigan_moves(columns, new, candidates, points, least)
@@ -350,7 +354,7 @@ def lloyd(columns: AnyColumns, begin: Any, n_clusters: int) -> Search:
             if not new_value > value + least:
                 break
         at, value = new, new_value
-    return at.partition, value
+    return at.partition
 
 
 def _hartigan_moves(columns: AnyColumns, step: Step, candidates: Array, points: Array, least: float) -> Step:
@@ -380,6 +384,8 @@ def _moved(columns: AnyColumns, step: Step, moves: dict[int, tuple[int, int]], p
 
 def _without_empty_clusters(columns: AnyColumns, step: Step) -> Search:
     """Return the step with the points that are farthest from their centers moved into empty clusters."""
+    if step.sizes.all():
+        return step
     sizes, left = step.sizes.copy(), step.far[:, :2].astype(np.intp).tolist()
     moves: dict[int, tuple[int, int]] = {}
     for empty in np.flatnonzero(sizes == 0).tolist():
@@ -387,8 +393,6 @@ def _without_empty_clusters(columns: AnyColumns, step: Step) -> Search:
         left.remove([i, own])
         sizes[own] -= 1
         moves[i] = own, empty
-    if not moves:
-        return step
     points = yield "rows", list(moves)
     gains = step.gains[~np.isin(step.gains[:, 0], list(moves))]
     return _moved(columns, step, moves, points)._replace(gains=gains)
