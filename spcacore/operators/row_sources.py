@@ -298,27 +298,29 @@ class Expected(NamedTuple):
             error.add_note(f"{self.name} could not be read, in pass {self.reading}")
 
 
-_FLAT = 1 << 10  # entries of a line into which an array of one dimension is divided
+_LINE = 1 << 8  # entries of a line into which an array of one dimension is divided
 
 
 def fingerprint(block: Any) -> int:
     """Return a number that two reads of a block share only if it holds the same numbers.
 
     The bits of each entry are taken as a whole number. The columns are summed modulo 2^64, each entry times a
-    key of its row; keys are random and fixed. The sums are hashed in their order. Whole numbers add without
-    rounding, so the same bits give the same number in any layout, by any order of additions and on any
-    processor: there is no margin to choose, and no false alarm. At most one in 2^32 of all keys misses a
-    change (fingerprint.c).
+    key of its row; keys are random and fixed. These sums, in lines of `_LINE`, are summed likewise with keys
+    of their own, and the sums hashed in their order. Whole numbers add without rounding, so the same bits
+    give the same number in any layout, by any order of additions and on any processor: there is no margin to
+    choose, and no false alarm. At most one in 2^31 of all keys misses a change (fingerprint.c).
     """
     digest = blake2b(digest_size=8)
-    if not is_sparse(block):
-        digest.update(_sums(_words(np.asarray(block))).tobytes())
-        return int.from_bytes(digest.digest(), "little")
-    X = block if block.format in ("csr", "csc") else compressed(block)
-    for part in (X.data, X.indices, X.indptr):
+    parts: tuple[AnyArray, ...]
+    if is_sparse(block):
+        X = block if block.format in ("csr", "csc") else compressed(block)
+        parts = X.data, X.indices, X.indptr
+    else:
+        parts = (_sums(_words(np.asarray(block))),)
+    for part in parts:
         words = _words(part)
-        whole = len(words) // _FLAT * _FLAT
-        digest.update(_sums(words[:whole].reshape(-1, _FLAT)).tobytes())
+        whole = len(words) // _LINE * _LINE
+        digest.update(_sums(words[:whole].reshape(-1, _LINE), 1).tobytes())
         digest.update(words[whole:].tobytes())
     return int.from_bytes(digest.digest(), "little")
 
@@ -331,16 +333,16 @@ def _words(a: AnyArray) -> AnyArray:
     return a.view(np.dtype(f"u{a.dtype.itemsize}").newbyteorder(a.dtype.byteorder))
 
 
-@lru_cache(maxsize=4)
-def _keys(n: int) -> NDArray[np.uint64]:
-    """Return n random numbers of 64 bits, always the same."""
-    return np.random.PCG64(0).random_raw(n)
+@lru_cache(maxsize=8)
+def _keys(n: int, level: int = 0) -> NDArray[np.uint64]:
+    """Return n random numbers of 64 bits, always the same at each level of sums."""
+    return np.random.PCG64(level).random_raw(n)
 
 
-def _sums(words: AnyArray) -> NDArray[np.uint64]:
+def _sums(words: AnyArray, level: int = 0) -> NDArray[np.uint64]:
     """Return the sums of the columns modulo 2^64, each word times the key of its row."""
     (n, p), size = words.shape, words.itemsize
-    keys, out = _keys(n), np.zeros(p, np.uint64)
+    keys, out = _keys(n, level), np.zeros(p, np.uint64)
     ordered = size in words.strides and all(stride % size == 0 for stride in words.strides)
     if ordered and words.flags.aligned and words.dtype.isnative:
         _core.fingerprint(words, keys, out)
