@@ -486,6 +486,7 @@ def best_swap(
     eigenpairs on the support of x; `affordable` says whether the budget allows all rows of A at the support.
     """
     op, S, k = state.operator, x.index, len(x.index)
+    stored = op.symmetric_form and not op.by_passes  # A itself, of which rows cost nothing
     diagonal = np.ascontiguousarray(state.diagonal, np.float64)
     enough = x.objective + RISE * abs(x.objective)
     # Which variables outside may raise the eigenvalue?
@@ -493,7 +494,7 @@ def best_swap(
     outside[S] = False
     if state.deflation.semidefinite:  # A is semidefinite: j adds at most a_jj
         outside &= diagonal + basis.without_each().max() > enough
-        computed = not op.symmetric_form and len(rows.lacking(S)) > 4  # these rows cost more than a product
+        computed = not stored and len(rows.lacking(S)) > 4  # these rows cost more than a product
         if affordable and computed:
             outside &= within_reach(state, basis, S, diagonal, enough)
     candidate = np.flatnonzero(outside)
@@ -501,12 +502,12 @@ def best_swap(
         return None
     # C: the rows of A at the support, at the candidates alone where these are few, or at all variables
     used = np.sort(np.append(S, candidate))
-    few = not op.symmetric_form and len(used) <= largest_submatrix(op) and len(used) ** 2 < k * op.p
-    if few and float(op.m) * len(used) ** 2 <= budget:
+    few = not stored and len(used) <= largest_submatrix(op) and len(used) ** 2 < k * op.p
+    if few and float(op.n) * len(used) ** 2 <= budget:
         place = np.searchsorted(used, S)
         C, candidate, diagonal = op.submatrix(used)[place], np.searchsorted(used, candidate), diagonal[used]
     elif affordable:
-        used, (C,) = np.arange(op.p), rows.between(S)
+        used, place, (C,) = np.arange(op.p), S, rows.between(S)
     else:
         return None
     # The first exchange that bounds allow, and that the eigenvalues of the new support confirm
@@ -514,7 +515,7 @@ def best_swap(
     leaving = leaving[~state.supports.included[S[leaving]]]
     for i, j in _bounded(basis, C, leaving, candidate, diagonal, enough):
         index = np.sort(np.append(np.delete(S, i), used[j]))
-        known = _exchanged(C, S, i, j, diagonal) if op.by_passes else op.submatrix(index)
+        known = _exchanged(C, place, i, j, diagonal) if op.by_passes else op.submatrix(index)
         found = PencilBasis.ordinary(known.astype(np.float64))
         objective, entries = float(found.eigenvalues[0]), found.W[:, 0].astype(op.dtype)
         if objective > enough:
@@ -523,7 +524,7 @@ def best_swap(
 
 
 def _exchanged(C: AnyArray, S: Index, i: int, j: int, diagonal: Array) -> AnyArray:
-    """Return A between the variables of S, with j in the place of S[i], from its rows C = A[S, :].
+    """Return A between some variables, with j in the place of S[i], from its rows C; S are their columns.
 
     No blocks of the data need be read for it.
     """
