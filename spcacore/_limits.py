@@ -167,8 +167,10 @@ FETCH_ALL_ORDER = 256  # variables up to which all of A is fetched at once
 LIKELY_BYTES = 1 << 23  # bytes that a block may return for columns that are only likely to be used
 FETCHED_NONZEROS = 512  # nonzeros of vectors whose columns may be worth fetching
 RECENT_PRODUCTS = 16  # products that are kept, because a solver may ask for one again
-MEMBERS_WORK = 256  # squared number of variables between which a search keeps A, over the entries of a row
+MEMBERS_WORK = 64  # squared number of variables between which a search keeps A, over the entries of a row
 FORMING_PASSES = (1, 2, 4, 8)  # numbers of passes in which A may be formed, a part of its rows in each
+# Small blocks are used together: blocks of so many entries, or rows, and bytes of columns of these
+GROUP_ENTRIES, GROUP_ROWS, GROUP_BYTES = 1 << 21, 1 << 11, 1 << 26
 PASS_COLUMNS = 16.0  # columns of A that cost as much as one product, where there are many
 
 # Screening

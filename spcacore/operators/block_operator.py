@@ -10,6 +10,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from .._limits import (
     FIELD_SOME,
     FORMING_PASSES,
     GRAM_BLOCKS_ORDER,
+    GROUP_ROWS,
     KEPT_BYTES,
     LIKELY_BYTES,
     MEMBERS_WORK,
@@ -42,7 +44,7 @@ from .base import DataStorage
 from .blocks import Combine, RowBlocks, as_kernel_input, concatenated, locate_not_finite, sum_parts
 from .deflation import DeflatedOperator, LowRank
 from .dense import DenseData
-from .field import in_runs
+from .field import in_runs, variances_tie
 from .moments import all_moments, statistics
 from .partition import row_blocks
 from .problem import Affine, Problem, Screening
@@ -69,7 +71,7 @@ def _products(op: _core.Operator, index: Index, V: AnyArray | None) -> AnyArray:
     """Return A[:, index] V, or A[:, index] without V."""
     if V is not None and V.shape[1] == 1:
         return op.apply(index, np.ascontiguousarray(V[:, 0]))[:, None]
-    if op.dense and 4 * len(index) <= op.p:
+    if 4 * len(index) <= op.p:
         C = op.columns(index)
         return op.backward_block((C if V is None else V.T @ C).T)
     full = np.zeros((op.p, len(index) if V is None else V.shape[1]), op.dtype, order="F")
@@ -109,6 +111,7 @@ class Gram:
         self.promise: AnyArray = self.diagonal  # of variables, to be asked for soon
         self.column: dict[int, AnyArray] = {}  # the columns of A that are kept,
         self.known: Mask = np.zeros(p, bool)  # and for which variables
+        self.expected: Index = np.empty(0, np.intp)  # variables that will be asked for after the first,
         self.noise = False  # whether a component was no stronger, so that races ask for many columns
         self._forget()
         self.formed: bool = False  # whether all of A is kept
@@ -152,24 +155,30 @@ class Gram:
         if self.known[index].all() or (keep and self.ensure_columns(index)):
             return (V.T @ self._rows(index)).T
         self.cost += PASS_COLUMNS * V.shape[1]
-        if keep and V.shape[1] == 1 and len(index) <= self.few:
+        if keep and V.shape[1] == 1 and len(index) <= min(self.few, 2 * COLUMNS_AT_A_TIME):
             return self._with_heaviest(index, V)
         Y = self._times(index, V)
-        for c in range(V.shape[1]) if V.shape[1] <= RECENT_PRODUCTS else ():
+        if V.shape[1] <= RECENT_PRODUCTS:
+            self._remember(index, V, Y)
+        return Y
+
+    def _remember(self, index: Index, V: AnyArray, Y: AnyArray) -> None:
+        """Keep the products Y with the columns of V, which a solver may ask for again."""
+        for c in range(V.shape[1]):
             used = np.flatnonzero(V[:, c])
             self.recent.append((index[used], V[used, c : c + 1], Y[:, c : c + 1].copy()))
-        return Y
 
     def _with_heaviest(self, index: Index, v: AnyArray) -> AnyArray:
         """Return A[:, index] v, and keep columns of its largest entries, which come in the same pass.
 
         A step of a solver leads to these variables, so that their columns are likely to be asked for.
         """
-        count = min(COLUMNS_AT_A_TIME - 1, len(index), self.likely)
+        count = min(COLUMNS_AT_A_TIME // 2 - 1, len(index), self.likely)
         chosen = index[_core.select_largest(np.ascontiguousarray(v[:, 0]), count)] if count else index[:0]
         joining = chosen[~self.known[chosen]]
         Y = self._times(index, np.hstack((v, (index[:, None] == joining).astype(self.dtype))))
         self._keep(joining, joining, Y[:, 1:])
+        self._remember(index, v, Y)
         return Y[:, :1]
 
     def asked(
@@ -202,7 +211,7 @@ class Gram:
             return True
         if len(index) > self.few:
             return False
-        if len(missing) > COLUMNS_AT_A_TIME + 16 * self.debt:
+        if len(missing) > COLUMNS_AT_A_TIME + 4 * self.debt:
             self.debt += 1
             return False
         self.debt = 0
@@ -222,7 +231,7 @@ class Gram:
         self.column, self.known[:] = {}, False
         whole = np.empty((p, p) if passes > 1 else (0, 0), self.dtype)
         for first in range(0, p, step):
-            A = self._submatrix(everything[first:], min(step, p - first))
+            A = self.first_rows(everything[first:], min(step, p - first))
             if passes == 1:
                 whole = A
                 break
@@ -234,7 +243,7 @@ class Gram:
 
     def _fetch(self, index: Index, missing: Index) -> None:
         """Keep the missing columns of these variables, and more of promise while they cost little."""
-        more = min(-len(missing) % COLUMNS_AT_A_TIME, self.likely)
+        more = min(-len(missing) % (COLUMNS_AT_A_TIME // 2), self.likely)
         free = np.setdiff1d(np.flatnonzero(~self.known), missing)
         if 0 < more <= min(len(free), self.capacity - len(index)):
             likely = _core.select_largest(self.promise[free], more)
@@ -264,6 +273,8 @@ class Gram:
             return symmetrized(rows) if len(new) == len(index) else rows
         self._join(index)
         position, known = self.part
+        if new is index:
+            return _core.principal_submatrix(known, position[index])
         return known[np.ix_(position[new], position[index])]
 
     def in_runs(self, sorts: Index) -> AnyArray:
@@ -292,35 +303,35 @@ class Gram:
     def _join(self, index: Index) -> None:
         """Let variables join those between which A is kept, after a pass for their rows if some are new.
 
-        A few variables bring others of large variance with them. If a search asks again, they bring as many
-        as cost little beside its products.
+        The first bring those that are expected. A few variables bring others of large variance with them: if
+        more questions follow, as many as cost little beside the products of a search.
         """
         position, known = self.part
-        new, searching = index[position[index] < 0], len(self.members) > 0
+        new = index[position[index] < 0]
         if len(new) == 0:
             return
-        if len(index) <= FETCHED_NONZEROS:
-            count = (
-                min(FIELD_SOME, int(math.sqrt(MEMBERS_WORK * self.stored)))
-                if searching
-                else len(index) * 3 // 2
-            )
-            likely = _core.select_largest(self.diagonal, min(count, self.p))
-            new = union(new, likely[position[likely] < 0])
+        if len(self.expected):
+            new, self.expected = union(new, self.expected), self.expected[:0]
+        elif len(index) <= FETCHED_NONZEROS:
+            searching = len(self.members) > 0
+            count = int(math.sqrt(MEMBERS_WORK * self.stored)) if searching else len(index) * 3 // 2
+            if not variances_tie(self.diagonal, count):
+                likely = _core.select_largest(self.diagonal, min(count, FIELD_SOME, self.p))
+                new = union(new, likely[position[likely] < 0])
         # Begin anew if they become too many
         if len(self.members) + len(new) > FIELD_ORDER:
             self._forget()
             position, known = self.part
             new = index
         # The rows of the new variables, below and beside what is known
-        rows = self._submatrix(np.concatenate((new, self.members)), len(new))
+        rows = self.first_rows(np.concatenate((new, self.members)), len(new))
         square, beside = np.split(rows, [len(new)], axis=1)
-        A = np.block([[known, beside.T], [beside, square]])
+        A = np.block([[known, beside.T], [beside, square]]) if len(known) else square
         self.members = np.concatenate((self.members, new))
         position[self.members] = np.arange(len(A))
         self.part = position, A
 
-    def _submatrix(self, index: Index, count: int) -> AnyArray:
+    def first_rows(self, index: Index, count: int) -> AnyArray:
         """Return the first `count` rows of A[index, index], by one pass."""
         k = len(index)
         if k > BLOCKS_SUBMATRIX_ORDER:
@@ -328,7 +339,10 @@ class Gram:
                 f"this needs the covariance of {k} variables at once, and X is in blocks of rows, of which "
                 f"that of at most {BLOCKS_SUBMATRIX_ORDER} is formed"
             )
-        return self.summed(_first_rows, index, count, entries=count * k)
+        if not self.blocks.here:
+            return self.summed(_first_rows, index, count, entries=count * k)
+        product = partial(gram.product_of_columns, count, self.affine.factor)
+        return np.asarray(self.asked(product, _core.Operator.columns, index), self.dtype)
 
 
 @record
@@ -345,8 +359,9 @@ class BlockOperator:
 
     @property
     def block_rows(self) -> int:
-        """The number of rows of the largest block."""
-        return int(np.diff([*self.gram.blocks.starts, self.n]).max())
+        """The largest number of rows that are summed in the precision of the data."""
+        blocks = self.gram.blocks
+        return int(np.diff([*blocks.starts, self.n]).max()) + GROUP_ROWS * blocks.here
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -372,6 +387,7 @@ class BlockOperator:
         self, method: str, index: Index, value: AnyArray, image: AnyArray | None, amount: float
     ) -> BlockOperator:
         """Return the operator with one more term removed, from `inner` and from submatrices."""
+        self.gram.debt = 0  # other variables follow
         inner = self.inner.deflated(method, index, value, image, amount)
         z = with_entries(self.p, index, value)
         w = z if image is None else np.asarray(image, np.float64)
@@ -388,6 +404,12 @@ class BlockOperator:
     def backward_block(self, U: AnyArray) -> AnyArray:
         """Return F'U times factor (p, b) by one pass, for data that are not deflated."""
         return self.gram.summed(_core.Operator.backward_block, rows=(U,))
+
+    def first_rows(self, index: Index, count: int) -> AnyArray:
+        """Return the first `count` rows of A[index, index], deflated, which are not kept."""
+        few, (_, A) = index[:count], self.gram.part
+        G = A[np.ix_(few, index)] if self.gram.formed else self.gram.first_rows(index, count)
+        return G + self.removed.rows(few, index)
 
     def submatrix(self, index: Index) -> AnyArray:
         """Return A[index, index], deflated."""

@@ -25,7 +25,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._limits import BLOCK_BYTES, BLOCK_TALL, BLOCKS_AT_LEAST, KEPT_BYTES, SMALL_BLOCK_BYTES, slices
+from .._limits import (
+    BLOCK_BYTES,
+    BLOCK_TALL,
+    BLOCKS_AT_LEAST,
+    GROUP_ENTRIES,
+    GROUP_ROWS,
+    KEPT_BYTES,
+    SMALL_BLOCK_BYTES,
+    slices,
+)
 from .._messages import counted, warn_repeated
 from .._types import AnyArray, Array, DType, Index, Names
 from .._validation import as_dense, columns_of, is_sparse, require_real, stored
@@ -88,6 +97,46 @@ def concatenated(parts: Iterable[AnyArray]) -> AnyArray:
     return np.concatenate(list(parts))
 
 
+def _with_own(*both: Any) -> tuple[Any, ...]:
+    """Return a block, and what goes with it."""
+    return both
+
+
+def _in_groups(parts: Iterable[tuple[Any, ...]], entries: int) -> Iterator[tuple[Any, ...]]:
+    """Yield blocks with what goes with them, small ones below each other.
+
+    Each result has this number of entries to be added, and to copy a block of fewer entries costs less.
+    """
+    held: list[tuple[Any, ...]] = []
+    size = rows = 0
+    for part in parts:
+        held.append(part)
+        rows += part[0].shape[0]
+        size += part[0].nnz if is_sparse(part[0]) else part[0].size
+        del part  # before the next is read
+        if size >= min(entries, GROUP_ENTRIES) or rows >= GROUP_ROWS:
+            yield _below(held)
+            held, size, rows = [], 0, 0
+    if held:
+        yield _below(held)
+
+
+def _of_groups(task: Task, groups: Iterator[tuple[Any, ...]], arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield the result of a task for each group."""
+    for group in groups:
+        yield task(*group, *arguments)
+        del group  # before the next is read
+
+
+def _below(held: Sequence[Any]) -> Any:
+    """Return arrays, sparse matrices or tuples of them, one below the other; of None or numbers the first."""
+    if len(held) == 1 or held[0] is None or isinstance(held[0], int):
+        return held[0]
+    if isinstance(held[0], tuple):
+        return tuple(map(_below, zip(*held, strict=True)))
+    return stacked([as_kernel_input(part) if is_sparse(part) else part for part in held])
+
+
 # ---- blocks ---------------------------------------------------------------------------------------------
 
 
@@ -140,6 +189,7 @@ class RowBlocks:
     ndim = 2
     summed = False  # whether these are sums over rows, in place of rows
     called = "X"  # its name in messages
+    here = True  # whether tasks run in this process, one after the other
 
     @property
     def n_samples(self) -> float:
@@ -175,8 +225,12 @@ class RowBlocks:
     ) -> Any:
         """Return what `task` returns for all blocks, combined in order.
 
-        `entries` is the size of each result, if that is more than a number for each column.
+        `entries` is the size of each result, if that is more than a number for each column. Small blocks that
+        are read here are then used several at a time.
         """
+        if entries and self.here:
+            groups = _in_groups(self.results(_with_own, each=each), entries)
+            return combine(_of_groups(task, groups, arguments))
         return combine(self.results(task, *arguments, each=each, combine=combine, entries=entries))
 
     def has_room(self, size: int) -> bool:
@@ -349,7 +403,7 @@ class TakenRows(RowBlocks):
     def __init__(self, source: RowBlocks, rows: Index) -> None:
         ends = np.searchsorted(rows, [*source.starts, source.shape[0]]).tolist()
         super().__init__((len(rows), source.shape[1]), source.dtype, ends[:-1], source.names)
-        self.source, self._passes = source, source._passes
+        self.source, self._passes, self.here = source, source._passes, source.here
         self.own: list[Any] = [
             part - start for part, start in zip(self.split(rows), source.starts, strict=True)
         ]

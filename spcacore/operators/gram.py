@@ -5,7 +5,7 @@ Also here: leading eigenvectors of operators, and rows and submatrices of A.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,8 @@ from .._limits import (
     DENSE_WORK,
     GRAM_CANCELLATION,
     GRAM_LEFT,
+    GROUP_BYTES,
+    GROUP_ROWS,
     ROUNDING_LEFT,
     ROWS_ENTRIES,
     SAMPLES_BY_PRODUCT,
@@ -256,6 +258,45 @@ def symmetric_submatrix(
             A[rows, columns] = square[:count, count:]
             A[columns, rows] = A[rows, columns].T
     return symmetrized(A)
+
+
+def product_of_columns(count: int, factor: float, parts: Iterable[AnyArray]) -> AnyArray:
+    """Return the first `count` rows of A[index, index] from columns of all blocks, which come as rows.
+
+    Those of small blocks are multiplied together: one product of many rows is faster than many of few rows,
+    and leaves fewer sums to be added in double precision.
+    """
+    total: AnyArray | None = None
+    for C in _in_lots(parts):
+        rows = np.empty((count, len(C)), C.dtype)
+        _core.matrix_product(C[:count], None, factor, rows[:, :count])
+        _core.matrix_product(C[:count], C[count:], factor, rows[:, count:])
+        del C  # before the next is read
+        if total is None:
+            total = rows
+        else:
+            total = np.add(total, rows, out=total if total.dtype == np.float64 else None, dtype=np.float64)
+    assert total is not None
+    return total
+
+
+def _in_lots(parts: Iterable[AnyArray]) -> Iterator[AnyArray]:
+    """Yield these matrices side by side, so many that they have `GROUP_ROWS` columns or `GROUP_BYTES`."""
+    held: list[AnyArray] = []
+    for part in parts:
+        held.append(part)
+        del part
+        if sum(one.shape[1] for one in held) >= GROUP_ROWS or sum(one.nbytes for one in held) >= GROUP_BYTES:
+            yield _side_by_side(held)
+    if held:
+        yield _side_by_side(held)
+
+
+def _side_by_side(held: list[AnyArray]) -> AnyArray:
+    """Return these matrices side by side, and forget them."""
+    out = held[0] if len(held) == 1 else np.concatenate(held, axis=1)
+    held.clear()
+    return out
 
 
 @record

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .. import _core
 from .._labels import joined
-from .._limits import BLOCKS_SUBMATRIX_ORDER
+from .._limits import BLOCKS_SUBMATRIX_ORDER, CACHED_ENTRIES, slices
 from .._messages import counted
 from .._types import AnyArray, Array, DType, Index, MatrixLike, Weights
 from .._validation import check_weights, float_type, is_row_blocks, number, real_array, stored
@@ -59,7 +59,9 @@ def moments_of(block: Any, weight: Array | None) -> tuple[Statistics | None, Arr
         op = op.row_weighted(np.sqrt(weight).astype(X.dtype), True)
     M = op.gram()
     assert M is not None
-    M -= found.n * np.multiply.outer(found.mean - mean, found.mean - mean)
+    rest = found.mean - mean
+    for part in slices(len(M), len(M), CACHED_ENTRIES):
+        M[part] -= found.n * np.multiply.outer(rest[part], rest)
     return found, M
 
 
@@ -111,18 +113,22 @@ def merged_moments(parts: Iterable[Any]) -> tuple[Statistics | None, Array | Non
     """Return the `moments_of` all rows, from those of parts, as `merged` does."""
     each = iter(parts)
     found, M = next(each)
+    apart: list[Array] = []  # what the distances of means add: u u' for each
     for other, N in each:
         if found is None or other is None:
             found, M = (other, N) if found is None else (found, M)
             continue
         both: Any = merged([found, other])
         if M is not None and N is not None and in_range(both, np.dtype(np.float64)):
-            d = other.mean - found.mean
-            M = M + N
-            M += np.multiply.outer(d * (found.n * (other.n / both.n)), d)
+            M = np.add(M, N, out=M if apart else None)
+            apart.append((other.mean - found.mean) * np.sqrt(found.n * (other.n / both.n)))
         else:
             M = None
         found = both
+    if M is not None and apart:
+        U = np.stack(apart)
+        for part in slices(len(M), len(M), CACHED_ENTRIES):
+            M[part] += U[:, part].T @ U
     return found, M
 
 
@@ -186,7 +192,7 @@ class Moments(RowBlocks):
     (300, True)
     """
 
-    summed = True
+    summed, here = True, False
 
     def __init__(
         self, n_samples: float, mean: ArrayLike, scatter: ArrayLike, *, names: Iterable[str] | None = None

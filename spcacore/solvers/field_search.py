@@ -114,6 +114,22 @@ class FieldSearch:
         p = self.state.p
         return p <= FIELD_AT_ONCE or variances_tie(self.state.diagonal, min(4 * self.cardinality, p))
 
+    @property
+    def _some(self) -> int:
+        """The number of variables of the small field."""
+        return max(FIELD_PROBE, FIELD_PROBE_EACH * self.cardinality)
+
+    def expect(self) -> None:
+        """Tell data in blocks of rows which variables will be asked for, so that one pass serves them all.
+
+        These are variables of the small field, and those of large variance, from which noise is estimated.
+        """
+        op: Any = self.state.problem.operator
+        if op.by_passes and len(op.gram.members) == 0 and not self._untold():
+            count = min(SUBMATRIX_ORDER + 4 * self.cardinality, FIELD_SOME, self.state.p)
+            likely = _core.select_largest(self.state.problem.variances, count)
+            op.gram.expected = union(self.ground.some(self.state, self._some, False), likely)
+
     def probed(self, best: Solution) -> tuple[Solution | None, bool]:
         """Return the better of this component and those from a race on a small field; whether that is enough.
 
@@ -127,8 +143,7 @@ class FieldSearch:
         before, ground.value = ground.value, best.objective
         if ground.enough >= PROBES and not ground.moved and best.objective > PROBE_DROP * before:
             return best, True
-        some = max(FIELD_PROBE, FIELD_PROBE_EACH * self.cardinality)
-        field = ground.field(self.state, some, False)
+        field = ground.field(self.state, self._some, False)
         if field is None:
             return best, True
         new = self._best_of_race(field.index, best, self._race(field, PROBE_STARTS, RACE_ENDS), FIELD_LIFTED)
@@ -367,27 +382,30 @@ class FieldSearch:
         if self._apart_in(field, best):
             return False
         # Columns at random
-        op, diagonal = self.state.operator, self.state.variances
+        op: Any = self.state.operator
+        diagonal = self.state.variances
         rng = np.random.default_rng([*self.state.seed[:1], PROBE_COLUMNS])
         some = np.flatnonzero(diagonal > 0)
         few = np.sort(rng.choice(some, min(PROBE_COLUMNS, len(some)), replace=False))
-        known = rows_of(op, few) if op.symmetric_form else None
-        if known is not None and not op.by_passes:
-            return self._reaching(best, few, known, np.arange(op.p)) >= PROBE_AGAIN
+        if op.symmetric_form and not op.by_passes:
+            return self._reaching(best, few, rows_of(op, few), np.arange(op.p)) >= PROBE_AGAIN
         # Their entries at random rows: a few first, and all of them only if the few tell of something
         rows = _runs(some, min(PROBE_ROWS, max(PROBE_ENTRIES // op.n, 1)), rng)
-        F = float(op.factor) * op.columns(few).astype(np.float32) if known is None else few[:, None]
+        F = None if op.by_passes else float(op.factor) * op.columns(few).astype(np.float32)
 
         def at(rows: Index) -> Array:
-            if known is not None:  # of blocks of rows: the entries that would decide in memory
-                return known[:, rows]
+            if F is None:  # of blocks of rows: by one pass
+                return np.asarray(op.first_rows(np.append(few, rows), len(few))[:, len(few) :])
             parts = (rows[at : at + PROBE_PART] for at in range(0, len(rows), PROBE_PART))
             return np.concatenate([F @ op.columns(part).astype(np.float32).T for part in parts], axis=1)
 
-        first = rows[np.arange(len(rows)) // PROBE_RUN % PROBE_FIRST == 0]
-        if len(first) > PROBE_LEAST and self._reaching(best, few, at(first), first) == 0:
-            return False
-        return self._reaching(best, few, at(rows), rows) >= PROBE_AGAIN
+        early = np.arange(len(rows)) // PROBE_RUN % PROBE_FIRST == 0
+        known = at(rows) if op.by_passes and 4 * len(rows) <= op.p else None  # else a pass costs less
+        if np.count_nonzero(early) > PROBE_LEAST:
+            first = at(rows[early]) if known is None else known[:, early]
+            if self._reaching(best, few, first, rows[early]) == 0:
+                return False
+        return self._reaching(best, few, at(rows) if known is None else known, rows) >= PROBE_AGAIN
 
     def _apart_in(self, field: Field, best: Solution) -> bool:
         """Whether the random variables of a field have so few partners there that no support can be hidden.

@@ -169,8 +169,7 @@ class TruncatedPower(IterativeSolver):
         by_default = self._chooses_starts(state) and sparsity < state.p
         if not (by_default and can_be_formed(state)):
             return super().find(state, sparsity)
-        problem = state.problem
-        blocks: Any = problem.operator
+        blocks: Any = state.problem.operator
         if blocks.by_passes and blocks.gram.formed:  # A is formed: search all variables, as in memory
             state = state.with_problem(working_set=None)
         ground = ground_of(state)
@@ -197,6 +196,7 @@ class TruncatedPower(IterativeSolver):
         if best is None and A is None:
             few = formed or state.p <= BRIEF_ORDER or self.start is not None or asked
             first = self if few else replaced(self, n_starts=1)
+            search.expect()
             everywhere = not few and not wide and state.problem.working_set is not None
             if everywhere and WORKING_SET_FACTOR * sparsity <= SUBMATRIX_ORDER:  # else a set costs more
                 everywhere = not noise_of(state)[1] > NOISE_DEPENDENT  # in noise a set misses the best

@@ -64,7 +64,13 @@ def test_a_fit_of_moments_is_that_of_rows(name, way):
     assert_allclose(sums.transform(X), rows.transform(X), atol=1e-5)
 
 
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_matrix, spcacore.row_blocks], ids="dscb")
+def of_three_rows(X):
+    return spcacore.row_blocks(X, block_bytes=3 * X[0].nbytes)
+
+
+@pytest.mark.parametrize(
+    "make", [np.asarray, sp.csr_array, sp.csc_matrix, spcacore.row_blocks, of_three_rows], ids="dscbr"
+)
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_moments_by_definition(make, offset):
     M = Moments.of(make(X + offset))
