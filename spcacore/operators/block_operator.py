@@ -26,7 +26,6 @@ from .._limits import (
     FIELD_SOME,
     FORMING_PASSES,
     GRAM_BLOCKS_ORDER,
-    GROUP_ROWS,
     KEPT_BYTES,
     LIKELY_BYTES,
     MEMBERS_WORK,
@@ -339,9 +338,9 @@ class Gram:
                 f"this needs the covariance of {k} variables at once, and X is in blocks of rows, of which "
                 f"that of at most {BLOCKS_SUBMATRIX_ORDER} is formed"
             )
-        if not self.blocks.here:
+        if not self.blocks.together:
             return self.summed(_first_rows, index, count, entries=count * k)
-        product = partial(gram.product_of_columns, count, self.affine.factor)
+        product = partial(gram.product_of_columns, count, self.affine.factor, self.blocks.together)
         return np.asarray(self.asked(product, _core.Operator.columns, index), self.dtype)
 
 
@@ -361,7 +360,7 @@ class BlockOperator:
     def block_rows(self) -> int:
         """The largest number of rows that are summed in the precision of the data."""
         blocks = self.gram.blocks
-        return int(np.diff([*blocks.starts, self.n]).max()) + GROUP_ROWS * blocks.here
+        return int(np.diff([*blocks.starts, self.n]).max()) + blocks.together
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)

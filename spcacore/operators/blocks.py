@@ -102,10 +102,11 @@ def _with_own(*both: Any) -> tuple[Any, ...]:
     return both
 
 
-def _in_groups(parts: Iterable[tuple[Any, ...]], entries: int) -> Iterator[tuple[Any, ...]]:
+def _in_groups(parts: Iterable[tuple[Any, ...]], entries: int, most: int) -> Iterator[tuple[Any, ...]]:
     """Yield blocks with what goes with them, small ones below each other.
 
-    Each result has this number of entries to be added, and to copy a block of fewer entries costs less.
+    Each result has this number of entries to be added, and to copy a block of fewer entries costs less. At
+    `most` so many rows wait for others.
     """
     held: list[tuple[Any, ...]] = []
     size = rows = 0
@@ -114,7 +115,7 @@ def _in_groups(parts: Iterable[tuple[Any, ...]], entries: int) -> Iterator[tuple
         rows += part[0].shape[0]
         size += part[0].nnz if is_sparse(part[0]) else part[0].size
         del part  # before the next is read
-        if size >= min(entries, GROUP_ENTRIES) or rows >= GROUP_ROWS:
+        if size >= min(entries, GROUP_ENTRIES) or rows >= most:
             yield _below(held)
             held, size, rows = [], 0, 0
     if held:
@@ -189,7 +190,7 @@ class RowBlocks:
     ndim = 2
     summed = False  # whether these are sums over rows, in place of rows
     called = "X"  # its name in messages
-    here = True  # whether tasks run in this process, one after the other
+    together = GROUP_ROWS  # rows of small blocks that are used together; 0 where tasks run elsewhere
 
     @property
     def n_samples(self) -> float:
@@ -228,8 +229,8 @@ class RowBlocks:
         `entries` is the size of each result, if that is more than a number for each column. Small blocks that
         are read here are then used several at a time.
         """
-        if entries and self.here:
-            groups = _in_groups(self.results(_with_own, each=each), entries)
+        if entries and self.together:
+            groups = _in_groups(self.results(_with_own, each=each), entries, self.together)
             return combine(_of_groups(task, groups, arguments))
         return combine(self.results(task, *arguments, each=each, combine=combine, entries=entries))
 
@@ -330,6 +331,8 @@ class SlicedRows(RowBlocks):
         cuts = getattr(X, "cuts", [0, *shape[:1]])
         super().__init__(shape, X.dtype, _starts(cuts, rows), names)
         self.source = X
+        if reads(X):  # so that at most an eighth of the work waits for the end of a pass
+            self.together = max(1, min(GROUP_ROWS, self.shape[0] // BLOCKS_AT_LEAST))
 
     def results(self, task: Task, *arguments: Any, each: Any = None, **combining: Any) -> Iterator[Any]:
         self._passes[0] += 1
@@ -403,7 +406,7 @@ class TakenRows(RowBlocks):
     def __init__(self, source: RowBlocks, rows: Index) -> None:
         ends = np.searchsorted(rows, [*source.starts, source.shape[0]]).tolist()
         super().__init__((len(rows), source.shape[1]), source.dtype, ends[:-1], source.names)
-        self.source, self._passes, self.here = source, source._passes, source.here
+        self.source, self._passes, self.together = source, source._passes, source.together
         self.own: list[Any] = [
             part - start for part, start in zip(self.split(rows), source.starts, strict=True)
         ]

@@ -37,7 +37,7 @@ class DaskBlocks(RowBlocks):
     """The row chunks of a dask array or dataframe; see `row_blocks`."""
 
     prints: list[int | None]
-    here = False
+    together = 0
 
     def __init__(self, X: Any, persist: bool | None, names: Any) -> None:
         names = column_names(X) if names is None else names

@@ -19,7 +19,6 @@ from .._limits import (
     GRAM_CANCELLATION,
     GRAM_LEFT,
     GROUP_BYTES,
-    GROUP_ROWS,
     ROUNDING_LEFT,
     ROWS_ENTRIES,
     SAMPLES_BY_PRODUCT,
@@ -260,14 +259,14 @@ def symmetric_submatrix(
     return symmetrized(A)
 
 
-def product_of_columns(count: int, factor: float, parts: Iterable[AnyArray]) -> AnyArray:
+def product_of_columns(count: int, factor: float, most: int, parts: Iterable[AnyArray]) -> AnyArray:
     """Return the first `count` rows of A[index, index] from columns of all blocks, which come as rows.
 
     Those of small blocks are multiplied together: one product of many rows is faster than many of few rows,
     and leaves fewer sums to be added in double precision.
     """
     total: AnyArray | None = None
-    for C in _in_lots(parts):
+    for C in _in_lots(parts, most):
         rows = np.empty((count, len(C)), C.dtype)
         _core.matrix_product(C[:count], None, factor, rows[:, :count])
         _core.matrix_product(C[:count], C[count:], factor, rows[:, count:])
@@ -280,13 +279,13 @@ def product_of_columns(count: int, factor: float, parts: Iterable[AnyArray]) -> 
     return total
 
 
-def _in_lots(parts: Iterable[AnyArray]) -> Iterator[AnyArray]:
-    """Yield these matrices side by side, so many that they have `GROUP_ROWS` columns or `GROUP_BYTES`."""
+def _in_lots(parts: Iterable[AnyArray], most: int) -> Iterator[AnyArray]:
+    """Yield these matrices side by side, so many that they have `most` columns or `GROUP_BYTES`."""
     held: list[AnyArray] = []
     for part in parts:
         held.append(part)
         del part
-        if sum(one.shape[1] for one in held) >= GROUP_ROWS or sum(one.nbytes for one in held) >= GROUP_BYTES:
+        if sum(one.shape[1] for one in held) >= most or sum(one.nbytes for one in held) >= GROUP_BYTES:
             yield _side_by_side(held)
     if held:
         yield _side_by_side(held)

@@ -192,7 +192,7 @@ class Moments(RowBlocks):
     (300, True)
     """
 
-    summed, here = True, False
+    summed, together = True, 0
 
     def __init__(
         self, n_samples: float, mean: ArrayLike, scatter: ArrayLike, *, names: Iterable[str] | None = None
