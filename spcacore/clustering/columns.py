@@ -189,8 +189,8 @@ class Columns(Samples):
         return G
 
     def points(self, w: Array) -> Array:
-        """Return points, (n, m), with the distances of the rows of X diag(sqrt(w)); m is at most n."""
-        if np.count_nonzero(w) <= self.n:
+        """Return points, (n, m), with the distances of the rows of X diag(sqrt(w)); m is at most 4 n."""
+        if np.count_nonzero(w) <= 4 * self.n:  # no more memory than eigenvectors, and less time
             return np.ascontiguousarray(self.weighted_rows(w).T, np.float64)
         G = self.weighted_gram(w).astype(np.float64)
         values, vectors = interruptible(lambda: np.linalg.eigh(G))

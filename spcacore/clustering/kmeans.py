@@ -44,6 +44,8 @@ from .columns import (
 )
 from .kmeans_blocks import AnyColumns, BlockColumns
 
+ROUND_GAIN = 1e-3  # relative, of new starts; after less there are no more
+
 
 @frozen_record
 class SparseKMeans(WeightedResult):
@@ -114,9 +116,9 @@ def sparse_kmeans(
 
     The search starts from `n_init` partitions, which K-means finds from random centers (k-means++): half of
     them with all variables, the others with a single variable each. Then it tries 3 `n_init` new ones, while
-    these find something better: two thirds with a variable added to the best weights, the others with weights
-    at random. The `n_init` / 2 best partitions of each round go on, where K-means is Lloyd's iteration,
-    followed by moves of single samples.
+    these gain more than .1 percent: two thirds with a variable added to the best weights, the others with
+    weights at random or the best ones. The `n_init` / 4 best of each round go on. Where weights alternate,
+    K-means is Lloyd's iteration, followed by moves of single samples.
 
     Parameters
     ----------
@@ -251,23 +253,24 @@ def best_partition(
 ) -> Fit:
     """Return the best fit from some partitions, and from new ones by other weights, while these are better.
 
-    From the weights of one local optimum K-means finds no other: a variable is added to the best weights, or
-    weights are random. `tell` is called at each change of the weights; True from it ends the search.
+    From the weights of a local optimum K-means seldom finds another: a variable is added to most of them, or
+    they are random. `tell` is called at each change of the weights; True from it ends the search.
     """
-    n_starts = len(starts)
-    keep = (n_starts + 1) // 2
-    best = _from_partitions(columns, n_clusters, bound, starts, keep, max_iter, tell)
+    quarter = -(-len(starts) // 4)
+    best = _from_partitions(columns, n_clusters, bound, starts, len(starts), max_iter, tell)
     least = max(1e-9, 8 * eps_of(columns.dtype))  # a smaller gain may be rounding
     while best.converged:
-        added = np.resize(generator.permutation(columns.p), 2 * n_starts)
+        added = np.resize(generator.permutation(columns.p), 8 * quarter)
         weights = [best.weights + (np.arange(columns.p) == j) for j in added]
-        random = generator.exponential(size=(n_starts, columns.p))
-        weights += [l1_threshold(own, bound) for own in random]
+        random = generator.exponential(size=(2 * quarter, columns.p))
+        weights += [l1_threshold(own, bound) for own in random] + [best.weights] * (2 * quarter)
         partitions = _kmeans_runs(columns, weights, n_clusters, generator)
-        more = _from_partitions(columns, n_clusters, bound, partitions, keep, max_iter, tell)
-        if not more.trace[-1] > best.trace[-1] * (1 + least):
+        more = _from_partitions(columns, n_clusters, bound, partitions, quarter, max_iter, tell)
+        value = best.trace[-1]
+        if more.trace[-1] > value * (1 + least):
+            best = more
+        if not best.trace[-1] > value * (1 + ROUND_GAIN):
             break
-        best = more
     return best
 
 
@@ -314,7 +317,10 @@ def _from_partitions(
 def _kmeans_runs(
     columns: AnyColumns, weights: list[Array], n_clusters: int, generator: np.random.Generator
 ) -> list[Any]:
-    """Return partitions of K-means, one for each of the weights, without moves of single points."""
+    """Return partitions of K-means from random centers, one for each of the weights.
+
+    Without moves of single points they differ more, and the search over weights ends at better ones.
+    """
 
     def run(first: int, keys: list[int]) -> Search:
         step = yield from _kmeans_plus_plus(columns, first, keys)

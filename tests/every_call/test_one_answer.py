@@ -184,7 +184,7 @@ def test_blocks_are_read_once_for_any_number_of_components(name):
 
 
 def test_k_means_sends_labels_once():
-    """Every other pass returns sums of clusters and a few points, of twice as many rows as much."""
+    """Every other pass returns sums of clusters and a few points: fewer bytes than half of the labels."""
     dask = pytest.importorskip("dask", reason="needs dask")
     most = []
     for n in (120, 240):
@@ -201,7 +201,7 @@ def test_k_means_sends_labels_once():
             result = spcacore.sparse_kmeans(dask_array(X, n // 4, 20), 3, 2.0, n_init=2)
         came.remove(result.labels.nbytes)
         most.append(max(came))
-    assert most[0] == most[1]
+    assert most[1] < most[0] + 120 * 8 / 2
 
 
 @pytest.mark.slow
