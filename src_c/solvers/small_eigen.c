@@ -102,7 +102,8 @@ VECTORIZED_TO(spca_status, iterate, (spca_int k, double *d, double *e, double *U
     return SPCA_OK;
 }
 
-/* Sorts eigenvalues so that sign times them descends, with their vectors, the columns of U (k x k). */
+/* Sorts eigenvalues so that sign times them descends, with their vectors, the columns of U (k x k).
+ */
 static void sort_pairs(spca_int k, int sign, double *d, double *U)
 {
     for (spca_int i = 0; i < k; i++) {
