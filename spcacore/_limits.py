@@ -287,7 +287,8 @@ EXTREME_SAMPLES, EXTREME_LEAST, EXTREME_SHARES = 8, 0.65, (0.5, 1.0)
 EXTREME_COLUMNS, EXTREME_ENTRIES = 256, 1 << 25
 # Columns at random where a search starts, unless variances tell which variables the best component has: how
 # many are expected in a support, how many are too few, and multiplications for them
-RANDOM_HITS, RANDOM_FEW, RANDOM_WORK = 6, 0.1, (6e9, 3e7)
+RANDOM_HITS, RANDOM_FEW, RANDOM_WORK = 6, 0.25, (6e9, 3e7)
+RANDOM_SPARSE = 8  # the time of a multiplication of sparse data over one of dense data
 RANDOM_TOLD, RANDOM_AMONG = 0.25, 4  # share of its variables, among so many times k of them
 RANDOM_SHARE = 0.8  # what a support promises over the best value, for a search to go on from there
 RANDOM_LEFT, RANDOM_LEAST = (1, 1 / 8, 1 / 32), 16  # shares that make each step, and the least number

@@ -54,6 +54,7 @@ from .._limits import (
     RANDOM_FEW,
     RANDOM_HITS,
     RANDOM_SHARE,
+    RANDOM_SPARSE,
     RANDOM_TOLD,
     RANDOM_WORK,
     RISE,
@@ -290,7 +291,7 @@ class FieldSearch:
         if self.state.p <= FIELD_AT_ONCE or whole or self.all_race():
             return best, True
         count = min(RANDOM_AMONG * self.cardinality, self.state.p)
-        large = _core.select_largest(self.state.problem.variances, count)
+        large = _core.select_largest(self.state.variances, count)
         told = not weak and bool(are_among(best.index, large).mean() >= RANDOM_TOLD)
         new, enough, many = self._from_columns(best, RANDOM_WORK[told])
         if told and (many or _moved(new, best)):
@@ -303,7 +304,9 @@ class FieldSearch:
         # More columns, unless so many have been tried in this call
         varying = np.flatnonzero(state.problem.variances > 0)
         enough = int(RANDOM_HITS * len(varying) / k)
-        count, (tried, ends) = int(min(enough, work / state.problem.cost)), ground.columns.get(k, (0, []))
+        op: Any = state.operator
+        cost = state.problem.cost * (1 if op.by_passes or op.dense else RANDOM_SPARSE)
+        count, (tried, ends) = int(min(enough, work / cost)), ground.columns.get(k, (0, []))
         if count > tried and count >= RANDOM_FEW * len(varying) / k:
             order = np.random.default_rng([*state.seed[:1], k]).permutation(varying)
             found = ends_of_columns(state, k, np.sort(order[tried:count]))
@@ -312,10 +315,12 @@ class FieldSearch:
         known = [best.index, *(variables for variables, _ in state.loadings)]
         chosen: list[End] = []
         left: list[End] = []
-        many, by_passes = False, state.operator.by_passes  # where a step costs a pass
+        many = False
         for end in sorted(ends, key=lambda end: -end.value):
-            least = best.objective * (1 + RISE if end.runs or by_passes else RANDOM_SHARE)
-            elsewhere = end.value >= least and all(2 * are_among(end.index, S).sum() < k for S in known)
+            least = 1 + RISE if end.runs or op.by_passes else RANDOM_SHARE  # a step of blocks costs a pass
+            elsewhere = end.value >= least * best.objective and all(
+                2 * are_among(end.index, S).sum() < k for S in known
+            )
             many |= elsewhere and len(chosen) == FIELD_LIFTED
             (chosen if elsewhere and not many else left).append(end)
         before = len(ground.found)
