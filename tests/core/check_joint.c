@@ -393,7 +393,8 @@ void SPCA(check_joint)(trial_t *t)
     }
     if (s.state[2] == 0) s.explained[0] = 0; /* none were found that are uncorrelated */
     CHECK(t, s.explained[0] <= fmin(trace, at_most) + near);
-    if (whole == r && s.state[2] > 0 && (!s.constraint || moves > 18))
+    /* a loading of one variable that is an eigenvector stays, until a move */
+    if (whole == r && s.state[2] > 0 && moves > (s.constraint ? 18 : 0))
         CHECK(t, s.explained[0] >= at_most - 1e-5 * size);
     if (r == 1) { /* every support */
         spca_int *support = SCRATCH(t, s.room, spca_int);
