@@ -154,7 +154,7 @@ class Rows:
     [
         (lambda X: spcacore.kernel_pca(X, 2, random_features=20, bandwidth=9.0), 3),
         (lambda X: spcacore.sparse_lda(X, np.arange(X.shape[0]) % 3, cardinality=3), 4),
-        (lambda X: spcacore.sparse_kmeans(X, 3, 1.7, n_init=1), 30),
+        (lambda X: spcacore.sparse_kmeans(X, 3, 1.7, n_init=1), 80),
         (lambda X: spcacore.sparse_cca(X, X, 1, l1_bound=2), 7),
         (lambda X: spcacore.sma(X, 2, tol=0.1), 60),
         (lambda X: spcacore.select_sparsity(X, spcacore.sparse_pca, [2, 4], n_folds=2), 200),

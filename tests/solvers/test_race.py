@@ -151,8 +151,9 @@ def modules(seed, n, p, k, count):
 def test_modules_of_one_variance_are_found_in_their_order(seed, n, p, k, storage):
     """No variance, and no part of the variables, tells of a dozen groups of so many variables."""
     X, planted = modules(seed, n, p, k, 12)
-    found = sparse_pca(storage(X), 3, cardinality=k).explained_variance
-    assert_allclose(np.maximum(found, planted[:3]), found, rtol=2e-3)
+    r = 3 if p < 10_000 else 1  # of more variables fewer columns are tried
+    found = sparse_pca(storage(X), r, cardinality=k).explained_variance
+    assert_allclose(np.maximum(found, planted[:r]), found, rtol=2e-3)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, scipy.sparse.csr_array, in_blocks])
