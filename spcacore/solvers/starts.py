@@ -269,6 +269,9 @@ def ends_of_columns(state: DeflatedOperator, k: int, index: Index) -> list[tuple
     first step, from e_j. Those of different supports for which that is largest go on, fewer in each step.
     """
     op: Any = state.operator.unscreened()
+    factored = op.in_memory and op.dense and not op.symmetric_form
+    factored &= state.deflation.semidefinite or not state.loadings
+    images = _images if factored else _products
     one, width = np.ones(1, op.dtype), max(1, RANDOM_ENTRIES // state.p)
     found = [(0.0, index[i : i + 1], one) for i in range(len(index))]
     for share in RANDOM_LEFT:
@@ -276,7 +279,7 @@ def ends_of_columns(state: DeflatedOperator, k: int, index: Index) -> list[tuple
         reached: dict[bytes, tuple[float, Index, AnyArray]] = {}
         for first in range(0, len(left), width):
             vectors = [(S, x) for _, S, x in left[first : first + width]]
-            for (S, x), y in zip(vectors, _images(op, vectors), strict=True):
+            for (S, x), y in zip(vectors, images(op, vectors), strict=True):
                 T = _core.select_largest(y, k)
                 square, product = float(y[T] @ y[T]), float(x @ y[S])
                 if square > 0 and product > 0:
@@ -286,11 +289,14 @@ def ends_of_columns(state: DeflatedOperator, k: int, index: Index) -> list[tuple
     return [(S, bound) for bound, S, _ in found]
 
 
+def _products(op: Any, vectors: list[tuple[Index, AnyArray]]) -> AnyArray:
+    """Return A x, as rows, for these sparse vectors."""
+    full = [with_entries(op.p, S, x, op.dtype) for S, x in vectors]
+    return np.ascontiguousarray(op.apply_block(np.stack(full).T).T)
+
+
 def _images(op: Any, vectors: list[tuple[Index, AnyArray]]) -> AnyArray:
-    """Return A x, as rows, for these sparse vectors; many of dense data in memory in single precision."""
-    if not op.in_memory or op.symmetric_form or not op.dense:
-        full = [with_entries(op.p, S, x, op.dtype) for S, x in vectors]
-        return np.ascontiguousarray(op.apply_block(np.stack(full).T).T)
+    """Return the same where A = F'F for dense F in memory; many in single precision."""
     U = np.stack([x @ op.columns(S) for S, x in vectors])
     if len(U) < RANDOM_SINGLE:
         return np.ascontiguousarray(op.backward_block(U.T).T)
