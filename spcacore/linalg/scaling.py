@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,14 @@ def with_entries(p: int, index: Index, entries: Any, dtype: Any = np.float64) ->
     x = np.zeros(p, dtype)
     x[index] = entries
     return x
+
+
+def columns_with_entries(p: int, vectors: Sequence[tuple[Index, AnyArray]], dtype: Any) -> AnyArray:
+    """Return the same for several vectors, as the columns of an array in Fortran order."""
+    V = np.zeros((p, len(vectors)), dtype, order="F")
+    for v, (index, entries) in zip(V.T, vectors, strict=True):
+        v[index] = entries
+    return V
 
 
 def below_range() -> np.errstate:

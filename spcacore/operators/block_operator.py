@@ -37,7 +37,7 @@ from .._records import record
 from .._types import AnyArray, Array, DType, Index, Mask, Names
 from .._validation import float_type, is_sparse
 from ..linalg.orthogonal import symmetrized
-from ..linalg.scaling import eps_of, union, with_entries
+from ..linalg.scaling import columns_with_entries, eps_of, union, with_entries
 from . import gram
 from .base import DataStorage
 from .blocks import Combine, RowBlocks, as_kernel_input, concatenated, locate_not_finite, sum_parts
@@ -460,9 +460,9 @@ class BlocksWorkingSet(WorkingSet):
         self, operator: _core.Operator, state: DeflatedOperator, vectors: Sequence[Vector]
     ) -> list[tuple[Index, AnyArray]]:
         """Return what `WorkingSet._above` does, by one pass for all vectors."""
-        full = [with_entries(operator.p, index, x, operator.dtype) for index, x, _ in vectors]
+        given = [(index, x) for index, x, _ in vectors]
         self.operator.gram.alone = 2  # this product and the next, for deflation, need not keep columns
-        Y = operator.apply_block(np.stack(full).T)
+        Y = operator.apply_block(columns_with_entries(operator.p, given, operator.dtype))
         large = [np.flatnonzero(np.abs(y) > level) for y, (*_, level) in zip(Y.T, vectors, strict=True)]
         return [(index, Y[index, c]) for c, index in enumerate(large)]
 

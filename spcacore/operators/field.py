@@ -26,7 +26,7 @@ from .._limits import (
     slices,
 )
 from .._types import AnyArray, Index
-from ..linalg.scaling import are_among, descending, union, with_entries
+from ..linalg.scaling import are_among, columns_with_entries, descending, union
 from .deflation import DeflatedOperator
 from .gram import hides_variance
 from .problem import Problem, Screening
@@ -205,8 +205,8 @@ class Field:
         if self._columns is not None:
             U = np.stack([v @ self._columns[at] for at, v in vectors], axis=1)
             return op.backward_block(U)
-        full = [with_entries(op.p, S, v, op.dtype) for S, (_, v) in zip(supports, vectors, strict=True)]
-        return op.apply_block(np.stack(full).T)
+        given = [(S, v) for S, (_, v) in zip(supports, vectors, strict=True)]
+        return op.apply_block(columns_with_entries(op.p, given, op.dtype))
 
 
 @dataclass(eq=False)

@@ -48,7 +48,7 @@ from .._records import record
 from .._types import AnyArray, Array, DType, Index
 from .._validation import require_entries
 from ..linalg.eigen import largest_eigenpairs, products_of
-from ..linalg.scaling import below_range, descending, roots, union, with_entries
+from ..linalg.scaling import below_range, columns_with_entries, descending, roots, union
 from ..operators.deflation import DeflatedOperator
 from ..operators.field import Field, can_be_formed, ground_of, variances_tie
 from ..operators.gram import largest_submatrix
@@ -285,14 +285,14 @@ def ends_of_columns(state: DeflatedOperator, k: int, index: Index) -> list[tuple
                 if square > 0 and product > 0:
                     new = (y[T] / math.sqrt(square)).astype(op.dtype, copy=False)
                     reached[T.tobytes()] = square / product, T, new
+            del y  # a row, which keeps all of them in memory
         found = sorted(reached.values(), key=itemgetter(0), reverse=True)
     return [(S, bound) for bound, S, _ in found]
 
 
 def _products(op: Any, vectors: list[tuple[Index, AnyArray]]) -> AnyArray:
     """Return A x, as rows, for these sparse vectors."""
-    full = [with_entries(op.p, S, x, op.dtype) for S, x in vectors]
-    return np.ascontiguousarray(op.apply_block(np.stack(full).T).T)
+    return np.ascontiguousarray(op.apply_block(columns_with_entries(op.p, vectors, op.dtype)).T)
 
 
 def _images(op: Any, vectors: list[tuple[Index, AnyArray]]) -> AnyArray:

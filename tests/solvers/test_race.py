@@ -1,5 +1,6 @@
 """Races from the columns of A: against runs from every column, and near the threshold of detection."""
 
+import tracemalloc
 from dataclasses import replace
 from itertools import combinations
 from math import comb, log, sqrt
@@ -183,6 +184,19 @@ def test_steps_from_columns_promise_no_more_than_their_ends_explain(storage, cou
     for S, bound in ends:
         assert state.problem.in_units(bound) <= largest_on(A, S) * (1 + 1e-5)
     assert largest_on(A, ends[0][0]) >= 0.95 * best_of_all_columns(A, 8)
+
+
+def test_steps_from_columns_take_room_for_some_of_them(monkeypatch, rng):
+    """For the vectors that come at a time, for their products with A, and for the supports."""
+    problem = as_problem(scipy.sparse.csr_array(rng.standard_normal((20, 2000))), screening="none")
+    monkeypatch.setattr(starts, "RANDOM_ENTRIES", 200 * 2000)
+    state = DeflatedOperator.from_problem(problem)
+    starts.ends_of_columns(state, 8, np.arange(10))
+    tracemalloc.start()
+    starts.ends_of_columns(state, 8, np.arange(800))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * 200 * 2000 * 8
 
 
 def test_a_component_that_explains_little_is_asked_about(monkeypatch):
