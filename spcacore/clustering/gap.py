@@ -209,7 +209,7 @@ def sparse_kmeans_gap(
     >>> X = np.random.default_rng(0).standard_normal((30, 200))
     >>> X[20:, :10] += 3
     >>> spcacore.sparse_kmeans_gap(X, 2, [1.5, 3, 6, 12])
-    GapStatistic(l1_bound=6, smallest_l1_bound=3, 4 bounds, 10 permutations)
+    GapStatistic(l1_bound=6, smallest_l1_bound=6, 4 bounds, 10 permutations)
     """
     max_iter = integer(max_iter, "max_iter", 1)
     n_init = integer(n_init, "n_init", 1)

@@ -272,7 +272,7 @@ def ends_of_columns(state: DeflatedOperator, k: int, index: Index) -> list[tuple
     factored = op.in_memory and op.dense and not op.symmetric_form
     factored &= state.deflation.semidefinite or not state.loadings
     images = _images if factored else _products
-    one, width = np.ones(1, op.dtype), max(1, RANDOM_ENTRIES // state.p)
+    one, width = np.ones(1, op.dtype), max(1, RANDOM_ENTRIES // (state.p if factored else 2 * state.p))
     found = [(0.0, index[i : i + 1], one) for i in range(len(index))]
     for share in RANDOM_LEFT:
         left = found[: max(RANDOM_LEAST, round(share * len(index)))]
