@@ -292,7 +292,7 @@ class Gram:
             return True
         # Columns pay if few are missing, or if the variables are those of a field in which searches race
         few = len(missing) <= COLUMNS_AT_A_TIME // 4 and len(index) <= self.few
-        field = FIELD_PROBE < len(index) and self.capacity >= min(self.p, 2 * FIELD_SOME)
+        field = len(index) > FIELD_PROBE and self.capacity >= min(self.p, 2 * FIELD_SOME)
         field = field and (self.noise or 2 * len(index) > self.p)
         if not few and not (field and self.blocks.has_room(8 * self.p * len(missing))):
             return False
