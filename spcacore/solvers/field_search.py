@@ -281,11 +281,11 @@ class FieldSearch:
         return self._from_ends(sorted((e for e in ends if e.value >= least), key=lambda e: -e.value), best)
 
     def from_columns(self, best: Solution, weak: bool) -> tuple[Solution, bool]:
-        """Return the better of this component and those to which columns at random lead, and if these do.
+        """Return the better of this component and those from columns at random; whether these suffice.
 
-        They do if some are likely to belong to each support, or a race has all variables. Where the variables
-        of the best component are among those of largest variance, and no signal is weak, variances tell where
-        to start, and few columns are tried, unless they lead to something better.
+        They suffice if some are likely to belong to each support, or a race has all variables. Where the
+        variables of the best component are among those of largest variance, and no signal is weak, variances
+        tell where to start, and few columns are tried, unless they lead to something better.
         """
         whole = self.ground.wide and self.state.p <= FIELD_ORDER
         if self.state.p <= FIELD_AT_ONCE or whole or self.all_race():
